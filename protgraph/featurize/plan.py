@@ -190,9 +190,8 @@ class FeaturePlan:
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
             _add_edges(graph, [run_edge_featurizer(n.name, one, visible, nodes) for n, one in self.edges])
-        graph.name = residues.name
-        graph.residue_ids = nodes.ids(residues)
-        graph.report = residues.report.to_dict()
+        own = {"name": residues.name, "residue_ids": nodes.ids(residues), "report": residues.report.to_dict()}
+        set_attributes(graph, own)
         return graph
 
     def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +286,7 @@ def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:
     else:
         source, target, edge_kind = _join(graph.pos.numpy(), kinds)
         graph.edge_kind = torch.from_numpy(edge_kind)
-    graph.edge_index = torch.from_numpy(np.stack([source, target]).astype(np.int64))
+    graph.edge_index = torch.from_numpy(np.stack([source, target]).astype(np.int64, copy=False))
 
 
 def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -70,7 +70,7 @@ def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residue
         if source.ndim != 1 or source.shape != target.shape or not source.dtype.kind == target.dtype.kind == "i":
             found = f"source {source.dtype} {source.shape} and target {target.dtype} {target.shape}"
             raise scope.returned(f"returns {found}", allowed="Both are integers of shape (E,).")
-        if len(target) and (np.diff(target) < 0).any():
+        if len(target) and (target[1:] < target[:-1]).any():
             raise scope.returned("returns edges that are not sorted by target", allowed=_ORDER)
         if len(source) and not (min(source.min(), target[0]) >= 0 and max(source.max(), target[-1]) < len(nodes)):
             raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {len(nodes) - 1}.")

@@ -30,13 +30,14 @@ def check_edges(graph: Data) -> None:
         raise FieldError(f"edge_index of {name} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
     if index.numel() == 0:
         return
-    low, high = torch.aminmax(index)
-    if int(low) < 0 or int(high) >= graph.num_nodes:
-        bad = int(low) if int(low) < 0 else int(high)
-        raise FieldError(f"edge_index of {name} contains node {bad}; nodes are 0 to {graph.num_nodes - 1}")
-    degree = graph.get("degree")
+    num_nodes, degree = graph.num_nodes, graph.get("degree")
     has_degree = degree is not None and not isinstance(degree, Tensor)  # PyG's batching makes a tensor of degrees
-    if has_degree and _is_regular(index[1], graph.num_nodes, degree):  # hence sorted
+    is_regular = has_degree and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
+    low, high = map(int, torch.aminmax(index[0] if is_regular else index))
+    if low < 0 or high >= num_nodes:
+        bad = low if low < 0 else high
+        raise FieldError(f"edge_index of {name} contains node {bad}; nodes are 0 to {num_nodes - 1}")
+    if is_regular:
         return
     if bool((index[1, 1:] < index[1, :-1]).any()):
         raise FieldError(

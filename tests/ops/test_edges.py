@@ -213,7 +213,10 @@ def test_cached_values_are_recomputed_for_another_tensor():
 
 
 def test_nodes_out_of_range_raise_with_their_number():
-    for index, number in (([[0], [7]], "7"), ([[-1], [0]], "-1")):
+    regular = [([[7, 0], [0, 1]], "7"), ([[1, -1], [0, 1]], "-1")]  # only the sources are out of range
+    for index, number in [([[0], [7]], "7"), ([[-1], [0]], "-1"), *regular]:
         graph = ProteinGraph(pos=torch.zeros(2, 3), edge_index=torch.tensor(index))
+        if len(index[0]) == 2:
+            graph.degree = 1
         with pytest.raises(FieldError, match=number):
             Edges.from_graph(graph)

@@ -44,6 +44,20 @@ class ProteinGraph(Data):
         Loss report of the structure as plain data; see :meth:`protgraph.structure.LossReport.to_dict`.
     """
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._store._mapping  # PyG makes a list of all names
+
+    @property
+    def num_nodes(self) -> int | None:
+        """Number of nodes, that of the rows of ``pos``; PyG infers it for graphs without positions."""
+        fields = self._store._mapping
+        pos = None if "num_nodes" in fields else fields.get("pos")
+        return len(pos) if isinstance(pos, Tensor) else self._store.num_nodes
+
+    @num_nodes.setter
+    def num_nodes(self, value: int | None) -> None:
+        self._store.num_nodes = value
+
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int:
         if is_registered(key) and field(key).irreps == "index":
             return self.num_nodes

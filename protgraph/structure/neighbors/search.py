@@ -212,7 +212,7 @@ def _nearest_of_all(pos: np.ndarray, k: int) -> np.ndarray:
         key &= -_INDICES
         key |= index
         key.partition(k, axis=1)
-        nearest[rows] = key[:, : k + 1]
+        nearest[start : start + step] = key[:, : k + 1]
     nearest.sort(axis=1)
     source = nearest[:, :k] & (_INDICES - 1)
     close = nearest[:, 1:] - nearest[:, :-1] < 2 * _INDICES  # (N, k), to the next one

@@ -80,9 +80,9 @@ class NodeAtoms:
 
     def ids(self, residues: Residues) -> np.ndarray:
         """Return readable ids, ``(M,)`` str: "A:42" for residues, "A:42:CB" for atoms."""
-        ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
         if self.node_type == "residue":
-            return ids
+            return np.array(residues.ids, dtype=str)
+        ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
         return np.char.add(np.char.add(ids[self.residue], ":"), self.name)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property
 
 import numpy as np
 from biotite.structure import AtomArray
@@ -16,6 +16,7 @@ from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN, aatype,
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.chain_members import chain_members
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
+from protgraph.structure.residues.identity import run_lengths
 from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.noise import CA
@@ -78,13 +79,13 @@ def clean(
     table = _tabulate(atoms, slot)
     polymer, rank, moved = _in_chain(atoms, table)
     in_polymer = polymer[table.run]
-    heavy = (atoms.element != "H") & (atoms.element != "D") & (atoms.element != "T")
+    element = atoms.element
+    heavy = (element != "H") & (element != "D") & (element != "T")
     rows = _heavy_rows(np.flatnonzero(in_polymer & heavy), table.run, rank)
     unique = resolve_duplicates(atoms, rows, table.run)
     residues = _residues(structure.name, atoms, unique, slot)
     counts = LossReport(hydrogens=int((in_polymer & ~heavy).sum()), moved_residues=moved)
-    parts = (_count_others(table, polymer), counts, unique.report, residues.report)
-    report = reduce(LossReport.merge, parts, structure.report)
+    report = structure.report.merge(_count_others(table, polymer), counts, unique.report, residues.report)
     if len(residues) == 0:
         content = "; ".join(report.without("warnings").lines()) or "no known molecule"
         raise EmptyStructureError(
@@ -95,50 +96,63 @@ def clean(
         chosen = other & ((nucleic & is_nucleic) | (ligands & ~is_nucleic))
         report = report.without(*("ligands",) * ligands, *("nucleic",) * nucleic)
         residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, chosen))
-    return _finish(replace(residues, report=report, predicted=structure.predicted))
+    return _finish(residues, report, predicted=structure.predicted)
 
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
     """Runs of consecutive atoms of one residue, one row per run.
 
-    ``start`` ``(R,)`` first atom; ``run`` ``(A,)`` run of each atom; ``name`` and ``kind`` ``(R,)`` str;
-    ``backbone`` ``(R, 4, 3)`` N, CA, C, O, NaN for missing atoms; ``hetero`` ``(R,)`` bool.
+    ``start`` ``(R,)`` first atom; ``run`` and ``slot`` ``(A,)`` run and index in the backbone of each atom, −1 for
+    others; ``coord`` ``(A, 3)``; ``name`` and ``kind`` ``(R,)`` str; ``hetero`` ``(R,)`` bool.
     """
 
     start: np.ndarray
     run: np.ndarray
+    slot: np.ndarray
+    coord: np.ndarray
     name: np.ndarray
     kind: np.ndarray
-    backbone: np.ndarray
     hetero: np.ndarray
+
+    @cached_property
+    def backbone(self) -> np.ndarray:
+        """N, CA, C, O of each run, ``(R, 4, 3)`` float32, Å, NaN for missing atoms."""
+        return _backbone(self.coord, self.slot, self.run, len(self.start))
+
+    @property
+    def is_candidate(self) -> np.ndarray:
+        """True for runs that are peptide-linking by name, or unknown by name and with N, CA and C, ``(R,)`` bool."""
+        is_protein, is_other = self.kind == "protein", self.kind == "other"
+        if not (is_other[self.run] & (self.slot == CA)).any():  # as in most files
+            return is_protein
+        return is_protein | (is_other & ~np.isnan(self.backbone[:, :3, 0]).any(axis=1))
 
 
 def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
     start = residue_starts(atoms)
-    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
+    run = np.repeat(np.arange(len(start)), run_lengths(start, len(atoms)))
     name = atoms.res_name[start]
     names, inverse = np.unique(name, return_inverse=True)
     kinds = np.array([residue_kind(str(n)) for n in names], dtype="U10")[inverse]
-    backbone = _backbone(atoms.coord, slot, run, len(start))
-    return _Runs(start, run, name, kinds, backbone, atoms.hetero[start])
+    return _Runs(start, run, slot, atoms.coord, name, kinds, atoms.hetero[start])
 
 
 def _backbone_slots(atoms: AtomArray) -> np.ndarray:
     """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int64, -1 for others and for calcium."""
-    slot = np.full(len(atoms), -1)
+    slot, atom_name = np.full(len(atoms), -1), atoms.atom_name
     for i, name in enumerate(BACKBONE):
-        slot[atoms.atom_name == name] = i
+        slot[atom_name == name] = i
     slot[(slot == CA) & (atoms.element == "CA")] = -1
     return slot
 
 
 def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
     """Return N, CA, C, O of each residue, ``(size, 4, 3)`` float32, Å, NaN if missing; the first of a name counts."""
-    backbone = np.full((size, len(BACKBONE), 3), np.nan, np.float32)
+    backbone = np.full((size * len(BACKBONE), 3), np.nan, np.float32)
     atoms = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
-    backbone[residue[atoms], slot[atoms]] = coord[atoms]
-    return backbone
+    backbone[residue[atoms] * len(BACKBONE) + slot[atoms]] = coord[atoms]
+    return backbone.reshape(size, len(BACKBONE), 3)
 
 
 def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
@@ -153,8 +167,7 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | 
     moved : int
         Residues that are not at their place in the file.
     """
-    complete = ~np.isnan(table.backbone[:, :3, 0]).any(axis=1)
-    candidate = (table.kind == "protein") | ((table.kind == "other") & complete)
+    candidate = table.is_candidate
     rows = np.flatnonzero(candidate)
     if not table.hetero[rows].any():
         return candidate, None, 0
@@ -188,12 +201,12 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
     backbone = _backbone(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, CA, 0])
     res_name = atoms.res_name[start]
-    names, inverse = np.unique(res_name, return_inverse=True)
     alpha = np.flatnonzero(slot == CA)
+    categories, of_residue = atoms.get_annotation_categories(), rows[alpha]
     of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
     for column, values in of_alpha.items():
-        if column in atoms.get_annotation_categories():
-            value = atoms.get_annotation(column)[rows[alpha]]
+        if column in categories:
+            value = atoms.get_annotation(column)[of_residue]
             values[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
     residues = Residues(
         name=name,
@@ -201,7 +214,7 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
         res_id=atoms.res_id[start].astype(np.int64),
         ins_code=atoms.ins_code[start],
         res_name=res_name,
-        aatype=np.array([aatype(str(n)) for n in names], np.int64)[inverse],
+        aatype=np.fromiter(map(aatype, res_name.tolist()), np.int64, len(start)),
         pos=backbone[:, CA],
         backbone=backbone,
         **of_alpha,
@@ -215,20 +228,24 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
     return residues if has_ca.all() else residues.select(has_ca)
 
 
-def _finish(residues: Residues) -> Residues:
+def _finish(residues: Residues, report: LossReport, *, predicted: bool) -> Residues:
     """Set ``seq_pos`` and count modified and unknown residues, missing backbone atoms and chain breaks."""
+    res_id = residues.res_id
     same_chain = residues.chain[1:] == residues.chain[:-1]
     linked = linked_to_next(residues)[:-1]
-    step = np.where(linked, 1, np.maximum(np.diff(residues.res_id), 1))
-    position = np.concatenate([[0], np.cumsum(np.where(same_chain, step, 0))])
-    first = np.concatenate([[0], np.flatnonzero(~same_chain) + 1])
-    seq_pos = position - np.repeat(position[first], np.diff(first, append=len(residues)))
+    step = np.where(linked, 1, np.maximum(res_id[1:] - res_id[:-1], 1))
+    seq_pos = np.zeros(len(residues), np.int64)
+    np.cumsum(np.where(same_chain, step, 0), out=seq_pos[1:])
+    ends = np.flatnonzero(~same_chain)
+    if len(ends):
+        first = np.concatenate([[0], ends + 1])
+        seq_pos -= np.repeat(seq_pos[first], run_lengths(first, len(residues)))
     counts = Counter(residues.res_name.tolist())
     nonstandard = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
-    report = LossReport(
+    changes = LossReport(
         modified={name: n for name, n in nonstandard.items() if aatype(name) != UNKNOWN},
         unknown={name: n for name, n in nonstandard.items() if aatype(name) == UNKNOWN},
         missing_backbone=int((~residues.backbone_mask.all(axis=1)).sum()),
         gaps=int((same_chain & ~linked).sum()),
     )
-    return replace(residues, seq_pos=seq_pos, report=residues.report.merge(report))
+    return replace(residues, seq_pos=seq_pos, report=report.merge(changes), predicted=predicted)

@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 from biotite.structure import AtomArray
 
-from protgraph.structure.residues.identity import by_appearance
+from protgraph.structure.residues.identity import by_appearance, run_lengths
 from protgraph.structure.residues.loss_report import LossReport
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
@@ -61,23 +61,27 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
     an altloc id: the first is kept. Atoms without a CA belong to the earlier residue of this identity. A residue with
     another CA begins a second chain of the same id, which becomes "A-2".
     """
-    new = np.flatnonzero(np.diff(run[rows], prepend=-1))
-    start, size = rows[new], np.diff(new, append=len(rows))
+    each = run[rows]
+    new = np.concatenate([[0], np.flatnonzero(each[1:] != each[:-1]) + 1])[: len(rows)]
+    start, size = rows[new], run_lengths(new, len(rows))
     chain, name = atoms.chain_id[start], atoms.res_name[start]
     columns = (chain.tolist(), atoms.res_id[start].tolist(), atoms.ins_code[start].tolist())
     identity = list(zip(*columns, strict=True))
     target = np.arange(len(start))  # (P,) fragment that begins the residue of each fragment; -1: left out
     renamed: Counter[str] = Counter()
-    if len(set(identity)) < len(identity):
+    is_unique = len(set(identity)) == len(identity)
+    if not is_unique:
         has_ca = np.zeros(len(start), bool)
         has_ca[np.repeat(target, size)[atoms.atom_name[rows] == "CA"]] = True
         target, copy = _assign(identity, chain, name, has_ca)
         chain = _names_of_copies(chain, copy)
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
     place = by_appearance(chain)
-    if len(set(identity)) == len(identity) and (place[1:] >= place[:-1]).all():  # the order of most files
+    if is_unique and (place[1:] >= place[:-1]).all():  # the order of most files
         residue = np.repeat(target, size)
         first = _is_first(residue, atoms.atom_name[rows])
+        if first.all():
+            return Deduplicated(rows, residue, chain, start, LossReport())
         report = LossReport(duplicate_atoms=int((~first).sum()))
         return Deduplicated(rows[first], residue[first], chain, start, report)
     heads = np.flatnonzero(target == np.arange(len(target)))

@@ -97,10 +97,14 @@ class LossReport:
     gaps: int = _count("chain breaks")
     warnings: tuple[str, ...] = field(default=(), metadata={"text": "warnings of the parser"})
 
-    def merge(self, other: LossReport) -> LossReport:
-        """Return the sum of two reports; equal warnings are kept once."""
-        added = {name: _add(getattr(self, name), value) for name, value in vars(other).items() if value}
-        return replace(self, **added) if added else self
+    def merge(self, *others: LossReport) -> LossReport:
+        """Return the sum of reports; equal warnings are kept once."""
+        sums: dict[str, object] = {}
+        for other in others:
+            for name, value in vars(other).items():
+                if value:
+                    sums[name] = _add(sums.get(name, getattr(self, name)), value)
+        return replace(self, **sums) if sums else self
 
     def without(self, *names: str) -> LossReport:
         """Return this report with the named entries reset."""

@@ -76,7 +76,8 @@ def residue_starts(atoms: AtomArray) -> np.ndarray:
     """Return the first atom of each run of equal chain, number, insertion code and residue name, ``(R,)`` int64."""
     if len(atoms) == 0:
         return np.zeros(0, np.int64)
-    new = atoms.res_id[1:] != atoms.res_id[:-1]
+    res_id = atoms.res_id
+    new = res_id[1:] != res_id[:-1]
     for column in (atoms.chain_id, atoms.ins_code, atoms.res_name):
         new |= column[1:] != column[:-1]
     return np.concatenate([[0], np.flatnonzero(new) + 1])

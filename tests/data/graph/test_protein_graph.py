@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch_geometric.data import Batch
+from torch_geometric.data import Batch, Data
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
@@ -30,6 +30,22 @@ def ring(n: int, k: int, name: str, seed: int = 0) -> ProteinGraph:
 @pytest.fixture
 def graphs():
     return [ring(20, 3, "a", 1), ring(7, 3, "b", 2), ring(3, 2, "c", 3)]
+
+
+def test_names_and_number_of_nodes_equal_those_of_pyg(graphs):
+    for graph in (
+        *graphs,
+        collate(graphs),
+        ProteinGraph(pos=torch.zeros(2, 3), num_nodes=5),
+        ProteinGraph(num_nodes=4),
+    ):
+        plain = Data(**dict(graph.items()))
+        assert graph.num_nodes == plain.num_nodes
+        assert [key in graph for key in ("pos", "degree", "absent")] == [
+            key in plain for key in ("pos", "degree", "absent")
+        ]
+    graphs[0].num_nodes = 20
+    assert graphs[0].num_nodes == 20
 
 
 def test_collate_equals_pyg_batching(graphs):

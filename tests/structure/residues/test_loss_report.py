@@ -20,6 +20,11 @@ def test_merge_adds_counts_and_keeps_each_warning_once():
     assert both.warnings == ("a", "b")
 
 
+def test_merge_of_several_equals_merging_one_after_the_other():
+    assert ONE.merge(TWO, LossReport(), ONE) == ONE.merge(TWO).merge(LossReport()).merge(ONE)
+    assert ONE.merge() == ONE
+
+
 def test_merge_does_not_change_its_inputs():
     ONE.merge(TWO)
     assert ONE.ligands == {"HEM": 1, "GOL": 2} and ONE.waters == 2
