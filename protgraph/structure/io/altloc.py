@@ -42,7 +42,12 @@ def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) 
 
 
 def altloc_mask(
-    altloc_id: np.ndarray, occupancy: np.ndarray, residue: np.ndarray, *, altloc: str = "occupancy"
+    altloc_id: np.ndarray,
+    occupancy: np.ndarray,
+    residue: np.ndarray,
+    *,
+    altloc: str = "occupancy",
+    required: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return a mask that keeps one conformation per residue, the same for all atoms of the residue.
 
@@ -58,6 +63,8 @@ def altloc_mask(
     altloc : str
         "occupancy": the id with the highest summed occupancy; ties go to the first in the alphabet. "first": the id
         that comes first in the file. One character: that id, or "occupancy" in residues without it.
+    required : ndarray, optional
+        ``(A,)`` bool, e.g. True for atoms CA. If some ids of a residue have such an atom, the others are not chosen.
 
     Returns
     -------
@@ -81,9 +88,12 @@ def altloc_mask(
     weight = np.nan_to_num(occupancy[located])
     total = np.bincount(pair, weight, minlength=shape[0] * shape[1]).reshape(shape)
     present = np.bincount(pair, minlength=shape[0] * shape[1]).reshape(shape) > 0
+    if required is not None:
+        complete = np.bincount(pair, required[located], minlength=shape[0] * shape[1]).reshape(shape) > 0
+        present &= complete | ~complete.any(axis=1, keepdims=True)
     chosen = np.where(present, total.round(_DECIMALS), -np.inf).argmax(axis=1)  # (residues,)
     if altloc == "first":
-        chosen = code[first]
+        chosen = np.where(present[np.arange(shape[0]), code[first]], code[first], chosen)
     elif altloc in ids:
         column = int(np.searchsorted(ids, altloc))
         chosen = np.where(present[:, column], column, chosen)
@@ -137,7 +147,12 @@ def name_blank_conformations(
 
 
 def gather_conformations(
-    altloc_id: np.ndarray, atom_name: np.ndarray, start: np.ndarray, residue: np.ndarray
+    altloc_id: np.ndarray,
+    atom_name: np.ndarray,
+    start: np.ndarray,
+    residue: np.ndarray,
+    chain: np.ndarray,
+    res_id: np.ndarray,
 ) -> tuple[np.ndarray, int] | None:
     """Move conformations that a file has apart from their residue next to it.
 
@@ -149,6 +164,8 @@ def gather_conformations(
         ``(R,)`` int64, first atom of each run of atoms of one residue and residue name.
     residue : ndarray
         ``(R,)`` int64, equal for the runs of a residue (:func:`group_residues`).
+    chain, res_id : ndarray
+        ``(R,)`` chain id and residue number of each run.
 
     Returns
     -------
@@ -157,8 +174,9 @@ def gather_conformations(
 
     Notes
     -----
-    A run moves if all of its atoms have an id, and the latest run of its residue has none of them with the same name
-    and id. A run that repeats them is another residue of the same number, e.g. of a second chain of this name.
+    Runs belong together if all atoms of one have an id, and the other has none of them with the same name and id. A run
+    that repeats them is another residue of the same number, e.g. of a second chain of this name. Their place is that of
+    the run between residues of the preceding and the following number, or else of the first one.
     """
     apart = np.flatnonzero(~_follows_its_residue(residue))
     if len(apart) == 0:
@@ -167,6 +185,7 @@ def gather_conformations(
     head = np.arange(len(start))  # first run of the residue that each run belongs to
     locations: dict[int, set[tuple[str, str]]] = {}  # head → ids and names
     latest: dict[int, int] = {}  # residue → head of its latest runs
+    is_located: dict[int, bool] = {}  # head → all atoms have an id
     is_apart = np.zeros(len(start), bool)
     is_apart[apart] = True
     shared = np.isin(residue, residue[apart])
@@ -174,17 +193,37 @@ def gather_conformations(
         rows = slice(start[run], stop[run])
         own = list(zip(altloc_id[rows].tolist(), atom_name[rows].tolist(), strict=True))
         before = latest.get(int(residue[run]))
+        has_ids = all(i for i, _ in own)
         joins = before is not None and (
-            not is_apart[run] or (all(i for i, _ in own) and not locations[before].intersection(own))
+            not is_apart[run] or ((has_ids or is_located[before]) and not locations[before].intersection(own))
         )
         head[run] = before if joins else run
         latest[int(residue[run])] = int(head[run])
         locations.setdefault(int(head[run]), set()).update(own)
-    order = np.argsort(head, kind="stable")
+        is_located[int(head[run])] = has_ids and is_located.get(int(head[run]), True)
+    order = np.argsort(_places(head, is_apart, chain, res_id), kind="stable")
     if (order == np.arange(len(order))).all():
         return None
     rows = np.concatenate([np.arange(start[run], stop[run]) for run in order.tolist()])
     return rows, len(np.unique(head[is_apart & (head != np.arange(len(head)))]))
+
+
+def _places(head: np.ndarray, is_apart: np.ndarray, chain: np.ndarray, res_id: np.ndarray) -> np.ndarray:
+    """Return the run at whose place each run is, ``(R,)`` int64: that of its residue with the closest neighbors."""
+    place = head.copy()
+    for group in np.unique(head[is_apart & (head != np.arange(len(head)))]).tolist():
+        runs = np.flatnonzero(head == group)
+        score = []
+        for run in runs.tolist():
+            sides = ((run - 1, -1), (run + 1, 1))
+            score.append(
+                sum(
+                    0 <= i < len(head) and chain[i] == chain[run] and res_id[i] - res_id[run] in (0, step)
+                    for i, step in sides
+                )
+            )
+        place[runs] = runs[int(np.argmax(score))]
+    return place
 
 
 def _follows_its_residue(residue: np.ndarray) -> np.ndarray:

@@ -116,6 +116,9 @@ class AtomSite:
         elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name)
         atoms.set_annotation("element", elements)
         atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
+        without_b = int(np.isnan(atoms.b_factor).sum())
+        if without_b and "B_iso_or_equiv" in self._site.names:
+            notes.append(f"{without_b} B factors without a value, read as 0")
         occupancy = numbers["occupancy"]
         has_none = np.isnan(occupancy)
         if has_none.any():
@@ -173,6 +176,8 @@ class AtomSite:
         elif column.mask is not None and len(present) > 1:
             other = self._column(present[1], rows)
             is_filled = (column.mask != 0) & (True if other.mask is None else other.mask == 0)
+            if (lost := int((column.mask != 0).sum() - is_filled.sum())) > 0:
+                notes.append(f"{lost} atoms have neither {names[0]} nor {names[1]}")
             if is_filled.any():
                 values = np.where(is_filled, decode(other), values)
                 notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")

@@ -211,7 +211,7 @@ class BinaryTable:
         LookupError, TypeError, ValueError
             As for :func:`decode_column`; the column does not have the number of rows of the category.
         """
-        data, mask = self._columns[name]["data"], self._columns[name]["mask"]
+        data, mask = self._columns[name]["data"], self._columns[name].get("mask")
         values = decode_column(data["data"], data["encoding"])
         if len(values) != self.size:
             raise ValueError(f"{len(values)} values of {name}; rowCount is {self.size}")

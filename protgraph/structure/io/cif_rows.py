@@ -164,6 +164,8 @@ def find_atom_site(content: bytes, where: str) -> TextBlock | None:
     if loop is None:
         return None
     names, rows = _tags(content, start)
+    if len(set(names)) < len(names):
+        return None
     found = _align(content, rows, names) or _split(content, rows, names)
     if found is None:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 from protgraph.structure.residues.alphabet import THREE_LETTER, residue_kind
 from protgraph.structure.residues.atoms import ELEMENTS
 
-__all__ = ["UNKNOWN_ELEMENT", "complete_elements", "element_symbols", "infer_element"]
+__all__ = ["UNKNOWN_ELEMENT", "complete_elements", "contradicts_residue", "element_symbols", "infer_element"]
 
 UNKNOWN_ELEMENT = "X"
 """Symbol of an atom of unknown element (wwPDB)."""
@@ -52,7 +52,7 @@ def _symbol_table() -> np.ndarray:
 
 
 def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return element symbols in upper case; those that are not elements are inferred from atom names.
+    """Return element symbols in upper case; those that are no elements of the residue are inferred from names.
 
     Parameters
     ----------
@@ -79,11 +79,36 @@ def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.n
     elements = element_symbols(columns)
     if points.max(initial=0) > 127 or (width > 2 and points[:, 2].any()):
         elements[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = ""
-    rows = np.flatnonzero(elements.view(np.uint32)[::2] == 0)
+    rows = np.flatnonzero((elements.view(np.uint32)[::2] == 0) | contradicts_residue(elements, res_name))
     if len(rows):
         pairs = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
         elements[rows] = [_element_without_columns(*pair) for pair in pairs]
     return elements, len(rows)
+
+
+def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray:
+    """Return True for elements that an amino acid cannot have, ``(A,)`` bool.
+
+    Some programs write the first two letters of the atom name: "CA" for CA, "CD" for CD1. Unknown elements count too.
+
+    Parameters
+    ----------
+    symbols : ndarray
+        ``(A,)`` "<U2", upper case.
+    res_name : ndarray
+        ``(A,)`` str. Other residues than the twenty amino acids and UNK contradict nothing.
+
+    Examples
+    --------
+    >>> contradicts_residue(np.array(["CA", "C", "CA"]), np.array(["GLY", "GLY", "CA"])).tolist()
+    [True, False, False]
+    """
+    letters = symbols.view(np.uint32).reshape(-1, 2)
+    rows = np.flatnonzero((letters[:, 1] != 0) | (letters[:, 0] == ord(UNKNOWN_ELEMENT)))
+    wrong = np.zeros(len(symbols), bool)
+    if len(rows):
+        wrong[rows] = (symbols[rows] != "SE") & np.isin(res_name[rows], THREE_LETTER)
+    return wrong
 
 
 @cache

@@ -132,8 +132,9 @@ def resolve_atoms(
         residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
         of_atoms = np.repeat(residue, np.diff(start, append=len(atoms)))
         ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
-        keep &= altloc_mask(ids, atoms.occupancy, of_atoms, altloc=altloc)
-        order, moved = gather_conformations(ids, atoms.atom_name, start, residue) or (order, 0)
+        keep &= altloc_mask(ids, atoms.occupancy, of_atoms, altloc=altloc, required=atoms.atom_name == "CA")
+        identity = (atoms.chain_id[start], atoms.res_id[start])
+        order, moved = gather_conformations(ids, atoms.atom_name, start, residue, *identity) or (order, 0)
     atoms.del_annotation("altloc_id")
     left_out = LossReport(
         invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()), moved_residues=moved

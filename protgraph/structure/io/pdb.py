@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
 
-from protgraph.structure.io.elements import element_symbols, infer_element
+from protgraph.structure.io.elements import contradicts_residue, element_symbols, infer_element
 from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
+from protgraph.structure.io.pdb_dialects import join_residue_numbers, read_column_21
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.repair import repair_numbers, shift_long_serials
 from protgraph.structure.residues.alphabet import THREE_LETTER
@@ -74,6 +75,7 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
         notes += shift_long_serials(table, np.flatnonzero(~valid[:3].all(axis=0)))
         values, valid = parse_numbers(table)
     notes += repair_numbers(table, values, valid, line, where)
+    notes += join_residue_numbers(table, values)
     atoms = AtomArray(len(table))
     atoms.coord = np.ascontiguousarray(values[:3].T.astype(np.float32))
     for name, (a, b, width) in _TEXTS.items():
@@ -83,6 +85,7 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
     atoms.set_annotation("occupancy", values[3].copy())
     atoms.set_annotation("b_factor", values[4].copy())
     notes += _upper_names(atoms, table)
+    notes += read_column_21(atoms, table)
     notes += _segment_chains(atoms, table)
     inferred = _set_elements(atoms, table)
     notes += _set_cell(atoms, text)
@@ -93,9 +96,9 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
 
 
 def _set_elements(atoms: AtomArray, table: np.ndarray) -> int:
-    """Set elements from columns 77–78, or by atom names where these hold no symbol; return the number of the latter."""
+    """Set elements from columns 77–78, or by atom names where these hold no possible one; return how many."""
     symbols = element_symbols(table[:, _ELEMENT])
-    rows = np.flatnonzero(symbols.view(np.uint32)[::2] == 0)
+    rows = np.flatnonzero((symbols.view(np.uint32)[::2] == 0) | contradicts_residue(symbols, atoms.res_name))
     if len(rows):
         fields = np.ascontiguousarray(table[rows, _NAME]).view("S4")[:, 0].astype("U4")
         pairs = zip(atoms.res_name[rows].tolist(), fields.tolist(), strict=True)
@@ -123,6 +126,8 @@ def _upper_names(atoms: AtomArray, table: np.ndarray) -> list[str]:
 def _segment_chains(atoms: AtomArray, table: np.ndarray) -> list[str]:
     """Use segment ids as chain ids if all chain ids are blank and there are several segments; return a note then."""
     if not (table[:, _CHAIN] == _BLANK).all() or (table[:, _SEGMENT] == _BLANK).all():
+        return []
+    if (atoms.chain_id != "").any():  # in column 21
         return []
     numbered = (table[:, _LINE_NUMBER.stop - 1] >= ord("0")) & (table[:, _LINE_NUMBER.stop - 1] <= ord("9"))
     segments = parse_texts(table[:, _SEGMENT], 4)

@@ -23,6 +23,7 @@ def _word(text: str) -> tuple[np.uint64, np.uint64]:
 
 
 _ATOM, _HETATM, _MODEL, _ENDMDL, _END, _CELL = map(_word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END", "CRYST1"))
+_AFTER_WORD = np.isin(np.arange(256), [ord(c) | 0x20 for c in " \t\n*0123456789"])  # no letter, as in ATOMIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,8 @@ class PDBText:
     def of(cls, text: str) -> PDBText:
         """Split text into lines and models.
 
-        Other characters than ASCII become "?". Records are recognized in upper and lower case.
+        Other characters than ASCII become "?". Records are recognized in upper and lower case; a longer word, e.g.
+        "atom_pair_constraint" in the scores that Rosetta appends, is none.
         """
         content = text.encode("ascii", "replace")
         if b"\r" in content:
@@ -67,7 +69,7 @@ class PDBText:
         end = np.flatnonzero(data == ord("\n"))
         start = np.concatenate([[0], end[:-1] + 1])
         head = np.lib.stride_tricks.sliding_window_view(data, 8)[start].view("<u8")[:, 0] | _LOWER
-        is_atom = (head & _ATOM[1] == _ATOM[0]) | (head & _HETATM[1] == _HETATM[0])
+        is_atom = _is_record(head, _ATOM) | _is_record(head, _HETATM)
         models, declared = _models(_boundaries(head), is_atom)
         undeclared = tuple(n for n, is_declared in enumerate(declared, 1) if not is_declared)
         cells = np.flatnonzero(head & _CELL[1] == _CELL[0])[:1].tolist()
@@ -104,14 +106,21 @@ class PDBText:
 
 def _boundaries(head: np.ndarray) -> Iterator[tuple[int, bool]]:
     """Yield the lines that begin (True) or end (False) a model, from the first characters of each line ``(L,)``."""
-    rows = np.flatnonzero((head & _MODEL[1] == _MODEL[0]) | (head & _END[1] == _END[0]))
-    for row in rows.tolist():
-        word = int(head[row])
-        if word & int(_MODEL[1]) == int(_MODEL[0]):
-            if not chr(word >> 40 & 0xFF).isalpha():
-                yield row, True
-        elif word & int(_ENDMDL[1]) == int(_ENDMDL[0]) or not chr(word >> 24 & 0xFF).isalnum():
-            yield row, False
+    candidate = np.flatnonzero((head & _MODEL[1] == _MODEL[0]) | (head & _END[1] == _END[0]))
+    head = head[candidate]
+    begins = _is_record(head, _MODEL)
+    keep = begins | _is_record(head, _ENDMDL) | _is_record(head, _END)
+    yield from zip(candidate[keep].tolist(), begins[keep].tolist(), strict=True)
+
+
+def _is_record(head: np.ndarray, word: tuple[np.uint64, np.uint64]) -> np.ndarray:
+    """Return True for lines that begin with a word, ``(L,)`` bool; the next character is blank, a digit or "*"."""
+    name, mask = word
+    size = np.uint64(int(mask).bit_length())
+    found = np.flatnonzero(head & mask == name)
+    is_record = np.zeros(len(head), bool)
+    is_record[found] = _AFTER_WORD[(head[found] >> size & np.uint64(0xFF)).astype(np.intp)]
+    return is_record
 
 
 def _models(

@@ -9,7 +9,7 @@ from biotite.structure import AtomArray
 from biotite.structure.io import pdb
 
 from protgraph.errors import OptionError, StructureFileError
-from protgraph.structure.io.pdb_lines import model_lines
+from protgraph.structure.io.pdb_lines import PDBText, model_lines
 
 __all__ = ["REMARK", "pdb_records", "replace_b_factors"]
 
@@ -50,7 +50,7 @@ def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequ
     """
     _check_range(b_factor, where)
     lines = list(_one_model(text.rstrip("\r\n"), model))
-    rows = [i for i, line in enumerate(lines) if line.upper().startswith(_ATOM)]
+    rows = np.flatnonzero(PDBText.of("\n".join(lines)).is_atom).tolist()
     if len(rows) != len(b_factor):
         raise StructureFileError(f"{where}: {len(rows)} atom records in model {model}, but {len(b_factor)} were read.")
     for i, value in zip(rows, b_factor.tolist(), strict=True):

@@ -19,10 +19,12 @@ from protgraph.structure.io.gunzip import gunzip
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file"]
 
 _CIF = re.compile(rb"(?:\A\xef\xbb\xbf|^|\r)[ \t]*data_", re.MULTILINE | re.IGNORECASE)  # \r: old Macintosh
-_RECORDS = rb"(?i:ATOM  |HETATM)|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1"
+_RECORDS = rb"(?i:ATOM  |ATOM ?\d|HETATM)|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1"
 _PDB = re.compile(rb"(?:^|\r)(?:" + _RECORDS + rb")", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 _GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_TAR = slice(257, 262), b"ustar"  # place and value of the magic number of a tar archive
 _HEAD = 4096  # bytes in which the first character of a file is looked for
 
 
@@ -102,7 +104,7 @@ def is_fasta(file: str | os.PathLike[str] | FileContent) -> bool:
     Of a path, only the beginning is read. False if that fails; the error is raised when the file is read.
     """
     data = file.data if isinstance(file, FileContent) else _head(file)
-    return data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+    return data[:_HEAD].removeprefix(_BOM).lstrip().startswith(b">")
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
@@ -134,6 +136,8 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
         return "bcif"
     if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
         raise StructureFileError(f"{path}: MMTF, a format that the PDB retired in 2024, is not supported.\n{readable}")
+    if content[_TAR[0]] == _TAR[1]:
+        raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{readable}")
     if b"\0" not in content:
         if b"data_" in content.lower() and _CIF.search(content):
             return "mmcif"
@@ -143,7 +147,8 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
 
 
 def decode_text(content: bytes) -> str:
-    """Decode UTF-8 (the standard), or else Latin-1 (old programs), which accepts every byte."""
+    """Decode UTF-8 (the standard), or else Latin-1 (old programs), which accepts every byte; without BOM."""
+    content = content.removeprefix(_BOM)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-__all__ = ["ALPHABET", "THREE_LETTER", "UNKNOWN", "ResidueKind", "aatype", "residue_kind"]
+__all__ = ["ALPHABET", "AMINO_ACID_NAMES", "THREE_LETTER", "UNKNOWN", "ResidueKind", "aatype", "residue_kind"]
 
 ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 """One-letter codes in the order of ``aatype``."""
@@ -37,7 +37,14 @@ _PARENTS = {
     "LYN": "LYS",
     # The same as CHARMM names them (top_all36_prot.rtf).
     **dict.fromkeys(("HSD", "HSE", "HSP"), "HIS"),
+    "LSN": "LYS",
+    # Neutral arginine and deprotonated tyrosine as Schrödinger's programs and PDB2PQR name them.
+    **dict.fromkeys(("ARN", "AR0"), "ARG"),
+    "TYM": "TYR",
 }
+
+AMINO_ACID_NAMES = (*THREE_LETTER[:UNKNOWN], *_PARENTS)
+"""Names of the twenty amino acids and of their protonation states, and of amino acids 21 and 22."""
 
 # Names of the CCD, and of molecular dynamics programs as in biotite's filter_solvent.
 _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O", "SOL", "TIP", "TIP3", "TIP4", "TIP5"})

@@ -37,8 +37,10 @@ class ChainMembers:
     moved: int
 
 
-def chain_members(chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, hetero: np.ndarray) -> ChainMembers:
-    """Select the residues of chains, and place those in HETATM records where they are bonded.
+def chain_members(
+    chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, hetero: np.ndarray, modified: np.ndarray
+) -> ChainMembers:
+    """Select the residues of chains, and place modified residues and those in HETATM records where they are bonded.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def chain_members(chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, h
         ``(M, 4, 3)`` N, CA, C, O, Å; NaN for missing atoms.
     hetero : ndarray
         ``(M,)`` bool, True for HETATM records; all others are residues.
+    modified : ndarray
+        ``(M,)`` bool, True for other names than those of the twenty amino acids.
 
     Returns
     -------
@@ -57,12 +61,13 @@ def chain_members(chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, h
     -----
     A candidate in HETATM records is a residue if it is bonded to another candidate of its chain, or before the last
     residue in ATOM records of its chain. Segments are candidates in file order, each bonded to the next. A segment of
-    HETATM records only that is bonded to the end or the beginning of another one follows or precedes it, as the
-    modified residues of files whose HETATM records follow all ATOM records. Others stay in file order.
+    HETATM records or modified residues only that is bonded to the end or the beginning of another one follows or
+    precedes it, as in files that have their modified residues after all others. Others stay in file order.
     """
     count = len(chain)
     file_order = np.arange(count)
-    if not hetero.any():
+    apart = hetero | modified
+    if not apart.any():
         return ChainMembers(np.ones(count, bool), file_order, 0)
     bonded = bonded_to_next(chain, backbone, backbone[:, CA])
     member = ~hetero
@@ -74,7 +79,7 @@ def chain_members(chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, h
     member |= file_order < last[number]
     first = np.concatenate([[0], np.flatnonzero(~bonded) + 1])  # of each segment
     size = np.diff(first, append=count)
-    movable = np.logical_and.reduceat(hetero, first)
+    movable = np.logical_and.reduceat(apart, first)
     if not movable.any():
         return ChainMembers(member, file_order, 0)
     after, before = _links(chain, res_id, backbone, first, first + size - 1, np.flatnonzero(movable))

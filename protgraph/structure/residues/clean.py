@@ -60,8 +60,8 @@ def clean(
     A residue is protein if its type is peptide-linking in the Chemical Component Dictionary, or if it has atoms N, CA
     and C and is not a nucleotide, saccharide or water. One in HETATM records must be part of a chain: bonded to another
     protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å if C or N is missing), or before the last residue of the
-    chain in ATOM records. A free amino acid is a ligand. Residues in HETATM records that the file has apart from their
-    chain are at the place where they are bonded, and counted in ``moved_residues``.
+    chain in ATOM records. A free amino acid is a ligand. Modified residues and residues in HETATM records that the file
+    has apart from their chain are at the place where they are bonded, and counted in ``moved_residues``.
 
     Examples
     --------
@@ -104,7 +104,8 @@ class _Runs:
     """Runs of consecutive atoms of one residue, one row per run.
 
     ``start`` ``(R,)`` first atom; ``run`` and ``slot`` ``(A,)`` run and index in the backbone of each atom, −1 for
-    others; ``coord`` ``(A, 3)``; ``name`` and ``kind`` ``(R,)`` str; ``hetero`` ``(R,)`` bool.
+    others; ``coord`` ``(A, 3)``; ``name`` and ``kind`` ``(R,)`` str; ``hetero`` ``(R,)`` bool; ``modified`` ``(R,)``
+    bool, True for other names than those of the twenty amino acids.
     """
 
     start: np.ndarray
@@ -114,6 +115,7 @@ class _Runs:
     name: np.ndarray
     kind: np.ndarray
     hetero: np.ndarray
+    modified: np.ndarray
 
     @cached_property
     def backbone(self) -> np.ndarray:
@@ -135,7 +137,8 @@ def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
     name = atoms.res_name[start]
     names, inverse = np.unique(name, return_inverse=True)
     kinds = np.array([residue_kind(str(n)) for n in names], dtype="U10")[inverse]
-    return _Runs(start, run, slot, atoms.coord, name, kinds, atoms.hetero[start])
+    modified = np.array([n not in THREE_LETTER for n in names.tolist()], bool)[inverse]
+    return _Runs(start, run, slot, atoms.coord, name, kinds, atoms.hetero[start], modified)
 
 
 def _backbone_slots(atoms: AtomArray) -> np.ndarray:
@@ -169,10 +172,11 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | 
     """
     candidate = table.is_candidate
     rows = np.flatnonzero(candidate)
-    if not table.hetero[rows].any():
+    hetero, modified = table.hetero[rows], table.modified[rows]
+    if not (hetero.any() or modified.any()):
         return candidate, None, 0
     start = table.start[rows]
-    found = chain_members(atoms.chain_id[start], atoms.res_id[start], table.backbone[rows], table.hetero[rows])
+    found = chain_members(atoms.chain_id[start], atoms.res_id[start], table.backbone[rows], hetero, modified)
     polymer = np.zeros(len(candidate), bool)
     polymer[rows[found.member]] = True
     if not found.moved:

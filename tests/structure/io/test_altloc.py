@@ -140,6 +140,28 @@ def test_a_conformation_after_the_chain_is_in_its_residue(write_pdb, pdb_lines):
     assert clean(load_structure(path, altloc="A")).sequence == "GSE"
 
 
+@pytest.mark.parametrize("apart", ["A", "B"])
+def test_a_conformation_before_the_chain_is_in_its_residue(write_pdb, pdb_lines, apart):
+    _, residue = pdb_lines
+    places = {"A": residue("SER", "A", 2, 3.9, alt="A", occ=0.4), "B": residue("PRO", "A", 2, 3.9, alt="B", occ=0.6)}
+    inside = places["B" if apart == "A" else "A"]
+    path = write_pdb(places[apart], residue("GLY", "A", 1, 0.0), inside, residue("GLU", "A", 3, 7.8))
+    residues = clean(load_structure(path))
+    assert residues.sequence == "GPE" and residues.ids == ["A:1", "A:2", "A:3"] and residues.report.gaps == 0
+    assert clean(load_structure(path, altloc="A")).sequence == "GSE"
+
+
+@pytest.mark.parametrize("altloc", ["occupancy", "first", "B"])
+def test_a_conformation_without_ca_is_not_chosen_over_one_with_ca(write_pdb, pdb_lines, altloc):
+    atom, residue = pdb_lines
+    side = [atom(name, "LYS", "A", 2, (5.4, y, 0.0), alt="B", occ=0.9)
+            for y, name in enumerate(("CB", "CG", "CD", "CE", "NZ"), 1)]  # fmt: skip
+    backbone = residue("LYS", "A", 2, 3.9, alt="A", occ=0.3)
+    path = write_pdb(residue("GLY", "A", 1, 0.0), side, backbone, residue("GLU", "A", 3, 7.8))
+    residues = clean(load_structure(path, altloc=altloc))
+    assert residues.sequence == "GKE" and residues.report.altloc_atoms == 5 and not residues.report.without_ca
+
+
 def test_a_second_chain_of_the_same_name_keeps_its_conformations(write_pdb, pdb_lines):
     _, residue = pdb_lines
     chain = [[residue("GLY", "A", 1, x), residue("SER", "A", 2, x + 3.9, alt="A", occ=0.4),

@@ -209,3 +209,24 @@ def test_symbols_that_are_not_elements_are_inferred_and_counted(read, structures
     barnase = load_structure(structures_dir / "1bgs.bcif")  # line numbers of an old PDB file in type_symbol
     letters = {name[0] for name in np.unique(barnase.atoms.atom_name).tolist()}
     assert set(barnase.atoms.element.tolist()) == letters - set("123456789") and barnase.report.inferred_elements > 4000
+
+
+@pytest.mark.parametrize("null", ["?", "."])
+def test_values_that_are_missing_are_noted(read, null):
+    parsed = read(_cif(_changed("B_iso_or_equiv", {1: null, 2: null})))
+    assert parsed.warnings == ("2 B factors without a value, read as 0",)
+    rows = _changed("auth_seq_id", {1: null})
+    rows[1][NAMES.index("label_seq_id")] = null
+    assert read(_cif(rows)).warnings == ("1 atoms have neither auth_seq_id nor label_seq_id",)
+
+
+def test_a_repeated_column_raises(read):
+    names = [*NAMES[:-1], "Cartn_X"]
+    with pytest.raises(StructureFileError, match=r"_atom_site\.Cartn_X is repeated"):
+        read(_cif(names=names))
+
+
+@pytest.mark.parametrize("symbol", ["CA", "Ca", "X"])
+def test_an_element_that_the_amino_acid_cannot_have_is_inferred(read, symbol):
+    parsed = read(_cif(_changed("type_symbol", {1: symbol})))
+    assert parsed.atoms.element[1] == "C" and parsed.inferred_elements == 1

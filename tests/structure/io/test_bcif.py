@@ -192,6 +192,13 @@ def test_another_encoding_gives_the_same_atoms(crambin, tmp_path, change):
     assert read_atoms(crambin).atoms == changed
 
 
+def test_a_column_without_the_key_mask_has_no_mask():
+    values = np.arange(3, dtype="<i4")
+    data = {"data": values.tobytes(), "encoding": [{"kind": "ByteArray", "type": 3}]}
+    table = BinaryTable({"rowCount": 3, "columns": [{"name": "id", "data": data}]})
+    assert table.column("id").mask is None and table.column("id").values.tolist() == [0, 1, 2]
+
+
 def test_a_masked_unit_cell_gives_no_box(crambin, tmp_path):
     def mask_cell(block):
         block["cell"]["length_a"] = pdbx.BinaryCIFColumn([0.0], mask=[2])

@@ -168,9 +168,17 @@ def test_chains_are_selected_and_unknown_ones_raise(structures_dir):
 def test_calcium_is_not_an_alpha_carbon(write_pdb, pdb_lines):
     atom, residue = pdb_lines
     calcium = atom("CA", "CA", "A", 101, 30.0, element="CA", record="HETATM")
-    inside = [atom("N", "GLY", "A", 2, 3.9), atom("CA", "GLY", "A", 2, 5.4, element="CA")]
+    inside = [atom("N", "MSE", "A", 2, 3.9), atom("CA", "MSE", "A", 2, 5.4, element="CA")]
     residues = clean(load_structure(write_pdb(residue("GLY", "A", 1, 0.0), inside, calcium)))
-    assert residues.ids == ["A:1"] and residues.report.ligands == {"CA": 1} and residues.report.without_ca == {"GLY": 1}
+    assert residues.ids == ["A:1"] and residues.report.ligands == {"CA": 1} and residues.report.without_ca == {"MSE": 1}
+
+
+def test_a_modified_residue_in_atom_records_after_the_chain_is_at_its_place(write_pdb, pdb_lines):
+    _, residue = pdb_lines
+    chain = [residue("GLY", "A", 1, 0.0), residue("SER", "A", 3, 7.8), "TER", residue("MSE", "A", 2, 3.9)]
+    for lines in (chain, [chain[-1], *chain[:-1]]):
+        residues = clean(load_structure(write_pdb(*lines)))
+        assert residues.sequence == "GMS" and residues.report.moved_residues == 1 and residues.report.gaps == 0
 
 
 def test_a_free_amino_acid_is_a_ligand_and_a_bonded_one_a_residue(write_pdb, pdb_lines):
