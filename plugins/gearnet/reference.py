@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from protgraph import FieldSpec, field
 from protgraph.errors import CheckpointError
+from protgraph.nn.reference_weights import check_parameters, reference_errors, require_options
 
 __all__ = ["layers_from_torchdrug"]
 
 
 def layers_from_torchdrug(
-    state_dict: Mapping[str, Tensor], *, shortcut: bool = True, reduce: str = "sum"
+    state_dict: Mapping[str, Tensor], *, shortcut: bool | None = None, reduce: str | None = None
 ) -> list[GearNet | GearNetEdge]:
     """Build the layers of a network, in the order of execution.
 
@@ -25,9 +26,10 @@ def layers_from_torchdrug(
         State of TorchDrug's ``GearNet``: ``layers.k``, optionally ``edge_layers.k`` and ``batch_norms.k``; or of one
         ``GeometricRelationalGraphConv`` or ``RelationalGraphConv``.
     shortcut : bool
-        Option ``short_cut`` of GearNet, applied to layers with equal widths.
+        Option ``short_cut`` of GearNet, False in that code; required for a network. Applied to layers of equal widths.
     reduce : {"sum", "mean"}
-        "mean" for a ``RelationalGraphConv``.
+        Required for one convolution: "sum" for a ``GeometricRelationalGraphConv``, "mean" for a
+        ``RelationalGraphConv``.
 
     Returns
     -------
@@ -37,19 +39,24 @@ def layers_from_torchdrug(
 
     Raises
     ------
+    OptionError
+        ``shortcut`` or ``reduce``, which the state does not contain, is missing.
     CheckpointError
         Names or shapes do not match.
     """
     if "linear.weight" in state_dict:
         if "batch_norm.weight" in state_dict:
             raise CheckpointError("single convolution with batch normalization. Use the state of the whole GearNet.")
+        require_options("one convolution of GearNet", {"reduce": reduce}, {"reduce": ("sum", "mean")})
         return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
+    require_options("GearNet", {"shortcut": shortcut}, {"shortcut": (False, True)})
+    check_parameters(state_dict, [r"(layers|edge_layers|batch_norms)\.\d+\..+"], "GearNet")
     layers: list[GearNet | GearNetEdge] = []
     for k in sorted({int(match[1]) for name in state_dict if (match := re.match(r"layers\.(\d+)\.", name))}):
         conv, on_edges, norm = (_part(state_dict, f"{kind}.{k}.") for kind in ("layers", "edge_layers", "batch_norms"))
         if on_edges:
             layers.append(_edges(on_edges))
-        layers.append(_nodes(conv, norm, edges=bool(on_edges), shortcut=shortcut, reduce=reduce))
+        layers.append(_nodes(conv, norm, edges=bool(on_edges), shortcut=shortcut, reduce="sum"))
     if not layers:
         raise CheckpointError(f"not a state of GearNet: {sorted(state_dict)[:4]} …. It has no relational convolution.")
     return layers
@@ -82,8 +89,9 @@ def _edges(conv: Mapping[str, Tensor]) -> GearNetEdge:
 
 def _shape(conv: Mapping[str, Tensor]) -> tuple[int, int, int]:
     """Return the widths of output and input, and the number of relations."""
-    dim, width = conv["self_loop.weight"].shape
-    return dim, width, conv["linear.weight"].size(1) // width
+    with reference_errors("GearNet"):
+        dim, width = conv["self_loop.weight"].shape
+        return dim, width, conv["linear.weight"].size(1) // width
 
 
 def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:

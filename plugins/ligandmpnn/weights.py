@@ -11,7 +11,7 @@ from protgraph_plugins.ligandmpnn.family import VARIANTS
 from torch import Tensor
 
 from protgraph import Target
-from protgraph.model import PublishedWeights, conversion_errors, find_weights, read_model_state
+from protgraph.model import PublishedWeights, convert_state, find_weights, read_model_state
 from protgraph.structure import ALPHABET
 from protgraph.structure.residues import ELEMENTS
 
@@ -49,8 +49,7 @@ def load_ligandmpnn(name: str, file: str | Path | None = None) -> PublishedWeigh
     target = Target("residue_type", "node", "classification", len(ALPHABET), tuple(ALPHABET))
     path = file or find_ligandmpnn_file(name.rpartition(".")[2])
     state = read_model_state(path, _PROGRAM, sizes=_SIZES)
-    with conversion_errors(path, _PROGRAM):
-        return PublishedWeights(target, convert_ligandmpnn_state(state))
+    return PublishedWeights(target, convert_state(state, convert_ligandmpnn_state, path=path, program=_PROGRAM))
 
 
 def find_ligandmpnn_file(variant: str) -> Path:

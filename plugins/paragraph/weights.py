@@ -11,7 +11,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import MissingExtraError
-from protgraph.model import PublishedWeights, conversion_errors, read_weights
+from protgraph.model import PublishedWeights, convert_state, read_weights
 
 __all__ = ["FOLDER_VARIABLE", "convert_paragraph_state", "load_paragraph"]
 
@@ -37,10 +37,8 @@ def load_paragraph(name: str, file: str | Path | None = None) -> PublishedWeight
             f"Download Paragraph/trained_model of github.com/oxpig/Paragraph and set {FOLDER_VARIABLE} to that folder."
         )
     state = read_weights(path, "Paragraph")
-    with conversion_errors(path, "Paragraph"):
-        return PublishedWeights(
-            Target("paratope", "node", "multilabel", 1, ("paratope",)), convert_paragraph_state(state)
-        )
+    target = Target("paratope", "node", "multilabel", 1, ("paratope",))
+    return PublishedWeights(target, convert_state(state, convert_paragraph_state, path=path, program="Paragraph"))
 
 
 def convert_paragraph_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

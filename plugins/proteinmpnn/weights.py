@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError
-from protgraph.model import PublishedWeights, conversion_errors, find_weights, read_model_state
+from protgraph.model import PublishedWeights, convert_state, find_weights, read_model_state
 from protgraph.structure import ALPHABET
 
 __all__ = [
@@ -36,6 +36,8 @@ _CA_BASIS, _ORIENTATION = 144, 7  # widths
 _NEIGHBORS = 48
 _ATOMS = ("N", "Ca", "C", "O", "Cb")
 _JOINED = "features.edge_embedding.weight"
+#: Parameters of CA-only files that the reference does not use.
+_UNUSED = [f"{m}.{k}" for m in ("W_v", "features.norm_nodes", "features.node_embedding") for k in ("weight", "bias")]
 _POSITION = 16  # width of the sequence offset embedding of the reference
 
 
@@ -62,8 +64,8 @@ def load_proteinmpnn(name: str, file: str | Path | None = None) -> PublishedWeig
     if _JOINED in state and _on_trace(state) != variant.startswith("ca_"):
         kind, other = ("CA only", "ca_v_48_020") if _on_trace(state) else ("complete backbones", "v_48_020")
         raise CheckpointError(f"weights do not fit {name}: {path} is for {kind}. Use proteinmpnn.{other}.")
-    with conversion_errors(path, _PROGRAM):
-        return PublishedWeights(target, convert_proteinmpnn_state(state))
+    converted = convert_state(state, convert_proteinmpnn_state, path=path, program=_PROGRAM, unused=_UNUSED)
+    return PublishedWeights(target, converted)
 
 
 def _on_trace(state: Mapping[str, Tensor]) -> bool:

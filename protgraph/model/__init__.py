@@ -10,7 +10,7 @@ from protgraph.model.incremental import IncrementalState, first_nodes, increment
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
-from protgraph.model.weights import conversion_errors, find_weights, read_model_state, read_weights
+from protgraph.model.weights import convert_state, find_weights, read_model_state, read_weights
 from protgraph.registry.component import ComponentSpec, component
 
 __all__ = [
@@ -26,8 +26,8 @@ __all__ = [
     "build_model",
     "compile_layers",
     "component",
+    "convert_state",
     "draw_model",
-    "conversion_errors",
     "find_weights",
     "first_nodes",
     "incremental_step",

@@ -6,8 +6,7 @@ Not ``torch.hub``: it downloads and runs code, and its caches are not part of an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from protgraph.errors import CheckpointError, MissingExtraError
 
-__all__ = ["conversion_errors", "find_weights", "read_model_state", "read_weights"]
+__all__ = ["convert_state", "find_weights", "read_model_state", "read_weights"]
 
 
 def find_weights(model: str, *, variable: str, names: Sequence[str], package: str, inside: str) -> Path:
@@ -113,10 +112,49 @@ def read_model_state(path: str | Path, program: str, *, sizes: Mapping[str, int]
     return dict(content["model_state_dict"])
 
 
-@contextmanager
-def conversion_errors(path: str | Path, program: str) -> Iterator[None]:
-    """Raise a :class:`CheckpointError` with the file and the program if the conversion of a state fails."""
+class _ReadState(dict[str, Tensor]):
+    """A state that records the names of the parameters that are read."""
+
+    def __init__(self, state: Mapping[str, Tensor]) -> None:
+        super().__init__(state)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Tensor:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def convert_state(
+    state: Mapping[str, Tensor],
+    function: Callable[[Mapping[str, Tensor]], dict[str, Tensor]],
+    *,
+    path: str | Path,
+    program: str,
+    unused: Collection[str] = (),
+) -> dict[str, Tensor]:
+    """Convert the state of a program to that of a model; every parameter must be read.
+
+    Parameters
+    ----------
+    state : mapping of str to Tensor
+    function : callable
+        Returns the converted state.
+    path, program : str
+        File and program, for errors.
+    unused : collection of str
+        Parameters that the program does not use.
+
+    Raises
+    ------
+    CheckpointError
+        The conversion fails, or the state has a parameter that it does not read.
+    """
+    recorded = _ReadState(state)
     try:
-        yield
+        converted = function(recorded)
     except (KeyError, RuntimeError, TypeError, ValueError) as e:
         raise CheckpointError(f"not weights of {program}: {path} ({type(e).__name__}: {e}).") from e
+    unread = sorted(recorded.keys() - recorded.read - set(unused))
+    if unread:
+        raise CheckpointError(f"not weights of {program}: {path} has {len(unread)} more parameters: {unread[0]!r} ….")
+    return converted

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import conversion_errors, find_weights, read_model_state, read_weights
+from protgraph.model import convert_state, find_weights, read_model_state, read_weights
 
 VARIABLE = "PROTGRAPH_TEST_WEIGHTS"
 LOCATION = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
@@ -73,5 +73,15 @@ def test_the_state_is_read_if_the_sizes_match(tmp_path):
 
 @pytest.mark.parametrize("error", [KeyError, RuntimeError, TypeError, ValueError])
 def test_errors_of_a_conversion_have_the_file(error):
-    with pytest.raises(CheckpointError, match=rf"X: some\.pt \({error.__name__}: "), conversion_errors("some.pt", "X"):
+    def function(state):
         raise error("w")
+
+    with pytest.raises(CheckpointError, match=rf"X: some\.pt \({error.__name__}: "):
+        convert_state({}, function, path="some.pt", program="X")
+
+
+def test_a_parameter_that_a_conversion_does_not_read_is_an_error():
+    state, options = {"a": torch.ones(1), "b": torch.ones(1)}, {"path": "some.pt", "program": "X"}
+    with pytest.raises(CheckpointError, match=r"X: some\.pt .*'b'"):
+        convert_state(state, lambda s: {"w": s["a"]}, **options)
+    assert convert_state(state, lambda s: {"w": s["a"]}, unused=["b"], **options) == {"w": state["a"]}

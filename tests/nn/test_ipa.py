@@ -88,7 +88,7 @@ def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype, pairs):
     z = openfold
     f, wrt, real = of_openfold(z, dtype, pairs)
     weights = {k[2:]: v.to(dtype) for k, v in z.items() if k.startswith("w/")}
-    layer = IPA.from_reference(weights, query_points=2, pairs=pairs)
+    layer = IPA.from_reference(weights, query_points=2, unit=10.0, pairs=pairs)
     out = layer(f)["h"]
     assert relative_error(out, z["out/s"][real].to(dtype)) <= TOLERANCE[dtype]
 

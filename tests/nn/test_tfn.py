@@ -54,7 +54,9 @@ def test_full_mode_equals_geometric_gnn_dojo(shared_reference, case, dtype, tole
     z = {k: torch.from_numpy(v) for k, v in np.load(shared_reference / "tfn_dojo" / f"{case}.npz").items()}
     z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
     weights = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
-    layer = TFN.from_reference(weights, irreps_in=irreps_in, irreps=irreps, gate=gate, reduce=reduce)
+    layer = TFN.from_reference(
+        weights, irreps_in=irreps_in, irreps=irreps, lmax=2, gate=gate, reduce=reduce, cutoff=10.0
+    )
 
     # In dojo row 0 is the center and vectors run from source to center: swap rows, sort by center, keep the vectors.
     center, source = z["in/edge_index"]

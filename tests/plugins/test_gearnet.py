@@ -86,7 +86,7 @@ def test_layers_compose_to_torchdrugs_gearnet_edge(vectors, dtype):
     f = {"h": z["in/h"], "edges": edges, "edge_kind": kinds(z), "edge_h": z["in/edge_feature"]}
     f["edge_vec"] = z["in/pos"][edges.index[0]] - z["in/pos"][edges.index[1]]
     outputs = []
-    for layer in layers_from_torchdrug(state):
+    for layer in layers_from_torchdrug(state, shortcut=True):
         f = f | layer(f)
         outputs += [f["h"]] if isinstance(layer, GearNet) else []
     assert relative_error(torch.cat(outputs, 1), z["out/node_feature"]) <= TOLERANCE[dtype]
@@ -96,11 +96,11 @@ def test_states_of_other_modules_are_errors(vectors):
     z = vectors("geometric_rgcn")
     state = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
     with pytest.raises(CheckpointError, match="GearNet"):
-        layers_from_torchdrug({"weight": torch.zeros(1)})
+        layers_from_torchdrug({"weight": torch.zeros(1)}, shortcut=True)
     with pytest.raises(CheckpointError, match="gearnet_edge"):
-        layers_from_torchdrug(state | {"edge_linear.weight": torch.zeros(6, 3)})
+        layers_from_torchdrug(state | {"edge_linear.weight": torch.zeros(6, 3)}, reduce="sum")
     with pytest.raises(CheckpointError, match="batch normalization"):
-        layers_from_torchdrug(state | {"batch_norm.weight": torch.zeros(7)})
+        layers_from_torchdrug(state | {"batch_norm.weight": torch.zeros(7)}, reduce="sum")
 
 
 def some_edges(n=9, seed=0, degree=None):

@@ -13,6 +13,7 @@ from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention, split_heads
+from protgraph.nn.reference_weights import load_reference_state, reference_errors
 
 __all__ = ["Attention", "GlobalAttention"]
 ENTRY_POINTS = {"protgraph.layers": {"attention": "Attention", "global_attention": "GlobalAttention"}}
@@ -135,10 +136,12 @@ class GlobalAttention(GraphLayer):
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GlobalAttention:
         """Build the layer from the state of an OpenFold ``GlobalAttention`` with output width c_hidden · heads."""
-        dim, width = state_dict["linear_q.weight"].shape
+        with reference_errors("GlobalAttention"):
+            dim, width = state_dict["linear_q.weight"].shape
+            heads = dim // len(state_dict["linear_k.weight"])
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
-        layer = cls(fields, dim=dim, heads=dim // len(state_dict["linear_k.weight"]))
-        layer.to(state_dict["linear_q.weight"].dtype).load_state_dict(state_dict)
+        layer = cls(fields, dim=dim, heads=heads)
+        load_reference_state(layer, state_dict, "GlobalAttention")
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 
 __all__ = ["BackboneUpdate", "PlaceBackbone", "rigid_irreps"]
 ENTRY_POINTS = {"protgraph.layers": {"backbone_update": "BackboneUpdate", "place_backbone": "PlaceBackbone"}}
@@ -88,13 +89,18 @@ class BackboneUpdate(GraphLayer):
         )
 
     @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float = 10.0) -> BackboneUpdate:
-        """Build the layer from the state of an OpenFold ``BackboneUpdate``."""
-        width = state_dict["linear.weight"].size(1)
+    def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float | None = None) -> BackboneUpdate:
+        """Build the layer from the state of an OpenFold ``BackboneUpdate``.
+
+        ``unit`` is required, Å: the state does not contain the unit of its translations (10 in the structure module).
+        """
+        require_options("BackboneUpdate", {"unit": unit}, {"unit": "a length in Å, 10.0 in AlphaFold"})
+        with reference_errors("BackboneUpdate"):
+            width = state_dict["linear.weight"].size(1)
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}
         layer = cls(fields, unit=unit)
-        layer.load_state_dict(state_dict)
-        return layer.to(state_dict["linear.weight"].dtype)
+        load_reference_state(layer, state_dict, "BackboneUpdate")
+        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         imaginary, shift = self.linear(f["h"]).chunk(2, -1)  # (N, 3) each

@@ -13,6 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 from protgraph.ops import Edges
 from protgraph.validation import check_choice
 
@@ -106,28 +107,33 @@ class EGNN(GraphLayer):
         cls,
         state_dict: Mapping[str, Tensor],
         *,
-        residual: bool = True,
-        normalize: bool = False,
-        tanh: bool = False,
-        reduce: str = "mean",
+        residual: bool | None = None,
+        normalize: bool | None = None,
+        tanh: bool | None = None,
+        reduce: str | None = None,
     ) -> EGNN:
-        """Build the layer from the state of an ``E_GCL`` of vgsatorras/egnn, built with these options."""
-        hidden, fan_in = state_dict["edge_mlp.0.weight"].shape
-        width = state_dict["node_mlp.0.weight"].size(1) - hidden
+        """Build the layer from the state of an ``E_GCL`` of vgsatorras/egnn with SiLU.
+
+        All options are required, since the state does not contain them: ``residual``, ``normalize``, ``tanh``, and
+        ``reduce`` (``coords_agg`` of that code).
+        """
+        given = {"residual": residual, "normalize": normalize, "tanh": tanh, "reduce": reduce}
+        choices = {"residual": (True, False), "normalize": (False, True), "tanh": (False, True)}
+        require_options("E_GCL", given, choices | {"reduce": ("mean", "sum")})
+        with reference_errors("E_GCL"):
+            hidden, fan_in = state_dict["edge_mlp.0.weight"].shape
+            width, dim = state_dict["node_mlp.0.weight"].size(1) - hidden, state_dict["node_mlp.2.weight"].size(0)
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "pos": field("pos"), "edges": field("edges")}
         if fan_in > 2 * width + 1:
             fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{fan_in - 2 * width - 1}x0e")
         layer = cls(
             fields,
-            dim=state_dict["node_mlp.2.weight"].size(0),
+            dim=dim,
             hidden=hidden,
-            residual=residual,
             attention="att_mlp.0.weight" in state_dict,
-            normalize=normalize,
-            tanh=tanh,
-            reduce=reduce,
-        ).to(state_dict["edge_mlp.0.weight"].dtype)
-        layer.load_state_dict(state_dict)
+            **given,
+        )
+        load_reference_state(layer, state_dict, "E_GCL")
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

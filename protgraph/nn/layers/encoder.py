@@ -15,6 +15,7 @@ from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
+from protgraph.nn.reference_weights import check_parameters, load_reference_state, reference_errors
 from protgraph.ops import Proteins
 from protgraph.validation import check_choice
 
@@ -118,12 +119,14 @@ class Encoder(GraphLayer):
 
         The language model head and the contact head are dropped. The state does not contain the number of heads.
         """
-        state = _from_esm(state_dict)
+        check_parameters(state_dict, _ESM_PARAMETERS, "ESM-2")
+        with reference_errors("ESM-2"):
+            state = _from_esm(state_dict)
         dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)
         fields = {"seq_pos": field("seq_pos"), "proteins": field("proteins")}
         fields["aatype"] = FieldSpec("token", "node", "0e", "int64", shape=(), classes=len(TOKENS))
-        encoder = cls(fields, dim=dim, heads=heads, depth=depth).to(state["norm.weight"].dtype)
-        encoder.load_state_dict(state)
+        encoder = cls(fields, dim=dim, heads=heads, depth=depth)
+        load_reference_state(encoder, state, "ESM-2")
         return encoder
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -191,6 +194,14 @@ def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor
     batch = around(protein, proteins.batch, protein)
     wider = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
     return token, {"proteins": wider, "seq_pos": around(first - 1, place, last + 1)}, rows
+
+
+#: Parameters of ESM-2, those of its heads and the frequencies of its rotary positions included.
+_ESM_PARAMETERS = (
+    r"embed_tokens\.weight|emb_layer_norm_after\.(weight|bias)|(lm_head|contact_head)\..+",
+    r"layers\.\d+\.(self_attn\.[kqv]_proj|self_attn\.out_proj|fc[12])\.(weight|bias)",
+    r"layers\.\d+\.(self_attn|final)_layer_norm\.(weight|bias)|layers\.\d+\.self_attn\.rot_emb\.inv_freq",
+)
 
 
 def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.positional_encoding import offset_bins
+from protgraph.nn.reference_weights import load_reference_state, reference_errors
 
 __all__ = ["OuterProductMean", "PairEmbed"]
 ENTRY_POINTS = {"protgraph.layers": {"outer_product_mean": "OuterProductMean", "pair_embed": "PairEmbed"}}
@@ -121,10 +122,11 @@ class OuterProductMean(GraphLayer):
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor]) -> OuterProductMean:
         """Build the layer from the state of an OpenFold ``OuterProductMean``."""
-        hidden, width = state_dict["linear_1.weight"].shape
+        with reference_errors("OuterProductMean"):
+            (hidden, width), dim = state_dict["linear_1.weight"].shape, len(state_dict["linear_out.bias"])
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
-        layer = cls(fields, dim=len(state_dict["linear_out.bias"]), hidden=hidden)
-        layer.to(state_dict["linear_1.weight"].dtype).load_state_dict(state_dict)
+        layer = cls(fields, dim=dim, hidden=hidden)
+        load_reference_state(layer, state_dict, "OuterProductMean")
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -22,6 +22,7 @@ from protgraph.nn.polynomial import (
     monomials,
     num_monomials,
 )
+from protgraph.nn.reference_weights import check_parameters
 
 __all__ = ["ProductBasis"]
 ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}
@@ -115,6 +116,9 @@ class ProductBasis(GraphLayer):
         degrees = [int(k.rsplit(".", 1)[1]) for k in state_dict if ".weights." in k]
         if not degrees:
             raise CheckpointError(f"no symmetric contraction among the parameters {sorted(state_dict)[:4]} ….")
+        known = [r"symmetric_contractions\.contractions\.[^.]+\.(weights\.|U_matrix_)\d+"]
+        known += [r"linear\.(weight|bias|output_mask)"]
+        check_parameters(state_dict, known, "EquivariantProductBasisBlock")
         layer = cls({"h": FieldSpec("h", "node", irreps_in)}, irreps=irreps, correlation=max(degrees))
         layer = layer.to(state_dict["linear.weight"].dtype)
         blocks = state_dict["linear.weight"].split([layer.channels * mul for mul, _ in layer.irreps_out])

@@ -14,6 +14,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
 from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.module import GraphLayer
+from protgraph.nn.reference_weights import check_parameters, load_reference_state, reference_errors
 
 __all__ = ["SchNet"]
 ENTRY_POINTS = {"protgraph.layers": {"schnet": "SchNet"}}
@@ -86,6 +87,9 @@ class SchNet(GraphLayer):
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, cutoff: float) -> SchNet:
         """Build the layer from the state of a PyG ``InteractionBlock`` and its cutoff, Å."""
+        check_parameters(
+            state_dict, [r"(mlp\.[02]|conv\.nn\.[02]|lin|conv\.lin[12])\.(weight|bias)"], "InteractionBlock"
+        )
         names = {"mlp.0.": "filter.0.", "mlp.2.": "filter.1.", "lin.": "lin."}  # conv.nn repeats mlp
         names |= {"conv.lin1.": "lin1.", "conv.lin2.": "lin2."}
         state = {
@@ -94,11 +98,12 @@ class SchNet(GraphLayer):
             for old, new in names.items()
             if key.startswith(old)
         }
-        filters, width = state["lin1.weight"].shape
+        with reference_errors("InteractionBlock"):
+            filters, width = state["lin1.weight"].shape
+            gaussians, dim = state["filter.0.weight"].size(1), state["lin.bias"].numel()
         fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges"), "edge_dist": field("edge_dist")}
-        gaussians = state["filter.0.weight"].size(1)
-        layer = cls(fields, dim=state["lin.bias"].numel(), filters=filters, gaussians=gaussians, cutoff=cutoff)
-        layer.to(state["lin.bias"].dtype).load_state_dict(state)
+        layer = cls(fields, dim=dim, filters=filters, gaussians=gaussians, cutoff=cutoff)
+        load_reference_state(layer, state, "InteractionBlock")
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -17,6 +17,7 @@ from protgraph.nn.dot_product_attention import run_in_chunks
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.multihead import split_heads
+from protgraph.nn.reference_weights import load_reference_state, reference_errors
 from protgraph.validation import check_choice
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
@@ -83,9 +84,10 @@ class TriangleMultiplication(GraphLayer):
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, edges: str) -> TriangleMultiplication:
         """Build the layer from an OpenFold ``TriangleMultiplicationOutgoing`` or ``…Incoming``."""
-        hidden, width = state_dict["linear_a_p.weight"].shape
+        with reference_errors("TriangleMultiplication"):
+            hidden, width = state_dict["linear_a_p.weight"].shape
         layer = cls(_fields(width), hidden=hidden, edges=edges)
-        layer.to(state_dict["linear_z.weight"].dtype).load_state_dict(state_dict)
+        load_reference_state(layer, state_dict, "TriangleMultiplication")
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -166,9 +168,10 @@ class TriangleAttention(GraphLayer):
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, node: str) -> TriangleAttention:
         """Build the layer from the state of an OpenFold ``TriangleAttention`` with output width c_hidden · heads."""
         state = {name.removeprefix("mha."): value for name, value in state_dict.items()}
-        heads, width = state["linear.weight"].shape
+        with reference_errors("TriangleAttention"):
+            heads, width = state["linear.weight"].shape
         layer = cls(_fields(width), heads=heads, node=node)
-        layer.to(state["linear.weight"].dtype).load_state_dict(state)
+        load_reference_state(layer, state, "TriangleAttention")
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

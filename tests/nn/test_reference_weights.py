@@ -1,0 +1,112 @@
+"""Loaders of published weights ask for options that change values and that the weights do not contain."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from protgraph_plugins.gearnet.reference import layers_from_torchdrug
+
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.errors import CheckpointError, OptionError
+from protgraph.nn.layers import (
+    EGNN,
+    IPA,
+    TFN,
+    BackboneUpdate,
+    Encoder,
+    GlobalAttention,
+    OuterProductMean,
+    ProductBasis,
+    SchNet,
+    TriangleAttention,
+    TriangleMultiplication,
+)
+
+H = {"h": FieldSpec("h", "node", "8x0e"), "edges": field("edges"), "pos": field("pos"), "proteins": field("proteins")}
+H |= {"edge_vec": field("edge_vec"), "frame": field("frame")}
+PAIR = {"pair": FieldSpec("pair", "pair", "8x0e"), "proteins": field("proteins")}
+#: Loader, a state, and required options.
+CASES = {
+    "egnn": (
+        EGNN.from_reference,
+        lambda: EGNN({k: H[k] for k in ("h", "pos", "edges")}).state_dict(),
+        {"residual": True, "normalize": False, "tanh": False, "reduce": "mean"},
+    ),
+    "tfn": (
+        lambda state, **options: TFN.from_reference(state, irreps_in="8x0e", irreps="8x0e", **options),
+        lambda: TFN({k: H[k] for k in ("h", "edge_vec", "edges")}, irreps="8x0e", mode="full").state_dict(),
+        {"lmax": 1, "gate": True, "reduce": "sum", "cutoff": 5.0},
+    ),
+    "ipa": (
+        IPA.from_reference,
+        lambda: (
+            IPA({k: H[k] for k in ("h", "pos", "frame", "proteins")} | PAIR).state_dict()
+            | {"linear_b.bias": torch.zeros(4)}
+        ),
+        {"query_points": 4, "unit": 10.0},
+    ),
+    "backbone_update": (
+        BackboneUpdate.from_reference,
+        lambda: BackboneUpdate({"h": H["h"]}).state_dict(),
+        {"unit": 10.0},
+    ),
+    "gearnet": (
+        layers_from_torchdrug,
+        lambda: {f"layers.0.{k}": v for k, v in _convolution().items()},
+        {"shortcut": False},
+    ),
+    "gearnet convolution": (layers_from_torchdrug, lambda: _convolution(), {"reduce": "sum"}),
+}
+
+
+def _convolution():
+    return {
+        "self_loop.weight": torch.ones(4, 3),
+        "self_loop.bias": torch.ones(4),
+        "linear.weight": torch.ones(4, 6),
+        "linear.bias": torch.ones(4),
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_option_that_the_weights_do_not_contain_is_required(case):
+    load, state, options = CASES[case]
+    assert load(state(), **options)
+    for name in options:
+        with pytest.raises(OptionError, match=name):
+            load(state(), **{k: v for k, v in options.items() if k != name})
+
+
+@pytest.mark.parametrize("case", ["egnn", "gearnet", "gearnet convolution"])
+def test_unknown_choices_are_refused(case):
+    load, state, options = CASES[case]
+    for name in options:
+        with pytest.raises(OptionError, match=name):
+            load(state(), **options | {name: "other"})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unknown_and_missing_parameters_are_refused(case):
+    load, state, options = CASES[case]
+    with pytest.raises(CheckpointError):
+        load(state() | {"other.weight": torch.ones(1)}, **options)
+    for name in [k for k in state() if k.endswith("weight")][:1]:
+        with pytest.raises(CheckpointError):
+            load({k: v for k, v in state().items() if k != name}, **options)
+
+
+LOADERS = {
+    "schnet": lambda state: SchNet.from_reference(state, cutoff=10.0),
+    "encoder": lambda state: Encoder.from_reference(state, heads=4),
+    "global_attention": GlobalAttention.from_reference,
+    "outer_product_mean": OuterProductMean.from_reference,
+    "triangle_multiplication": lambda state: TriangleMultiplication.from_reference(state, edges="outgoing"),
+    "triangle_attention": lambda state: TriangleAttention.from_reference(state, node="starting"),
+    "product_basis": lambda state: ProductBasis.from_reference(state, irreps_in="3x0e", irreps="3x0e"),
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_states_of_other_modules_are_refused(name):
+    with pytest.raises(CheckpointError):
+        LOADERS[name]({"other.weight": torch.ones(2, 2)})
