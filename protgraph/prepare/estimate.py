@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -172,10 +173,11 @@ class _Measured:
 
 def _strata(records: Sequence[InputRecord], sample: int) -> list[_Stratum]:
     """Draw records of each format, at equal distances of the cumulative sizes of the records ordered by size."""
-    sizes = np.array([_size(record) for record in records])
+    sizes = np.zeros(len(records))
     formats: dict[str, list[int]] = {}
     for number, record in enumerate(records):
-        formats.setdefault(file_format(record.label.partition("#")[0]), []).append(number)
+        form, sizes[number] = _format_and_size(record)
+        formats.setdefault(form, []).append(number)
     strata = []
     for numbers in formats.values():
         members = np.array(numbers)[np.argsort(sizes[numbers], kind="stable")]
@@ -190,16 +192,16 @@ def _strata(records: Sequence[InputRecord], sample: int) -> list[_Stratum]:
     return strata
 
 
-def _size(record: InputRecord) -> float:
-    """Return the bytes of a file; the expected residues of a protein of a store or an entry to fetch."""
+def _format_and_size(record: InputRecord) -> tuple[str, float]:
+    """Return the suffix and bytes of a file; for entries of databases, archives and stores, their expected residues."""
+    path = record.label.partition("#")[0]
     try:
-        return max(1.0, float(os.stat(record.label.partition("#")[0]).st_size)) if _is_file(record) else record.residues
+        found = os.stat(path)
     except OSError:
-        return record.residues
-
-
-def _is_file(record: InputRecord) -> bool:
-    return os.path.isfile(record.label.partition("#")[0])
+        return "entry", record.residues
+    if not stat.S_ISREG(found.st_mode):
+        return "entry", record.residues
+    return file_format(path), max(1.0, float(found.st_size))
 
 
 def _total(strata: Sequence[_Stratum], values: np.ndarray) -> Quantity:

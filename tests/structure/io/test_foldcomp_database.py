@@ -163,6 +163,25 @@ def test_prepared_store_is_reused(database, entries, tmp_path):
     assert first.reused == 0 and again.reused == len(again.shards) > 1
 
 
+def test_a_changed_database_makes_the_shards_of_its_changed_entries_only(entries, tmp_path):
+    """Also if entries are at other places of the file, and if one is damaged."""
+    named = [(f"e{i:02d}", entries[i % 5]) for i in range(20)]
+    named[3] = ("e03", entries[1][:100])
+    path, options = write_database(tmp_path / "db", named), {"jobs": 0, "shard_residues": 400, "update": True}
+    first = prepare_store(path, tmp_path / "s", PLAN, **options)
+    assert prepare_store(path, tmp_path / "s", PLAN, **options).reused == len(first.shards) >= 8
+    last = entries[2][-1] ^ 1  # of the temperature factors
+    named[12] = ("e12", entries[2][:-1] + bytes([last]))
+    write_database(path, named, order=[*range(10, 20), *range(10)])
+    listed = [f"{path}:{name}" for name, _ in named]
+    changed = prepare_store(listed, tmp_path / "s", PLAN, **options)
+    keys = {shard.key for shard in first.shards}
+    assert changed.reused == len(first.shards) - 1 == sum(shard.key in keys for shard in changed.shards)
+    assert [f.source for f in changed.store.failures] == [f"{path}:e03"]
+    fresh = prepare_store(listed, tmp_path / "fresh", PLAN, **options)
+    assert fresh.shards == changed.shards and fresh.reused == 0
+
+
 def test_folder_dataset_names_entries(database, tmp_path):
     folder = open_folder(tmp_path)
     proteins = [protein for group in folder.groups().values() for protein in group]
