@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph import FieldSpec, field
 from protgraph.errors import CheckpointError
-from protgraph.nn.reference_weights import check_parameters, reference_errors, require_options
+from protgraph.nn.reference_weights import check_parameter_names, reference_errors, require_options
 
 __all__ = ["layers_from_torchdrug"]
 
@@ -50,7 +50,7 @@ def layers_from_torchdrug(
         require_options("one convolution of GearNet", {"reduce": reduce}, {"reduce": ("sum", "mean")})
         return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
     require_options("GearNet", {"shortcut": shortcut}, {"shortcut": (False, True)})
-    check_parameters(state_dict, [r"(layers|edge_layers|batch_norms)\.\d+\..+"], "GearNet")
+    check_parameter_names(state_dict, [r"(layers|edge_layers|batch_norms)\.\d+\..+"], "GearNet")
     layers: list[GearNet | GearNetEdge] = []
     for k in sorted({int(match[1]) for name in state_dict if (match := re.match(r"layers\.(\d+)\.", name))}):
         conv, on_edges, norm = (_part(state_dict, f"{kind}.{k}.") for kind in ("layers", "edge_layers", "batch_norms"))

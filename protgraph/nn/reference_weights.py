@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from protgraph.errors import CheckpointError, OptionError
 
-__all__ = ["check_parameters", "load_reference_state", "reference_errors", "require_options"]
+__all__ = ["check_parameter_names", "load_reference_state", "reference_errors", "require_options"]
 
 
 def require_options(
@@ -51,7 +51,7 @@ def require_options(
     return options
 
 
-def check_parameters(state: Mapping[str, Tensor], known: Sequence[str], module: str) -> None:
+def check_parameter_names(state: Mapping[str, Tensor], known: Sequence[str], module: str) -> None:
     """Raise a ``CheckpointError`` if a parameter matches none of the regular expressions ``known``."""
     pattern = re.compile("|".join(known))
     unknown = sorted(name for name in state if not pattern.fullmatch(name))

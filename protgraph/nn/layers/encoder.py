@@ -15,7 +15,7 @@ from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
-from protgraph.nn.reference_weights import check_parameters, load_reference_state, reference_errors
+from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 from protgraph.ops import Proteins
 from protgraph.validation import check_choice
 
@@ -119,7 +119,7 @@ class Encoder(GraphLayer):
 
         The language model head and the contact head are dropped. The state does not contain the number of heads.
         """
-        check_parameters(state_dict, _ESM_PARAMETERS, "ESM-2")
+        check_parameter_names(state_dict, _ESM_PARAMETERS, "ESM-2")
         with reference_errors("ESM-2"):
             state = _from_esm(state_dict)
         dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)

@@ -22,7 +22,7 @@ from protgraph.nn.polynomial import (
     monomials,
     num_monomials,
 )
-from protgraph.nn.reference_weights import check_parameters
+from protgraph.nn.reference_weights import check_parameter_names
 
 __all__ = ["ProductBasis"]
 ENTRY_POINTS = {"protgraph.layers": {"product_basis": "ProductBasis"}}
@@ -118,7 +118,7 @@ class ProductBasis(GraphLayer):
             raise CheckpointError(f"no symmetric contraction among the parameters {sorted(state_dict)[:4]} ….")
         known = [r"symmetric_contractions\.contractions\.[^.]+\.(weights\.|U_matrix_)\d+"]
         known += [r"linear\.(weight|bias|output_mask)"]
-        check_parameters(state_dict, known, "EquivariantProductBasisBlock")
+        check_parameter_names(state_dict, known, "EquivariantProductBasisBlock")
         layer = cls({"h": FieldSpec("h", "node", irreps_in)}, irreps=irreps, correlation=max(degrees))
         layer = layer.to(state_dict["linear.weight"].dtype)
         blocks = state_dict["linear.weight"].split([layer.channels * mul for mul, _ in layer.irreps_out])

@@ -14,7 +14,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
 from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.reference_weights import check_parameters, load_reference_state, reference_errors
+from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["SchNet"]
 ENTRY_POINTS = {"protgraph.layers": {"schnet": "SchNet"}}
@@ -87,7 +87,7 @@ class SchNet(GraphLayer):
     @classmethod
     def from_reference(cls, state_dict: Mapping[str, Tensor], *, cutoff: float) -> SchNet:
         """Build the layer from the state of a PyG ``InteractionBlock`` and its cutoff, Å."""
-        check_parameters(
+        check_parameter_names(
             state_dict, [r"(mlp\.[02]|conv\.nn\.[02]|lin|conv\.lin[12])\.(weight|bias)"], "InteractionBlock"
         )
         names = {"mlp.0.": "filter.0.", "mlp.2.": "filter.1.", "lin.": "lin."}  # conv.nn repeats mlp
