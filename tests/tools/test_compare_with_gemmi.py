@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,13 @@ sys.modules[spec.name] = compare_with_gemmi  # for its dataclasses
 spec.loader.exec_module(compare_with_gemmi)
 
 
-def _unexplained(paths: list[Path]) -> tuple[int, int, list[str]]:
-    """Return the numbers of files and of equal ones, and the differences without a judgement."""
+def _unexplained(paths: list[Path], step: int = 1) -> tuple[int, int, list[str]]:
+    """Return the numbers of files and of equal ones, and the differences without a judgement, of each ``step``-th file.
+
+    ``python tools/compare_with_gemmi.py PATH`` compares all of them.
+    """
     files, equal, others = 0, 0, []
-    for name, content in compare_with_gemmi.pdb_files(paths):
+    for name, content in islice(compare_with_gemmi.pdb_files(paths), 0, None, step):
         differences = compare_with_gemmi.compare(name, content)
         files, equal = files + 1, equal + (not differences)
         others += [f"{d.file} {d.kind} {d.count} {d.example}" for d in differences if not d.judgement]
@@ -51,16 +55,16 @@ def test_unusual_files_equal_gemmi_or_are_explained(shared_data):
 
 
 @pytest.mark.slow
-def test_all_files_of_the_docking_benchmark_equal_gemmi_or_are_explained(shared_data):
+def test_files_of_the_docking_benchmark_equal_gemmi_or_are_explained(shared_data):
     path = shared_data / "benchmark" / "db55_interfaces" / "benchmark5.5.tar.xz"
-    files, equal, others = _unexplained([path])
-    assert (files, equal, others) == (1084, 1062, [])
+    files, equal, others = _unexplained([path], step=5)
+    assert (files, equal, others) == (217, 212, [])
 
 
 @pytest.mark.slow
-def test_all_structures_of_mutations_equal_gemmi_or_are_explained(shared_data):
-    files, equal, others = _unexplained([shared_data / "benchmark" / "ddg_stability"])
-    assert (files, equal, others) == (759, 758, [])
+def test_structures_of_mutations_equal_gemmi_or_are_explained(shared_data):
+    files, equal, others = _unexplained([shared_data / "benchmark" / "ddg_stability"], step=5)
+    assert (files, equal, others) == (152, 152, [])
 
 
 def _shift(atoms: AtomArray) -> None:
