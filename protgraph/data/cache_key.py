@@ -51,6 +51,7 @@ def code_digest(*packages: str) -> str:
     return digest(files)
 
 
+@functools.cache  # several digests include the same files
 def source_digest(source: str) -> str:
     """Return the digest of Python source from its syntax tree without docstrings.
 

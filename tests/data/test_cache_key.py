@@ -19,6 +19,18 @@ def test_digests_depend_on_the_division_into_parts_and_not_on_the_order_of_keys(
     assert cache_key.digest({"a": 1, "b": 2}) == cache_key.digest(json.loads('{"b": 2, "a": 1}'))
 
 
+def test_files_that_two_digests_share_are_parsed_once(monkeypatch):
+    cache_key.code_digest.cache_clear()
+    cache_key.source_digest.cache_clear()
+    parsed = []
+    parse = cache_key.ast.parse
+    monkeypatch.setattr(cache_key.ast, "parse", lambda text: parsed.append(text) or parse(text))
+    cache_key.code_digest("protgraph.registry")
+    first = len(parsed)
+    cache_key.code_digest("protgraph.registry", "protgraph.data.graph")
+    assert first > 0 and len(parsed) == len(set(parsed))
+
+
 BODY = '''"""A featurizer."""
 class Mine:
     """Compute nothing."""
