@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["CostTable"]
+__all__ = ["CostTable", "show_rows"]
+
+Row = tuple[str | float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -25,5 +29,15 @@ class CostTable:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | float | None, ...], ...]
+    rows: tuple[Row, ...]
     caption: str
+
+
+def show_rows(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Return the rows of a table, and print each to standard error when it is measured."""
+    done = []
+    for row in rows:
+        name, *values = row
+        print(f"{name}:", *("-" if value is None else f"{value:.3g}" for value in values), file=sys.stderr, flush=True)
+        done.append(row)
+    return tuple(done)

@@ -1,27 +1,34 @@
-"""Structures of any size: chains of ``pdb_core`` on a cubic lattice, as mmCIF and BinaryCIF files."""
+"""Structures of any size: chains of ``pdb_core`` on a cubic lattice, as mmCIF, BinaryCIF and PDB files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice, product
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
 
 import numpy as np
 from biotite.structure import AtomArray, concatenate, filter_amino_acids, get_residue_count
 from biotite.structure.io import pdbx
+from biotite.structure.io.pdb import PDBFile
 
 from protgraph import registry
 from protgraph.structure import load_structure
 
 __all__ = ["write_large_structure"]
 
+_PDB_CHAINS = ascii_uppercase + ascii_lowercase + digits
 _CHAINS = 20
 _LEAST = 100  # residues of a chain
 _STEP = 45.0  # Å between the centers of chains; 200 residues at the density of proteins fill 30 Å
 
 
 def write_large_structure(residues: int, path: Path) -> int:
-    """Write a structure of at least ``residues`` residues as .cif or .bcif, and return their number."""
+    """Write a structure of at least ``residues`` residues as .cif, .bcif or .pdb, and return their number.
+
+    The PDB format has 62 chains and 99 999 atoms, i.e. about 10⁴ residues.
+    """
+    is_pdb = path.suffix == ".pdb"
     parts, total = [], 0
     chains = list(islice(_chains(), _CHAINS))
     side = int(np.ceil((residues / _LEAST) ** (1 / 3)))
@@ -30,11 +37,15 @@ def write_large_structure(residues: int, path: Path) -> int:
             break
         part = chains[number % len(chains)].copy()
         part.coord = part.coord - part.coord.mean(0) + _STEP * np.array(cell)
-        part.chain_id = np.full(len(part), f"A{number}", dtype="U6")
+        part.chain_id = np.full(len(part), _PDB_CHAINS[number] if is_pdb else f"A{number}", dtype="U6")
         parts.append(part)
         total += get_residue_count(part)
-    file = pdbx.BinaryCIFFile() if path.suffix == ".bcif" else pdbx.CIFFile()
-    pdbx.set_structure(file, concatenate(parts))
+    if is_pdb:
+        file = PDBFile()
+        file.set_structure(concatenate(parts))
+    else:
+        file = pdbx.BinaryCIFFile() if path.suffix == ".bcif" else pdbx.CIFFile()
+        pdbx.set_structure(file, concatenate(parts))
     file.write(path)
     return total
 

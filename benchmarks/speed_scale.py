@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
 
-from benchmarks.cost_table import CostTable
+from benchmarks.cost_table import CostTable, Row, show_rows
 from benchmarks.large_structures import write_large_structure
 from benchmarks.speed_featurize import FEATURES
 from protgraph import Target, build_model
@@ -26,16 +27,17 @@ from protgraph.process_memory import (
     release_memory,
     reset_peak_memory,
 )
-from protgraph.structure import clean, load_structure
+from protgraph.structure import Residues, clean, load_structure
 from protgraph.train.evaluate import evaluation_mode
 
-__all__ = ["ATTENTION", "MODELS", "SIZES", "measure"]
+__all__ = ["ATTENTION", "MODELS", "PDB_SIZES", "SIZES", "exponent", "measure"]
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
-MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "schnet", "gearnet", "tfn", "mace", "se3_transformer", "proteinmpnn")
-ATTENTION = ("transformer",)  # on the complete graph: time grows with the square by definition
+PDB_SIZES = (1_000, 2_000, 4_000, 8_000)  # the format has at most 62 chains and 99 999 atoms
+MODELS = ("gcn", "mpnn", "egnn", "gvp")
+ATTENTION = "transformer"  # on the complete graph: time grows with the square by definition, memory must not
 LARGEST_ATTENTION = 30_000
-FORMATS = {".cif": "mmCIF", ".bcif": "BinaryCIF"}
+FORMATS = {".cif": "mmCIF", ".bcif": "BinaryCIF", ".pdb": "PDB"}
 
 
 @dataclass(frozen=True)
@@ -45,55 +47,57 @@ class SizeCost:
     Parameters
     ----------
     residues : int
-    seconds : float
-        CPU time of one thread, the smallest of several runs.
+    seconds : float or None
+        CPU time of one thread, the median of several runs; None if only memory was measured.
     memory : float
         Peak above the process before the run, MiB.
     """
 
     residues: int
-    seconds: float
+    seconds: float | None
     memory: float
 
 
 def measure(*, seconds: float = 5.0) -> list[CostTable]:
-    """Measure structures of 10³ to 10⁵ residues, every step in a process of its own, one thread.
+    """Measure structures of 10³ to 10⁵ residues, one thread, and print each row when it is measured.
 
-    Small structures are repeated for about ``seconds``.
+    Each step runs in two processes of its own: one for time, about ``seconds`` for all sizes, one for memory.
     """
     with tempfile.TemporaryDirectory() as folder:
-        files = {suffix: [Path(folder) / f"{size}{suffix}" for size in SIZES] for suffix in FORMATS}
-        for paths in files.values():
-            for size, path in zip(SIZES, paths, strict=True):
-                write_large_structure(size, path)
-        rows = [
-            _row(f"{FORMATS[suffix]} file → graph", _in_process(_graph_costs, paths, seconds))
-            for suffix, paths in files.items()
-        ]
-        small = [path for size, path in zip(SIZES, files[".bcif"], strict=True) if size <= LARGEST_ATTENTION]
-        rows += [_row(f"forward of {m}", _in_process(_forward_costs, files[".bcif"], seconds, m)) for m in MODELS]
-        rows += [_row(f"forward of {m} (N²)", _in_process(_forward_costs, small, seconds, m)) for m in ATTENTION]
+        rows = show_rows(_rows(Path(folder), seconds))
     return [
         CostTable(
             title=f"one structure of {SIZES[0]} to {SIZES[-1]} residues",
             columns=("step", "residues", "CPU s", "MiB", "exponent of time", "exponent of memory"),
-            rows=tuple(rows),
+            rows=rows,
             caption="Least-squares slope of log cost over log residues; 1 is linear. Seconds and MiB are of the\n"
-            "largest structure. MiB: peak above the process before the step. (N²): attention between all residues.",
+            "largest structure. MiB: peak above the process before the step. PDB: the format ends at 99 999 atoms.\n"
+            f"{ATTENTION}: attention between all residues, whose time is quadratic by definition.",
         )
     ]
 
 
-def _in_process(function: Callable[..., list[SizeCost]], *arguments: object) -> list[SizeCost]:
-    """Run a function in a new process: memory that was used before would hide that of a step."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+def _rows(folder: Path, seconds: float) -> Iterator[Row]:
+    files = {
+        suffix: [folder / f"{size}{suffix}" for size in (PDB_SIZES if suffix == ".pdb" else SIZES)]
+        for suffix in FORMATS
+    }
+    for path in (path for paths in files.values() for path in paths):
+        write_large_structure(int(path.stem), path)
+    for suffix, paths in files.items():
+        yield _row(f"{FORMATS[suffix]} file → graph", _costs(_graph_runs, paths, seconds))
+    structures = [clean(load_structure(path)) for path in files[".bcif"]]
+    for model in MODELS:
+        yield _row(f"forward of {model}", _costs(_forward_runs, structures, seconds, model))
+    small = [structure for structure in structures if len(structure) < 1.2 * LARGEST_ATTENTION]
+    yield _row(f"forward of {ATTENTION}", _costs(_forward_runs, small, None, ATTENTION))
 
 
-def _row(name: str, costs: Sequence[SizeCost]) -> tuple[str | float | None, ...]:
+def _row(name: str, costs: Sequence[SizeCost]) -> Row:
     largest = costs[-1]
-    exponents = (exponent(costs, lambda cost: cost.seconds), exponent(costs, lambda cost: cost.memory))
-    return name, largest.residues, largest.seconds, largest.memory, *exponents
+    growth = None if largest.seconds is None else exponent(costs, lambda cost: cost.seconds)
+    memory = exponent(costs, lambda cost: cost.memory)
+    return name, largest.residues, largest.seconds, largest.memory, growth, memory
 
 
 def exponent(costs: Sequence[SizeCost], value: Callable[[SizeCost], float]) -> float:
@@ -102,39 +106,60 @@ def exponent(costs: Sequence[SizeCost], value: Callable[[SizeCost], float]) -> f
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def _graph_costs(files: Sequence[Path], seconds: float) -> list[SizeCost]:
-    plan = FeaturePlan(FEATURES)
-
-    def run(path: Path) -> int:
-        return plan.featurize(plan.precompute(clean(load_structure(path)))).num_nodes
-
-    run(files[0])
-    return [_cost(lambda path=path: run(path), seconds) for path in files]
+Runs = Callable[..., Iterator[Callable[[], int]]]
 
 
-def _forward_costs(files: Sequence[Path], seconds: float, model: str) -> list[SizeCost]:
-    network = build_model(model, Target("states", "node", "classification", 3), seed=0)
-    costs = []
-    with evaluation_mode(network):
-        for path in (files[0], *files):
-            batch = collate([network.plan.precompute(clean(load_structure(path)))])
-            costs.append(_cost(lambda batch=batch: len(network(batch)["logits"]), seconds))
-    return costs[1:]  # the first one loads code
+def _costs(runs: Runs, inputs: Sequence[Path | Residues], seconds: float | None, *options: str) -> list[SizeCost]:
+    """Measure memory and time in a new process each: memory that was used before would hide that of a step."""
+    residues, memory = zip(*_in_process(_memory, runs, inputs, *options), strict=True)
+    times = [None] * len(inputs) if seconds is None else _in_process(_times, seconds, runs, inputs, *options)
+    return [SizeCost(*cost) for cost in zip(residues, times, memory, strict=True)]
 
 
-def _cost(run: Callable[[], int], seconds: float) -> SizeCost:
-    """Measure memory in the first run, and time in this one and as many others as fit in ``seconds``."""
+def _in_process(function: Callable[..., list], *arguments: object) -> list:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def _memory(runs: Runs, inputs: Sequence[Path | Residues], *options: str) -> list[tuple[int, float]]:
+    """Return the residues and the peak, MiB, of each input; the first one runs twice, since it loads code."""
     torch.set_num_threads(1)
     mmap_large_blocks()  # or small structures reuse memory of earlier ones, which is not counted
-    cpu = torch.device("cpu")
-    release_memory()
-    before = memory_in_use(cpu)
-    reset_peak_memory(cpu)
-    times, end = [], time.perf_counter() + seconds
-    while not times or time.perf_counter() < end:
-        start = time.process_time()
-        residues = run()
-        times.append(time.process_time() - start)
-        if len(times) == 1:
-            memory = peak_memory(cpu) - before
-    return SizeCost(residues, min(times), memory)
+    cpu, found = torch.device("cpu"), []
+    for run in runs([inputs[0], *inputs], *options):
+        release_memory()
+        before = memory_in_use(cpu)
+        reset_peak_memory(cpu)
+        found.append((run(), peak_memory(cpu) - before))
+    return found[1:]
+
+
+def _times(seconds: float, runs: Runs, inputs: Sequence[Path | Residues], *options: str) -> list[float]:
+    """Return the median CPU time of each input, in at least two runs after one that is not counted."""
+    torch.set_num_threads(1)
+    found = []
+    for run in runs(inputs, *options):
+        run()
+        times: list[float] = []
+        while len(times) < 2 or sum(times) < seconds / len(inputs):
+            start = time.process_time()
+            run()
+            times.append(time.process_time() - start)
+        found.append(median(times))
+    return found
+
+
+def _graph_runs(files: Sequence[Path]) -> Iterator[Callable[[], int]]:
+    """Yield functions that read a file and compute its graph."""
+    plan = FeaturePlan(FEATURES)
+    for path in files:
+        yield lambda path=path: plan.featurize(plan.precompute(clean(load_structure(path)))).num_nodes
+
+
+def _forward_runs(structures: Sequence[Residues], model: str) -> Iterator[Callable[[], int]]:
+    """Yield functions that apply a model to a structure."""
+    network = build_model(model, Target("states", "node", "classification", 3), seed=0)
+    with evaluation_mode(network):
+        for residues in structures:
+            batch = collate([network.plan.precompute(residues)])
+            yield lambda batch=batch: len(network(batch)["logits"])

@@ -24,7 +24,7 @@ __all__ = ["EpochTimes", "TrainingLoops"]
 
 @dataclass(frozen=True)
 class EpochTimes:
-    """Seconds of one epoch.
+    """CPU time of one epoch, seconds.
 
     Parameters
     ----------
@@ -44,17 +44,17 @@ class _EpochClock(Callback):
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
-        self._start = time.perf_counter()
+        self._start = time.process_time()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._validation = time.perf_counter()
+        self._validation = time.process_time()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
 
     def _close(self) -> None:
         if hasattr(self, "_start"):
-            end = time.perf_counter()
+            end = time.process_time()
             self.epochs.append(EpochTimes(self._validation - self._start, end - self._validation))
             del self._start
 
@@ -89,19 +89,20 @@ class TrainingLoops:
         return clock.epochs
 
     def bare(self) -> EpochTimes:
-        """Run forward, loss, backward pass and optimizer on batches in memory, and the forward passes of validation."""
+        """Run forward, loss, backward pass, gradient clipping and optimizer on batches in memory; validate likewise."""
         network, task = self._module.model.train(), self._setup.task
         optimizer = torch.optim.AdamW(network.parameters(), lr=self._config.lr, fused=True)
         generator = torch.Generator().manual_seed(0)
-        start = time.perf_counter()
+        start = time.process_time()
         for batch in self._train:
             visible, y = task.inputs.apply(batch, generator, training=True)
             loss = task.batch_loss(self._module.loss, network(visible)["logits"].float(), y, visible)
             optimizer.zero_grad()
             loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.gradient_clip)
             optimizer.step()
-        middle = time.perf_counter()
+        middle = time.process_time()
         with evaluation_mode(network):
             for batch in self._val:
                 network(batch)
-        return EpochTimes(middle - start, time.perf_counter() - middle)
+        return EpochTimes(middle - start, time.process_time() - middle)

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,22 @@ class FitEarlyStopping(EarlyStopping):
     def __init__(self, monitor: str, **options: Any) -> None:
         super().__init__(monitor, strict=False, **options)
 
+    @cached_property
+    def state_key(self) -> str:
+        """Name of this callback in a checkpoint; Lightning asks for it at each hook of each step."""
+        return super().state_key
+
 
 class RunCheckpoint(ModelCheckpoint):
     """Checkpoint in the folder of a run, which may be moved before the run is resumed.
 
     ModelCheckpoint forgets the best epoch if its folder has another path (Lightning 2.6.6, 2026-11-22).
     """
+
+    @cached_property
+    def state_key(self) -> str:
+        """Name of this callback in a checkpoint; Lightning asks for it at each hook of each step."""
+        return super().state_key
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the best epoch with paths in the present folder; raise :class:`CheckpointError` if it is missing."""

@@ -18,11 +18,18 @@ from lightning.pytorch.strategies import Strategy
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.file_io import output_errors
 from protgraph.task.task import Task
-from protgraph.train.callbacks import EpochCallback, SignalCallback, best_checkpoint, early_stopping, state_checkpoints
+from protgraph.train.callbacks import (
+    EpochCallback,
+    SignalCallback,
+    best_checkpoint,
+    early_stopping,
+    state_checkpoints,
+)
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
 from protgraph.train.devices import trainer_devices
 from protgraph.train.module import FitModule
+from protgraph.train.no_profiler import NoProfiler
 from protgraph.train.run_folder import RunFolder
 from protgraph.train.sharding import resolve_strategy
 from protgraph.train.state_file import StateFileIO
@@ -110,6 +117,7 @@ def train(
                 *([] if folder.is_temporary else state_checkpoints(folder.checkpoints, options.state_interval)),
             ],
             logger=options.logger or False,
+            profiler=NoProfiler(),
             log_every_n_steps=min(50, len(data.batches)),
             enable_progress_bar=any(isinstance(one, ProgressBar) for one in callbacks),
             enable_model_summary=options.progress,

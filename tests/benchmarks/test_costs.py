@@ -37,7 +37,7 @@ def test_rates_compare_the_command_without_the_forward_passes_of_validation():
             return EpochTimes(2.0, 1.0)
 
         def command(self):
-            return [EpochTimes(2.5, 2.0), EpochTimes(3.5, 1.0)]
+            return [EpochTimes(9.0, 9.0), EpochTimes(2.5, 2.0), EpochTimes(3.5, 1.0)]
 
     bare, rate, kept, whole = speed_train._rates(Loops(), 0)
     assert (bare, rate) == (50.0, 100 / 3.5)
@@ -62,7 +62,9 @@ def test_training_keeps_most_of_the_bare_rate(monkeypatch):
 @pytest.mark.slow
 def test_scale_has_a_row_for_each_step(monkeypatch):
     monkeypatch.setattr(speed_scale, "SIZES", (300, 900))
+    monkeypatch.setattr(speed_scale, "PDB_SIZES", (300, 900))
     monkeypatch.setattr(speed_scale, "MODELS", ("gcn",))
     (table,) = measure_costs("scale", seconds=0)
-    assert len(table.rows) == 4 and all(len(row) == len(table.columns) for row in table.rows)
-    assert all(row[2] > 0 and row[3] > 0 for row in table.rows)
+    assert len(table.rows) == 5 and all(len(row) == len(table.columns) for row in table.rows)
+    assert all(row[2] > 0 and row[3] > 0 for row in table.rows[:-1])
+    assert table.rows[-1][2] is None and table.rows[-1][3] > 0
