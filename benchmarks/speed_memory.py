@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks.cost_table import CostTable
+from benchmarks.cost_table import CostTable, show_rows
 from protgraph.train import FitConfig, ResourceEstimate, estimate_resources
 
 __all__ = ["MODELS", "measure"]
@@ -22,7 +22,7 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             found = pool.submit(_estimate, model).result()
         budgets = tuple(cost.batch_residues for cost in found.budgets)
-        rows.append((model, *(cost.memory for cost in found.budgets), found.evaluation))
+        rows += show_rows([(model, *(cost.memory for cost in found.budgets), found.evaluation)])
     return [
         CostTable(
             title=f"peak memory of training on {TASK} of {DATASET} on the CPU, MiB, by residues per batch",
