@@ -31,6 +31,7 @@ from protgraph.featurize.result import count_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
+from protgraph.process_memory import release_component_dictionary, release_memory
 from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
@@ -144,6 +145,8 @@ def prepare(
             require_no_leak(task, plan, prepared.splits["train"])
             return prepared
     notes = _make(folder, dataset, task, plan, examples, labels, cache, jobs, progress)
+    release_component_dictionary()  # training does not read it
+    release_memory()
     prepared = _open(folder)
     require_no_leak(task, plan, prepared.splits["train"])
     return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)

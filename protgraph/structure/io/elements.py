@@ -113,7 +113,13 @@ def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray
 
 @cache
 def _element_without_columns(res_name: str, name: str) -> str:
-    """Infer the element from a name without columns: by the dictionary, as an ion, or by the first letter."""
+    """Infer the element from a name without columns: by the dictionary, as an ion, or by the first letter.
+
+    The dictionary of atoms, 600 MB in biotite's memory, is read only for names that can begin with a two-letter symbol.
+    """
+    letters = name.lstrip("0123456789'\"*").upper()
+    if letters[:1] in _ORGANIC and (_is_polymer(res_name) or letters[:2] not in _SYMBOLS):
+        return letters[:1]
     listed = _dictionary_element(res_name, name)
     if listed:
         return listed
@@ -149,8 +155,7 @@ def infer_element(res_name: str, name: str) -> str:
     """
     letters = name.strip().lstrip("0123456789'\"*").upper()
     first, pair = letters[:1], letters[:2]
-    is_polymer = res_name in THREE_LETTER or residue_kind(res_name) in ("nucleic", "water")
-    if first in _ORGANIC and is_polymer:
+    if first in _ORGANIC and _is_polymer(res_name):
         return first
     is_pair = name[:1].isalpha() and pair in _SYMBOLS and len(pair) == 2 and not _is_long_hydrogen(name)
     if is_pair and pair[0] in _ORGANIC:
@@ -158,6 +163,10 @@ def infer_element(res_name: str, name: str) -> str:
     if is_pair:
         return pair
     return next((symbol for symbol in (first, pair) if symbol in _SYMBOLS), UNKNOWN_ELEMENT)
+
+
+def _is_polymer(res_name: str) -> bool:
+    return res_name in THREE_LETTER or residue_kind(res_name) in ("nucleic", "water")
 
 
 def _is_long_hydrogen(name: str) -> bool:

@@ -14,6 +14,7 @@ from biotite.structure.io import pdb
 
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure import clean, load_structure
+from protgraph.structure.io import elements
 from protgraph.structure.io.elements import element_symbols, infer_element
 from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers, parse_texts
@@ -248,3 +249,11 @@ def test_line_ends_give_the_same_atoms(shared_data, tmp_path):
     for line_end in (b"\r\n", b"\r"):
         (tmp_path / "x.pdb").write_bytes(content.replace(b"\n", line_end))
         assert read_atoms(tmp_path / "x.pdb", model=3).atoms == whole
+
+
+def test_elements_of_polymers_are_inferred_without_the_dictionary_of_atoms(monkeypatch, structures_dir):
+    """1bgs has numbers instead of symbols; biotite's dictionary of atoms takes 600 MB."""
+    elements._element_without_columns.cache_clear()
+    monkeypatch.setattr(elements, "_dictionary_element", None)
+    report = clean(load_structure(structures_dir / "1bgs.bcif")).report
+    assert report.to_dict() == {"inferred_elements": 4788}
