@@ -100,11 +100,12 @@ class FoldcompDatabase(Sequence[str]):
     OutputFileError
         The tables cannot be written.
 
-    Examples
-    --------
-    >>> db = FoldcompDatabase("afdb_swissprot_v4")  # doctest: +SKIP
-    >>> db[0], len(db.read("AF-P69905-F1-model_v4"))  # doctest: +SKIP
-    ('AF-A0A009IHW8-F1-model_v4', 2034)
+    Notes
+    -----
+    ``db[0]`` is the name of the first entry, and ``db.read(name)`` returns its bytes::
+
+        db = FoldcompDatabase("afdb_swissprot_v4")
+        content = db.read(db[0])
     """
 
     def __init__(self, path: str | os.PathLike[str], *, cache: str | Path | None = None) -> None:
