@@ -17,6 +17,7 @@ from torch_geometric.data import Batch
 from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import evaluation_mode
+from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 
 __all__ = ["EpochTimes", "TrainingLoops"]
@@ -71,7 +72,7 @@ class TrainingLoops:
 
     def __init__(self, model: str, dataset: str, task: str, config: FitConfig) -> None:
         self._arguments, self._config = (model, dataset, task), config
-        self._setup: RunSetup = set_up_run(*self._arguments, config, cache=None, jobs=1)
+        self._setup: RunSetup = set_up_run(model, load_dataset(dataset, task=task), task, config, cache=None, jobs=1)
         splits = self._setup.prepared.splits
         data = FitData(splits["train"], splits["val"], self._setup.task, config)
         self._train: list[Batch] = [splits["train"].collate(members) for members in data.batches]

@@ -156,7 +156,7 @@ def _wrong_numbers() -> list[ShellCase]:
         ("--epochs", "0"), ("--epochs", "-3"), ("--epochs", "2.5"), ("--lr", "0"), ("--lr", "nan"), ("--lr", "-1"),
         ("--lr", "inf"), ("--patience", "0"), ("--batch-residues", "0"), ("--noise", "-1"), ("--noise", "nan"),
         ("--max-time", "0"), ("--max-time", "-5"), ("--devices", "0"), ("--devices", "-2"), ("--workers", "-1"),
-        ("--strategy", "fsdp"), ("--precision", "float16"), ("--pos-weight", "heavy"), ("--pos-weight", "-1"),
+        ("--strategy", "zero3"), ("--precision", "float16"), ("--pos-weight", "heavy"), ("--pos-weight", "-1"),
         ("--log", "tensorbord"), ("--callback", "nothere"), ("--callback", "nothere:Nothing"),
         ("--callback", "json:dumps"),
     ):  # fmt: skip

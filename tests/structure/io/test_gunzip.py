@@ -13,7 +13,13 @@ from protgraph.structure.io.gunzip import gunzip
 
 TEXT = np.random.default_rng(1).integers(65, 80, 20_000).astype(np.uint8).tobytes()
 PACKED = gzip.compress(TEXT)
-DAMAGED = (PACKED[:30], PACKED[:-3], PACKED[:-8] + bytes(8), PACKED[:15] + b"\xff" * 3 + PACKED[18:], b"\x1f\x8b\x08\0")
+DAMAGED = {
+    "cut in the header of the data": PACKED[:30],
+    "cut in the checksum": PACKED[:-3],
+    "wrong checksum": PACKED[:-8] + bytes(8),
+    "damaged data": PACKED[:15] + b"\xff" * 3 + PACKED[18:],
+    "no data": b"\x1f\x8b\x08\0",
+}
 
 
 @pytest.fixture(params=["isal", "zlib"])
@@ -38,7 +44,7 @@ def test_bytes_are_equal(library):
     assert gunzip(gzip.compress(b"")) == b""
 
 
-@pytest.mark.parametrize("data", DAMAGED)
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_damaged_data_raise(library, data):
     with pytest.raises((EOFError, OSError, zlib.error)):
         gunzip(data)
