@@ -30,7 +30,9 @@ _END_OF_ROWS = re.compile(rb"\n(?=[ \t]*(?:#|_|loop_|data_|save_))", re.IGNORECA
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n") + b"\x7f"
 _SECTION = re.compile(rb"^[ \t]*(?:_[^.\s]+\.?|loop_|data_|save_)", re.MULTILINE | re.IGNORECASE)
 _RESERVED_WORDS = (b"loop_", b"data_", b"save_", b"stop_", b"global_")
-_SPACE, _NEWLINE, _DOT, _QUESTION, _SINGLE, _DOUBLE, _HASH, _UNDERSCORE, _SEMICOLON = (ord(c) for c in " \n.?'\"#_;")
+_LOWER = 0x20  # the bit that a capital letter lacks
+_SPACE, _TAB, _NEWLINE, _DOT, _QUESTION, _SINGLE, _DOUBLE = (ord(c) for c in " \t\n.?'\"")
+_HASH, _UNDERSCORE, _SEMICOLON = (ord(c) for c in "#_;")
 
 
 class AlignedTable:
@@ -79,6 +81,55 @@ class AlignedTable:
         return ColumnValues(values, mask if mask is not None and mask.any() else None)
 
 
+class WordPlaces:
+    r"""Places of tags and reserved words in a text, all found in one pass.
+
+    Case is ignored, by one bit of a character, which makes a few characters beyond letters equal too: a count may be
+    too large, never too small.
+
+    Parameters
+    ----------
+    text : bytes
+        mmCIF, with line feeds as line ends.
+
+    Examples
+    --------
+    >>> places = WordPlaces(b"data_x\n_Cell.a 1 _cell.b 2\n")
+    >>> places.find(b"_cell.").tolist(), places.find(b"data_").tolist()
+    ([7, 17], [0])
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._chars = np.frombuffer(text, np.uint8)
+        self._underscores = np.flatnonzero(self._chars == _UNDERSCORE)
+
+    def find(self, word: bytes) -> np.ndarray:
+        """Return the places, ascending, at which a word begins after white space, or at the start of the text.
+
+        Parameters
+        ----------
+        word : bytes
+            Lower case, with an underscore at the beginning or the end.
+        """
+        place = self._underscores - word.index(b"_")
+        place = place[(place >= 0) & (place + len(word) <= len(self._chars))]
+        before = self._chars[place - 1]  # of place 0, the last character; the text may begin with a word
+        place = place[(before == _SPACE) | (before == _NEWLINE) | (before == _TAB) | (place == 0)]
+        for i, char in enumerate(word):
+            place = place[self._chars[place + i] | _LOWER == char | _LOWER]
+        return place
+
+    @cached_property
+    def _text_fields(self) -> np.ndarray:
+        """Places of semicolons in the first column, which begin and end text fields."""
+        places = np.flatnonzero(self._chars == _SEMICOLON)
+        return places[(self._chars[places - 1] == _NEWLINE) | (places == 0)]
+
+    def in_text_field(self, place: int) -> bool:
+        """Return True if a place is between the semicolons of a text field, in a text that begins outside one."""
+        return bool(np.searchsorted(self._text_fields, place) % 2)
+
+
 class TextBlock:
     """The only block of a file, of which ``atom_site`` has been found.
 
@@ -95,18 +146,18 @@ class TextBlock:
 
     def __init__(self, name: str, site: CategoryTable, rest: bytes, where: str) -> None:
         self.name, self._site, self._rest, self._where = name, site, rest, where
-        self._lower = rest.lower()
+        self._words = WordPlaces(rest)
 
     def get(self, category: str) -> CategoryTable | None:
         """Return a category; None if the block does not have it."""
         if category == "atom_site":
             return self._site
         tag = f"_{category.lower()}.".encode()
-        count = _count_words(self._lower, tag)
-        if count == 0:
+        tags = self._words.find(tag)
+        if len(tags) == 0:
             return None
-        found = self._in_one_part(tag, category)
-        return found if found is not None and len(found.names) == count else self._parsed.get(category)
+        found = self._in_one_part(tag, int(tags[0]), category)
+        return found if found is not None and len(found.names) == len(tags) else self._parsed.get(category)
 
     @cached_property
     def _parsed(self) -> ParsedBlock:
@@ -115,31 +166,30 @@ class TextBlock:
     @property
     def is_only(self) -> bool:
         """True if the file has no other block, no save frame, and no other tag of ``atom_site``."""
-        counts = [_count_words(self._lower, word) for word in (b"data_", b"save_", _ATOM_SITE)]
-        return counts == [1, 0, 0]
+        return [len(self._words.find(word)) for word in (b"data_", b"save_", _ATOM_SITE)] == [1, 0, 0]
 
-    def _in_one_part(self, tag: bytes, category: str) -> CategoryTable | None:
+    def _in_one_part(self, tag: bytes, first: int, category: str) -> CategoryTable | None:
         """Parse the statements from the first tag of a category to the next tag of another; None if that is unsafe."""
-        text = self._lower
-        start, first = _find_line(text, tag)
-        if start < 0:
+        text = self._rest
+        start = text.rfind(b"\n", 0, first) + 1
+        if start == 0 or text[start:first].strip(b" \t") or self._words.in_text_field(start):
             return None
         line_end, line = start, b""
         while line_end > 0 and (not line or line.startswith(b"#")):  # the last line before with other content
             line_start = text.rfind(b"\n", 0, line_end - 1) + 1
-            line, line_end = text[line_start:line_end].strip(), line_start
+            line, line_end = text[line_start:line_end].strip().lower(), line_start
         if line == b"loop_":
             start = line_end
         elif line.endswith(b"loop_"):
             return None
         end = len(text)
         for match in _SECTION.finditer(text, first):
-            if match[0].strip() != tag and text.count(b"\n;", first, match.start()) % 2 == 0:
+            if match[0].strip().lower() != tag and not self._words.in_text_field(match.start()):
                 end = match.start()
                 break
-        if text[start:end].rstrip().endswith(b"loop_"):
+        if text[start:end].rstrip().lower().endswith(b"loop_"):
             return None
-        return parse_cif(b"data_\n" + self._rest[start:end], self._where)[0].get(category)
+        return parse_cif(b"data_\n" + text[start:end], self._where)[0].get(category)
 
 
 def find_atom_site(content: bytes, where: str) -> TextBlock | None:
@@ -172,11 +222,6 @@ def find_atom_site(content: bytes, where: str) -> TextBlock | None:
     table, end = found
     block = TextBlock(head[1].decode("ascii", "replace"), table, content[: loop.start() + 1] + content[end:], where)
     return block if block.is_only else None
-
-
-def _count_words(text: bytes, word: bytes) -> int:
-    """Count the places where a word follows white space; tags and reserved words do, quoted ones may not."""
-    return text.startswith(word) + sum(text.count(blank + word) for blank in (b"\n", b" ", b"\t"))
 
 
 def _find_line(text: bytes, tag: bytes) -> tuple[int, int]:

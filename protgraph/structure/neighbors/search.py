@@ -6,10 +6,11 @@ neighbors, and the edges do not depend on the origin.
 
 Notes
 -----
-Candidates come from a k-d tree (scipy) or, for k nearest neighbors of up to 1000 positions, from all pairs. Close calls
+Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1200 positions come from
+all pairs, of more from all pairs of a compact block of positions and the positions around it. Close calls
 are decided by the squared distance ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force
-search bit for bit, ties included. At k = 30, all pairs take less than half the time of the tree (``protgraph speed
-neighbors``), because NumPy partitions and sorts them as integers that include the index.
+search bit for bit, ties included. NumPy partitions and sorts distances as integers that include the index, which takes
+less than half the time of a query of the tree (``protgraph speed neighbors``).
 
 Not scipy alone: ``cKDTree.query`` breaks ties in no defined order (scipy 1.17.1, 2026-11-22). Not biotite: ``CellList``
 has no k-nearest search (biotite 1.6.0, 2026-11-22).
@@ -36,10 +37,13 @@ __all__ = [
 ]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_DENSE = 1000  # largest number of positions for which all pairs are faster than a tree
-_INDICES = 1024  # indices fit in the last ten bits of a float64; the others resolve a relative difference of 2e-13
+_ALL_PAIRS = 1200  # largest number of positions for which all pairs are faster than blocks
+_BLOCK = 128  # positions of a block
+_REACH = 1.0  # first guess of the distance to the k-th neighbor, relative to that in a block of uniform density
+_SMALLEST = 1e-3  # Å, first radius of a block of coincident positions
+_INDEX_BITS = 10  # fewest last bits of a float64 for an index; the others resolve a relative difference of 2e-13
 _CACHED = 2**16  # distances that fit in the cache of a core
-_BLOCK = 2**21  # distances in memory at once if ties require a full search
+_IN_MEMORY = 2**21  # distances in memory at once if ties require a full search
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
@@ -67,15 +71,10 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     k = min(k, n - 1)
     if k < 1:
         return np.zeros((2, 0), np.int64)
-    if n <= _DENSE:
-        return np.stack([_nearest_of_all(pos, k).ravel(), np.repeat(np.arange(n), k)])
-    width = min(k + 2, n)  # the node itself, k neighbors, and the next one to detect a tie
-    candidates = np.sort(cKDTree(pos).query(pos, width)[1], axis=1)  # (N, width)
-    nearest, d2 = _nearest(pos, np.arange(n), candidates)
-    source = nearest[:, :k]
-    if width < n:
-        tied = d2[:, k - 1] >= d2[:, width - 2] * (1 - _MARGIN)
-        _settle_ties(pos, np.flatnonzero(tied), source)
+    if n <= max(_ALL_PAIRS, 4 * k):
+        source, _ = _nearest_among(pos, np.arange(n), np.arange(n), k)
+    else:
+        source = _nearest_by_blocks(pos, k)
     return np.stack([source.ravel(), np.repeat(np.arange(n), k)])
 
 
@@ -184,47 +183,97 @@ def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.lexsort((source, squared(pos[source] - pos[target]), target))
 
 
-def _nearest(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the candidates ``(R, M)`` (ascending) of each row by distance from ``pos[rows]``, the node itself last.
+def _nearest_by_blocks(pos: np.ndarray, k: int) -> np.ndarray:
+    """Return the k nearest others of each position, ``(N, k)``, block by block.
 
-    Returns the sorted candidates and their squared distances, both ``(R, M)``.
+    The candidates of a block are all positions within a radius of its center. A row is final if its k-th neighbor is
+    nearer than the surface of this sphere; for the others of the block the radius is doubled.
     """
-    d2 = squared(pos[rows, None] - pos[candidates])
-    d2[candidates == rows[:, None]] = np.inf
-    order = np.argsort(d2, axis=1, kind="stable")
-    return np.take_along_axis(candidates, order, 1), np.take_along_axis(d2, order, 1)
-
-
-def _nearest_of_all(pos: np.ndarray, k: int) -> np.ndarray:
-    """Return the k nearest others of each position from all pairs, ``(N, k)``.
-
-    Floats ≥ 0 sort like their bits. So squared distances are sorted as integers with the index in the last bits. If two
-    differ in these bits only, rounding may have decided their order, and a search over all nodes replaces the row.
-    """
-    n, index = len(pos), np.arange(len(pos))
-    nearest = np.empty((n, k + 1), np.int64)
-    step = max(1, _CACHED // n)
-    for start in range(0, n, step):
-        rows = index[start : start + step]
-        d2 = cdist(pos[rows], pos, "sqeuclidean")  # (R, N)
-        d2[rows - start, rows] = np.inf
-        key = d2.view(np.int64)
-        key &= -_INDICES
-        key |= index
-        key.partition(k, axis=1)
-        nearest[start : start + step] = key[:, : k + 1]
-    nearest.sort(axis=1)
-    source = nearest[:, :k] & (_INDICES - 1)
-    close = nearest[:, 1:] - nearest[:, :-1] < 2 * _INDICES  # (N, k), to the next one
-    _settle_ties(pos, np.flatnonzero(close.any(axis=1)), source)
+    source = np.empty((len(pos), k), np.int64)
+    tree = cKDTree(pos)
+    rows = _compact_blocks(pos, _BLOCK)
+    centers = np.array([(pos[block].min(axis=0) + pos[block].max(axis=0)) / 2 for block in rows])
+    offsets = [np.sqrt(squared(pos[block] - c)) for block, c in zip(rows, centers, strict=True)]
+    extents = np.array([offset.max() for offset in offsets])
+    fractions = np.cbrt((k + 1) / np.array([len(block) for block in rows]))
+    radii = np.maximum(extents * (1 + _REACH * fractions), _SMALLEST)
+    while rows:
+        found = tree.query_ball_point(centers, radii, return_sorted=True)
+        pending = []
+        for i, (block, offset) in enumerate(zip(rows, offsets, strict=True)):
+            candidates = np.array(found[i])
+            is_final = np.zeros(len(block), bool)
+            if len(candidates) > k:
+                nearest, farthest = _nearest_among(pos, block, candidates, k)
+                is_final = farthest < (radii[i] - offset) * (1 - _MARGIN) if len(candidates) < len(pos) else ~is_final
+                source[block[is_final]] = nearest[is_final]
+            if not is_final.all():
+                rows[i], offsets[i] = block[~is_final], offset[~is_final]
+                pending.append(i)
+        rows, offsets = [rows[i] for i in pending], [offsets[i] for i in pending]
+        centers, radii = centers[pending], 2 * radii[pending]
     return source
 
 
-def _settle_ties(pos: np.ndarray, rows: np.ndarray, source: np.ndarray) -> None:
-    """Write the neighbors of ``rows`` by a search over all nodes into ``source``."""
-    all_nodes = np.arange(len(pos))[None]
-    step = max(1, _BLOCK // len(pos))
+def _compact_blocks(pos: np.ndarray, size: int) -> list[np.ndarray]:
+    """Split positions at the median of their longest axis until at most ``size`` are together; return their indices."""
+    blocks, pending = [], [np.arange(len(pos))]
+    while pending:
+        rows = pending.pop()
+        if len(rows) <= size:
+            blocks.append(np.sort(rows))
+            continue
+        some = pos[rows]
+        along = some[:, np.argmax(some.max(axis=0) - some.min(axis=0))]
+        order, half = np.argpartition(along, len(rows) // 2), len(rows) // 2
+        pending += [rows[order[:half]], rows[order[half:]]]
+    return blocks
+
+
+def _nearest_among(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest candidates of some rows, ``(R, k)``, and the distance of the k-th, ``(R,)``.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(N, 3)`` float64.
+    rows, candidates : ndarray
+        ``(R,)`` and ``(M,)`` int64, ascending; all rows are candidates, and M > k. A row is no neighbor of itself.
+
+    Notes
+    -----
+    Floats ≥ 0 sort like their bits. So squared distances are sorted as integers with the place among the candidates in
+    the last bits. If two differ in these bits only, rounding may have decided their order, and the row is sorted again
+    by its exact squared distances.
+    """
+    near = pos[candidates]
+    own, place = np.searchsorted(candidates, rows), np.arange(len(candidates))
+    places = 1 << max(_INDEX_BITS, (len(candidates) - 1).bit_length())
+    key = np.empty((len(rows), k + 1), np.int64)
+    step = max(1, _CACHED // len(candidates))
     for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        nearest, _ = _nearest(pos, block, np.repeat(all_nodes, len(block), 0))
-        source[block] = nearest[:, : source.shape[1]]
+        part = slice(start, start + step)
+        d2 = cdist(pos[rows[part]], near, "sqeuclidean")  # (R, M)
+        d2[np.arange(len(d2)), own[part]] = np.inf
+        bits = d2.view(np.int64)
+        bits &= -places
+        bits |= place
+        bits.partition(k, axis=1)
+        key[part] = bits[:, : k + 1]
+    key.sort(axis=1)
+    farthest = np.sqrt((key[:, k - 1] & -places).view(np.float64))
+    source = candidates[key[:, :k] & (places - 1)]
+    is_close = (key[:, 1:] - key[:, :-1] < 2 * places).any(axis=1)  # to the next one
+    step = max(1, _IN_MEMORY // len(candidates))
+    close = np.flatnonzero(is_close)
+    for start in range(0, len(close), step):
+        some = close[start : start + step]
+        source[some] = _sorted_candidates(pos, rows[some], candidates)[:, :k]
+    return source, farthest
+
+
+def _sorted_candidates(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Sort the candidates (ascending) of each row by distance, then index, the row itself last, ``(R, M)``."""
+    d2 = squared(pos[rows, None] - pos[candidates])
+    d2[candidates == rows[:, None]] = np.inf
+    return candidates[np.argsort(d2, axis=1, kind="stable")]

@@ -64,13 +64,28 @@ def test_knn_equals_brute_force(proteins, k):
 
 
 @pytest.mark.parametrize("offset", [0.0, 9e4])
-@pytest.mark.parametrize("n", [neighbors._DENSE, neighbors._DENSE + 1])
-def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_tree(n, offset):
-    corner = np.stack(np.unravel_index(np.arange(n), (10, 10, 11)), 1) * 1.5
+@pytest.mark.parametrize("n", [neighbors._ALL_PAIRS, neighbors._ALL_PAIRS + 1])
+def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_blocks(n, offset):
+    corner = np.stack(np.unravel_index(np.arange(n), (10, 11, 11)), 1) * 1.5
     pos = (corner + offset).astype(np.float32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
     source = np.argsort(d2, axis=1, kind="stable")[:, :16]
     assert np.array_equal(neighbors.knn(pos, 16)[0].reshape(n, 16), source)
+
+
+@pytest.mark.parametrize("k", [1, 30, 130])
+@pytest.mark.parametrize("shape", ["sparse", "dense and sparse", "line", "coincident groups"])
+def test_knn_of_blocks_equals_brute_force(k, shape):
+    rng, n = np.random.default_rng(0), neighbors._ALL_PAIRS + 60
+    pos = {
+        "sparse": rng.normal(size=(n, 3)) * 100,
+        "dense and sparse": np.concatenate([rng.normal(size=(n - 40, 3)) * 1e-4, rng.normal(size=(40, 3)) * 1e4]),
+        "line": np.arange(n)[:, None] * np.array([3.8, 0, 0]),
+        "coincident groups": np.repeat(rng.normal(size=(n // 180 + 1, 3)) * 50, 180, axis=0)[:n],
+    }[shape]
+    d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
+    source = np.argsort(d2, axis=1, kind="stable")[:, :k]
+    assert np.array_equal(neighbors.knn(pos, k)[0].reshape(n, k), source)
 
 
 def test_knn_with_a_distant_position_equals_brute_force(proteins):
