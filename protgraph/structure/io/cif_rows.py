@@ -19,6 +19,7 @@ import numpy as np
 
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 from protgraph.structure.io.cif_parse import ParsedBlock, TokenTable, parse_cif, split_tag
+from protgraph.structure.io.cif_words import WordPlaces
 
 __all__ = ["AlignedTable", "TextBlock", "find_atom_site"]
 
@@ -30,8 +31,7 @@ _END_OF_ROWS = re.compile(rb"\n(?=[ \t]*(?:#|_|loop_|data_|save_))", re.IGNORECA
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n") + b"\x7f"
 _SECTION = re.compile(rb"^[ \t]*(?:_[^.\s]+\.?|loop_|data_|save_)", re.MULTILINE | re.IGNORECASE)
 _RESERVED_WORDS = (b"loop_", b"data_", b"save_", b"stop_", b"global_")
-_LOWER = 0x20  # the bit that a capital letter lacks
-_SPACE, _TAB, _NEWLINE, _DOT, _QUESTION, _SINGLE, _DOUBLE = (ord(c) for c in " \t\n.?'\"")
+_SPACE, _NEWLINE, _DOT, _QUESTION, _SINGLE, _DOUBLE = (ord(c) for c in " \n.?'\"")
 _HASH, _UNDERSCORE, _SEMICOLON = (ord(c) for c in "#_;")
 
 
@@ -79,55 +79,6 @@ class AlignedTable:
             width -= 1
         values = np.ascontiguousarray(chars[:, :width]).view(f"S{width}")[:, 0]
         return ColumnValues(values, mask if mask is not None and mask.any() else None)
-
-
-class WordPlaces:
-    r"""Places of tags and reserved words in a text, all found in one pass.
-
-    Case is ignored, by one bit of a character, which makes a few characters beyond letters equal too: a count may be
-    too large, never too small.
-
-    Parameters
-    ----------
-    text : bytes
-        mmCIF, with line feeds as line ends.
-
-    Examples
-    --------
-    >>> places = WordPlaces(b"data_x\n_Cell.a 1 _cell.b 2\n")
-    >>> places.find(b"_cell.").tolist(), places.find(b"data_").tolist()
-    ([7, 17], [0])
-    """
-
-    def __init__(self, text: bytes) -> None:
-        self._chars = np.frombuffer(text, np.uint8)
-        self._underscores = np.flatnonzero(self._chars == _UNDERSCORE)
-
-    def find(self, word: bytes) -> np.ndarray:
-        """Return the places, ascending, at which a word begins after white space, or at the start of the text.
-
-        Parameters
-        ----------
-        word : bytes
-            Lower case, with an underscore at the beginning or the end.
-        """
-        place = self._underscores - word.index(b"_")
-        place = place[(place >= 0) & (place + len(word) <= len(self._chars))]
-        before = self._chars[place - 1]  # of place 0, the last character; the text may begin with a word
-        place = place[(before == _SPACE) | (before == _NEWLINE) | (before == _TAB) | (place == 0)]
-        for i, char in enumerate(word):
-            place = place[self._chars[place + i] | _LOWER == char | _LOWER]
-        return place
-
-    @cached_property
-    def _text_fields(self) -> np.ndarray:
-        """Places of semicolons in the first column, which begin and end text fields."""
-        places = np.flatnonzero(self._chars == _SEMICOLON)
-        return places[(self._chars[places - 1] == _NEWLINE) | (places == 0)]
-
-    def in_text_field(self, place: int) -> bool:
-        """Return True if a place is between the semicolons of a text field, in a text that begins outside one."""
-        return bool(np.searchsorted(self._text_fields, place) % 2)
 
 
 class TextBlock:
