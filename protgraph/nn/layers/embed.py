@@ -32,6 +32,8 @@ class Embed(GraphLayer):
         Categories, real scalars and masks, all of nodes or all of edges.
     dim : int
         Width of the output.
+    dropout : float
+        Dropout probability of each column of x, after standardization.
 
     Notes
     -----
@@ -43,7 +45,7 @@ class Embed(GraphLayer):
     variadic: ClassVar[bool] = True
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64) -> None:
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64, dropout: float = 0.0) -> None:
         super().__init__(fields)
         if not fields:
             raise WiringError(
@@ -57,13 +59,14 @@ class Embed(GraphLayer):
         width = sum(self.real.values())
         self.linear = nn.Linear(width, dim) if width else None
         self.standardize = Standardize(self.real)
+        self.dropout = nn.Dropout(dropout)
         self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         parts = [table(f[name]) for name, table in self.tables.items()]
         if self.linear is not None:
             x = [f[name].reshape(-1, width).to(self.linear.weight.dtype) for name, width in self.real.items()]
-            parts.append(self.linear(self.standardize(torch.cat(x, 1))))
+            parts.append(self.linear(self.dropout(self.standardize(torch.cat(x, 1)))))
         return {"h": sum(parts[1:], start=parts[0])}
 
 
