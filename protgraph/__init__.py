@@ -24,6 +24,7 @@ _HOME = {
     "layers": "protgraph.registry",
     "models": "protgraph.registry",
     "tasks": "protgraph.registry",
+    "trained_models": "protgraph.registry",
     # structures
     "Residues": "protgraph.structure",
     "Structure": "protgraph.structure",
@@ -66,6 +67,8 @@ _HOME = {
     "load_checkpoint": "protgraph.train",
     "pretrained": "protgraph.model",
     # training, prediction, design, comparison
+    "Recipe": "protgraph.recipes",
+    "TrainedModel": "protgraph.train",
     "BenchSpec": "protgraph.bench",
     "DesignSpec": "protgraph.design",
     "FitConfig": "protgraph.train",
@@ -76,6 +79,7 @@ _HOME = {
     "fit": "protgraph.train",
     "generate": "protgraph.train",
     "predict": "protgraph.train",
+    "run_recipe": "protgraph.recipes",
     "run_bench": "protgraph.bench",
     "search_embeddings": "protgraph.train",
     "score_sequences": "protgraph.design",
@@ -107,6 +111,7 @@ _PACKAGES = (
     "model",
     "nn",
     "ops",
+    "recipes",
     "registry",
     "structure",
     "symmetry",

@@ -40,6 +40,7 @@ LEVEL = {
     "design": 8,
     "testing": 8,
     "bench": 9,
+    "recipes": 9,
     "view": 9,
     "cli": 10,
     "__init__": 10,

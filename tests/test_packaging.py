@@ -17,7 +17,7 @@ from protgraph.registry import registries
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SUFFIXES = (".py", ".bcif", ".toml", ".tsv", ".parquet", ".tmpl", ".typed")
+SUFFIXES = (".py", ".bcif", ".json", ".safetensors", ".svg", ".toml", ".tsv", ".parquet", ".tmpl", ".typed")
 #: Folder of the checkout → importable package.
 SOURCES = {"protgraph": "protgraph", "plugins": "protgraph_plugins", "datasets": "protgraph_datasets"}
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "export": "protgraph.cli.export:export_command",
     "data": "protgraph.cli.data:SUBCOMMANDS",
     "train": "protgraph.cli.train:train_command",
+    "recipe": "protgraph.cli.recipe:recipe_command",
     "predict": "protgraph.cli.predict:predict_command",
     "embed": "protgraph.cli.predict:embed_command",
     "search": "protgraph.cli.search:search_command",

@@ -57,7 +57,7 @@ def attention_command(
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
         step, split_chains = ModelInputs(), False
     else:
-        built, name = trained.model, f"{trained.model.spec.name} ({Path(model).name})"
+        built, name = trained.single_model("attention"), f"{trained.model.spec.name} ({Path(model).name})"
         step, split_chains = trained.graph_step, trained.one_chain
     failures: list[Failure] = []
     results = iter_graphs(file, built.plan, read=read, step=step, split_chains=split_chains)

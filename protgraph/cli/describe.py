@@ -43,6 +43,8 @@ def describe_command(
     with set_aside_if_failed(*([draw] if draw else []), overwrite=overwrite):
         trained = find_checkpoint(model)
         built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
+        if trained is not None and trained.others:
+            typer.echo(f"first of {len(trained.members)} members")
         _print(built.spec.name, summarize_model(built), built.num_parameters)
         if standardized := standardized_inputs(built):
             typer.echo(f"standardized inputs: {', '.join(standardized)}")

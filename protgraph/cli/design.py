@@ -199,7 +199,7 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
         if weights is not None:
             raise OptionError(f"--weights does not apply to a checkpoint: {name}. Leave it out or use a registry name.")
         trained = load_checkpoint(name)
-        model = trained.model
+        model = trained.single_model("design")
         if model.decoder is None and (trained.visible_types or "residue_type" not in trained.hidden):
             raise OptionError(
                 f"model not usable for design: {name}. Task {trained.task!r} gives it the types of other residues as "

@@ -19,7 +19,10 @@ __all__ = ["info_command", "list_command"]
 
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="Kind: featurizers, layers, heads, models, tasks or datasets.  [default: all]")
+        str | None,
+        typer.Argument(
+            help="Kind: featurizers, layers, heads, models, tasks, datasets or trained_models.  [default: all]"
+        ),
     ] = None,
 ) -> None:
     """List the installed components with their distributions. No component is imported.

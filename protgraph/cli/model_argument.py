@@ -1,4 +1,4 @@
-"""Model argument of commands: a registry name or a checkpoint file."""
+"""Model argument of commands: a model or trained model by name, or a checkpoint file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protgraph.errors import CheckpointError
-from protgraph.registry import models
+from protgraph.registry import models, trained_models
 
 if TYPE_CHECKING:
     from protgraph.train import Checkpoint
@@ -15,7 +15,7 @@ __all__ = ["find_checkpoint"]
 
 
 def find_checkpoint(argument: str) -> Checkpoint | None:
-    """Load the checkpoint if the argument is a file; return None for a registry name.
+    """Load the checkpoint of a file or a trained model's name; return None for the name of a model without weights.
 
     Raises
     ------
@@ -27,6 +27,10 @@ def find_checkpoint(argument: str) -> Checkpoint | None:
         from protgraph.train import load_checkpoint
 
         return load_checkpoint(path)
+    if argument in trained_models and argument not in models:
+        from protgraph.train.checkpoint import as_checkpoint
+
+        return as_checkpoint(argument)
     if path.suffix == ".safetensors" or (len(path.parts) > 1 and argument not in models):
         problem = "is a folder" if path.is_dir() else "not found"
         raise CheckpointError(f"checkpoint {argument!r} {problem}. Give a file of 'protgraph train', or a model name.")

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["embed_command", "predict_command"]
 
-Checkpoint = Annotated[Path, typer.Argument(help="Checkpoint of 'protgraph train'.")]
+Checkpoint = Annotated[
+    str, typer.Argument(help="Trained model by name (protgraph list trained_models), or checkpoint file.")
+]
 Files = Annotated[
     list[Path],
     typer.Argument(help="Structure or FASTA files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq, or graph stores."),
@@ -36,12 +38,17 @@ def predict_command(
     defattr: Defattr = None,
     pymol: Pymol = None,
     chimerax: Chimerax = None,
+    uncalibrated: Annotated[
+        bool, typer.Option("--uncalibrated", help="Write probabilities without the calibration of the model.")
+    ] = False,
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
     """Predict for structure files: a row per residue, protein, edge or pair of residues, with probabilities.
+
+    Names are those of trained models; 'protgraph info NAME' has the card of one, with its results and limits.
 
     Each record of a FASTA file is a protein, for models that need no coordinates.
 
@@ -55,15 +62,14 @@ def predict_command(
 
     \b
     Examples:
-      protgraph predict gat.safetensors 1ubq.cif -o out.csv
+      protgraph predict ligand_site 1ubq.cif -o out.csv --structure site.cif
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
-      protgraph predict site.safetensors 1ubq.cif -o out.csv --structure site.cif
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
     """
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
-    from protgraph.train import load_checkpoint
     from protgraph.train import predict as run
+    from protgraph.train.checkpoint import as_checkpoint
     from protgraph.train.result_table import TABLE_SUFFIXES
     from protgraph.train.value_column import choose_value
     from protgraph.wording import count_noun
@@ -73,13 +79,14 @@ def predict_command(
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (structure, defattr, pymol, chimerax)
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
-    trained = load_checkpoint(checkpoint)
+    trained = as_checkpoint(checkpoint)
+    print_license_note(checkpoint)
     if shown.is_used:
         choose_value(trained.model.target, value)
     elif value is not None:
         raise OptionError(f"--value {value!r} is for --structure and --defattr. Add one of them.")
     with set_aside_if_failed(out, *shown.outputs, overwrite=overwrite):
-        result = run(trained, sources, read=read, device=device)
+        result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
         _print_notes(result, out)
         failures = list(result.failures)
         if result.rows:
@@ -88,6 +95,15 @@ def predict_command(
             if shown.is_used:
                 failures += shown.write(result.residue_values(value))
         report_failures(failures, out, any_succeeded=bool(result.rows))
+
+
+def print_license_note(name: str) -> None:
+    """Print the license of the training data of a trained model if it forbids commercial use."""
+    from protgraph.registry import trained_models
+
+    note = trained_models.get(name).card().license_note if name in trained_models else ""
+    if note:
+        typer.echo(f"note: {note}", err=True)
 
 
 def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
@@ -144,6 +160,7 @@ def embed_command(
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
     outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
+    print_license_note(checkpoint)
     with set_aside_if_failed(*outputs, overwrite=overwrite):
         result = run(checkpoint, sources, read=read, device=device)
         _print_notes(result, out)

@@ -72,6 +72,10 @@ def train_command(
     no_standardize: Annotated[
         bool, typer.Option("--no-standardize", help="Use input features as they are; see docs/small_data.md.")
     ] = False,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(metavar="METHOD", help="Calibrate probabilities on validation: temperature, platt or isotonic."),
+    ] = None,
     noise: Annotated[
         float, typer.Option(help="Gaussian noise on coordinates (standard deviation, Å), drawn for every batch.")
     ] = 0.0,
@@ -175,6 +179,8 @@ def train_command(
     config = config if budget is not None else choose_budget(model, dataset, task, config, memory_limit)
     options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
     if cv is not None:
+        if calibrate is not None:
+            raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
         run_cross_validation(
             model, dataset, task, cv, devices, loggers, out=out, resume=resume, overwrite=overwrite, **options
@@ -185,6 +191,7 @@ def train_command(
         failures_of_errors(out),
         _keep_best_epoch(out, run_dir),
     ):
+        options |= {"calibrate": calibrate}
         options |= {"devices": devices, "strategy": strategy, "run_dir": run_dir, "save": out, "resume": resume}
         logger = _loggers(log or ["csv"], run_dir, out.stem, resume=resume)
         result = fit(model, dataset, task, logger=logger, on_epoch=None if quiet else _print_epoch, **options)

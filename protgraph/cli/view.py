@@ -35,7 +35,9 @@ def view_command(
             "or a predicted column.  [default: the first predicted column, or chain]"
         ),
     ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Trained model whose predictions are shown.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Trained model, by name or file, whose predictions are shown.")
+    ] = None,
     attention: Annotated[
         bool, typer.Option("--attention", help="Show the strongest attention weights of the trained model as edges.")
     ] = False,
@@ -82,10 +84,10 @@ def _write(
     attention: bool,
 ) -> None:
     from protgraph.structure.io import open_source, read_residues
-    from protgraph.train import load_checkpoint
+    from protgraph.train.checkpoint import as_checkpoint
     from protgraph.view import show, write_molviewspec, write_page
 
-    trained = None if checkpoint is None else load_checkpoint(checkpoint)
+    trained = None if checkpoint is None else as_checkpoint(checkpoint)
     content = open_source(file)
     protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))
     scene = show(protein, edges=parse_edges(edges), color=color, checkpoint=trained, attention=attention)

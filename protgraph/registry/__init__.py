@@ -12,7 +12,16 @@ from protgraph.registry.family import Family
 from protgraph.registry.import_source import import_source
 from protgraph.registry.options import Option, component_options
 from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
-from protgraph.registry.registries import datasets, featurizers, heads, layers, models, registries, tasks
+from protgraph.registry.registries import (
+    datasets,
+    featurizers,
+    heads,
+    layers,
+    models,
+    registries,
+    tasks,
+    trained_models,
+)
 from protgraph.registry.registry import Registry
 
 __all__ = [
@@ -37,4 +46,5 @@ __all__ = [
     "models",
     "registries",
     "tasks",
+    "trained_models",
 ]

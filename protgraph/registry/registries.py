@@ -1,4 +1,4 @@
-"""The six registries of components.
+"""The seven registries of components.
 
 Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`), the table of
 metrics (``protgraph.task.METRICS``) and the imported sources (:mod:`protgraph.registry.import_source`).
@@ -9,7 +9,7 @@ from __future__ import annotations
 from protgraph.registry.component_type import ComponentType
 from protgraph.registry.registry import Registry
 
-__all__ = ["datasets", "featurizers", "heads", "layers", "models", "registries", "tasks"]
+__all__ = ["datasets", "featurizers", "heads", "layers", "models", "registries", "tasks", "trained_models"]
 
 _FEATURIZER = ComponentType(
     "a subclass of protgraph.StructureFeaturizer, EdgeFeaturizer or TensorFeaturizer",
@@ -31,6 +31,7 @@ _DATASET = ComponentType(
     classes=True,
     instances=True,
 )
+_TRAINED_MODEL = ComponentType("a protgraph.TrainedModel", "protgraph.train.trained_model:TrainedModel", instances=True)
 
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
 layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
@@ -38,6 +39,7 @@ heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
 models = Registry(kind="model", group="protgraph.models", type_=_MODEL)
 tasks = Registry(kind="task", group="protgraph.tasks", type_=_TASK)
 datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
+trained_models = Registry(kind="trained_model", group="protgraph.trained_models", type_=_TRAINED_MODEL)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -46,4 +48,5 @@ registries: dict[str, Registry] = {
     "models": models,
     "tasks": tasks,
     "datasets": datasets,
+    "trained_models": trained_models,
 }

@@ -23,6 +23,7 @@ from protgraph.train.resource_estimate import (
     estimate_resources,
 )
 from protgraph.train.result import FitResult
+from protgraph.train.trained_model import ModelCard, TrainedModel
 
 __all__ = [
     "BudgetCost",
@@ -40,6 +41,8 @@ __all__ = [
     "SearchHits",
     "TrainingInterrupted",
     "GeneratedSequence",
+    "ModelCard",
+    "TrainedModel",
     "choose_batch_residues",
     "estimate_resources",
     "load_dataset",

@@ -27,14 +27,21 @@ from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
-from protgraph.train.checkpoint_header import FORMAT, FORMAT_VERSION, CheckpointHeader, ComponentSource
+from protgraph.train.calibration import Calibration
+from protgraph.train.checkpoint_header import (
+    FORMAT,
+    FORMAT_VERSION,
+    READABLE_VERSIONS,
+    CheckpointHeader,
+    ComponentSource,
+)
+from protgraph.train.checkpoint_weights import join_tensors, split_tensors
 from protgraph.train.component_source import check_field, components_of, resolve_components
 from protgraph.train.training_set import TrainingSetSummary
 
 __all__ = ["Checkpoint", "as_checkpoint", "is_interrupted", "load_checkpoint", "save_checkpoint"]
 
 KEY = "protgraph"  # key in the metadata of the safetensors file
-_TRAINING_SET = "training_set/"  # of the names of tensors that are not weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +51,14 @@ class Checkpoint:
     Parameters
     ----------
     model : ProteinModel
+        The first member of an ensemble.
     task : str
         Name of the task.
+    others : sequence of ProteinModel
+        Further members of an ensemble, for the same target and with the same featurizers. Predictions are of the mean
+        of all members' logits.
+    calibration : Calibration, optional
+        Map from (mean) logits to probabilities.
     hidden : collection of str
         Parts of a structure that are removed before featurizers run; see :class:`protgraph.task.InputMasking`.
     one_chain : bool
@@ -77,16 +90,46 @@ class Checkpoint:
     version: str = __version__
     components: Sequence[ComponentSource] = ()
     training_set: TrainingSetSummary | None = None
+    others: Sequence[ProteinModel] = ()
+    calibration: Calibration | None = None
+
+    def __post_init__(self) -> None:
+        first = self.model
+        for member in self.others:
+            is_same = member.spec.features == first.spec.features and member.spec.node_type == first.spec.node_type
+            if member.target != first.target or not is_same:
+                raise CheckpointError(
+                    f"ensemble of {first.spec.name!r} and {member.spec.name!r}: members need the same target, "
+                    "featurizers and node type. Give both models the featurizers of both."
+                )
 
     def __repr__(self) -> str:
         data = self.trained.get("dataset")
         lines = [
             f"Checkpoint of {self.model.spec.name} on {self.task}{f' of {data}' if data else ''}",
-            f"{self.model.num_parameters} parameters, protgraph {self.version}",
+            f"{sum(member.num_parameters for member in self.members)} parameters, protgraph {self.version}",
         ]
+        if self.others:
+            lines.append(f"ensemble of {len(self.members)} members")
+        if self.calibration is not None:
+            lines.append(f"calibration: {self.calibration}")
         for split, values in self.metrics.items():
             lines.append(f"{split:5} " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()))
         return "\n".join(lines)
+
+    @property
+    def members(self) -> tuple[ProteinModel, ...]:
+        """All models, the first one included."""
+        return (self.model, *self.others)
+
+    def single_model(self, use: str) -> ProteinModel:
+        """Return the model; raise :class:`CheckpointError` for an ensemble, which cannot be used for ``use``."""
+        if self.others:
+            raise CheckpointError(
+                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' uses ensembles. Give a checkpoint "
+                "of one model."
+            )
+        return self.model
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -96,6 +139,8 @@ class Checkpoint:
 
 def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint to one ``.safetensors`` file, atomically.
+
+    Numbers that float16 represents exactly are stored as float16; they are loaded with the type of the model.
 
     Parameters
     ----------
@@ -114,20 +159,20 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         format_version=FORMAT_VERSION,
         version=__version__,
         graph=model.spec.to_dict(),
+        other_graphs=[member.spec.to_dict() for member in checkpoint.others],
         target=model.target,
         task=checkpoint.task,
         hidden=sorted(checkpoint.hidden),
         one_chain=checkpoint.one_chain,
         visible_types=checkpoint.visible_types,
         threshold=None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
-        fields={name: table.field(name) for name in model.fields if table.is_registered(name)},
-        components=checkpoint.components or components_of(model, checkpoint.task),
+        calibration=checkpoint.calibration,
+        fields={n: table.field(n) for m in checkpoint.members for n in m.fields if table.is_registered(n)},
+        components=checkpoint.components or _components(checkpoint),
         metrics=_without_nan(checkpoint.metrics),
         trained=dict(checkpoint.trained),
     )
-    weights = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}
-    if checkpoint.training_set is not None:
-        weights |= {f"{_TRAINING_SET}{name}": value for name, value in checkpoint.training_set.tensors().items()}
+    weights = join_tensors(checkpoint.members, checkpoint.training_set)
     content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
     content["sha256"] = _checksum(content, weights)
     with atomic_write(path) as temporary:
@@ -135,9 +180,21 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     return path
 
 
+def _components(checkpoint: Checkpoint) -> list[ComponentSource]:
+    """Return the sources of the components of all members, each once."""
+    found = (c for member in checkpoint.members for c in components_of(member, checkpoint.task))
+    return list({(c.kind, c.name): c for c in found}.values())
+
+
 @check_arguments("path")
-def load_checkpoint(path: str | Path) -> Checkpoint:
+def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     """Read a checkpoint; the model predicts the same bits as before, also in another process.
+
+    Parameters
+    ----------
+    path : str or Path
+    check_code : bool
+        Compare the code of components with that of training. Not for weights that are released with the code.
 
     Raises
     ------
@@ -152,13 +209,20 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     header, weights = _read(path)
-    known = {name: weights.pop(name) for name in list(weights) if name.startswith(_TRAINING_SET)}
-    known = {name.removeprefix(_TRAINING_SET): value for name, value in known.items()}
-    names = resolve_components(path, header.components)
+    own, training_set = split_tensors(weights)
+    names = resolve_components(path, header.components, check_code=check_code)
     for spec in header.fields.values():
         check_field(path, spec)
+    graphs = [header.graph, *header.other_graphs]
+    if len(graphs) != len(own):
+        raise CheckpointError(f"{path} is damaged: {len(graphs)} members, weights of {len(own)}. Copy it again.")
+    model, *others = (
+        _build(path, header, graph, state, names).eval() for graph, state in zip(graphs, own, strict=True)
+    )
     return Checkpoint(
-        model=_build(path, header, weights, names).eval(),
+        model=model,
+        others=others,
+        calibration=header.calibration,
         task=header.task,
         hidden=frozenset(header.hidden),
         one_chain=header.one_chain,
@@ -168,7 +232,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         trained=header.trained,
         version=header.version,
         components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
-        training_set=TrainingSetSummary.from_tensors(known),
+        training_set=training_set,
     )
 
 
@@ -183,8 +247,16 @@ def is_interrupted(path: str | Path) -> bool:
 
 @check_arguments("checkpoint")
 def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
-    """Return the given checkpoint, or read it from a file."""
-    return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
+    """Return the given checkpoint, that of a trained model by its registry name, or that of a file.
+
+    A name has precedence over a file or folder of the same name; write ``./name`` for those.
+    """
+    if isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    name = str(checkpoint)
+    if name in registry.trained_models:
+        return registry.trained_models.get(name).checkpoint()
+    return load_checkpoint(checkpoint)
 
 
 def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
@@ -194,10 +266,10 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
             content = json.loads((file.metadata() or {})[KEY])
             if content["format"] != FORMAT:
                 raise KeyError("format")
-            if content["format_version"] != FORMAT_VERSION:
+            if content["format_version"] not in READABLE_VERSIONS:
                 raise CheckpointError(
-                    f"{path} has format version {content['format_version']}; protgraph {__version__} reads version "
-                    f"{FORMAT_VERSION}. {_other_version(content['format_version'])}"
+                    f"{path} has format version {content['format_version']}; protgraph {__version__} reads versions "
+                    f"{' and '.join(map(str, READABLE_VERSIONS))}. {_other_version(content['format_version'])}"
                 )
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
@@ -237,11 +309,15 @@ def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
 
 
 def _build(
-    path: Path, header: CheckpointHeader, weights: Mapping[str, Tensor], names: Mapping[tuple[str, str], str]
+    path: Path,
+    header: CheckpointHeader,
+    graph: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    names: Mapping[tuple[str, str], str],
 ) -> ProteinModel:
     """Build the model and load all of its weights; ``names`` has the present name of each kind and name."""
     try:
-        spec = ModelSpec.from_dict(header.graph)
+        spec = ModelSpec.from_dict(graph)
         features = [replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features]
         layers = [replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers]
         model = build_model(replace(spec, features=features, layers=layers), header.target, seed=0)

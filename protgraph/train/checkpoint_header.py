@@ -8,10 +8,13 @@ from pydantic import BaseModel, ConfigDict
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
+from protgraph.train.calibration import Calibration
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "CheckpointHeader", "ComponentSource"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource"]
 
-FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 2
+FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
+#: A file of version 2 has one model and no calibration.
+READABLE_VERSIONS = (2, 3)
 
 
 class _Strict(BaseModel):
@@ -40,18 +43,20 @@ class ComponentSource(_Strict):
 
 
 class CheckpointHeader(_Strict):
-    """Everything but the weights of a checkpoint, as plain data."""
+    """Everything but the weights of a checkpoint, as plain data; ``other_graphs`` are further members."""
 
     format: str
     format_version: int
     version: str
     graph: dict[str, Any]
+    other_graphs: list[dict[str, Any]] = []
     target: Target
     task: str
     hidden: list[str]
     one_chain: bool
     visible_types: bool
     threshold: list[float] | None
+    calibration: Calibration | None = None
     fields: dict[str, FieldSpec]
     components: list[ComponentSource]
     metrics: dict[str, dict[str, float | None]]

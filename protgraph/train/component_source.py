@@ -57,7 +57,9 @@ def _code(component: object, entry: RegistryEntry) -> str | None:
     return object_digest(module, name)
 
 
-def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Mapping[tuple[str, str], str]:
+def resolve_components(
+    path: Path, components: Sequence[ComponentSource], *, check_code: bool = True
+) -> Mapping[tuple[str, str], str]:
     """Import the components of a checkpoint and return the names under which they are available now.
 
     A name that now belongs to another distribution is available as "distribution/name".
@@ -68,6 +70,8 @@ def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Map
         Checkpoint file, for messages.
     components : sequence of ComponentSource
         Sources at training.
+    check_code : bool
+        Compare their code with that of training.
 
     Returns
     -------
@@ -90,6 +94,8 @@ def resolve_components(path: Path, components: Sequence[ComponentSource]) -> Map
         if saved.kind == "task" and saved.name not in registry.tasks:
             continue  # predictions do not use it
         names[saved.kind, saved.name] = name = _find(path, saved)
+        if not check_code:
+            continue
         now = _installed(saved.kind, name)
         if _differs(saved, now):
             changed.setdefault((saved.source, now.source), []).append(f"{saved.kind} {saved.name!r}")

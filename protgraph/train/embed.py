@@ -55,7 +55,7 @@ def embed(
     """
     path = "" if isinstance(checkpoint, Checkpoint) else str(Path(checkpoint).resolve())
     checkpoint = as_checkpoint(checkpoint)
-    network = checkpoint.model.to(find_device(device))
+    network = checkpoint.single_model("embed").to(find_device(device))
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     notes: list[str] = []

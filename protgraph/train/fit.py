@@ -25,6 +25,7 @@ from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.bootstrap import SplitScores, resample_test_split
+from protgraph.train.calibration import check_calibration_method, fit_calibration
 from protgraph.train.config import FitConfig
 from protgraph.train.devices import check_strategy
 from protgraph.train.evaluate import predict_split
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
-@check_arguments("task", "config", "jobs", "workers")
+@check_arguments("task", "config", "jobs", "workers", "calibrate")
 @interruption_with(lambda number: None)
 def fit(
     model: str | ModelSpec | Mapping[str, Any],
@@ -68,6 +69,7 @@ def fit(
     logger: Logger | Sequence[Logger] | None = None,
     run_dir: str | Path | None = None,
     resume: bool = False,
+    calibrate: str | None = None,
     save: str | Path | None = None,
     state_interval: float = 600.0,
     progress: bool = False,
@@ -114,6 +116,8 @@ def fit(
     resume : bool
         Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
         bit on the CPU.
+    calibrate : {"temperature", "platt", "isotonic"}, optional
+        Fit a calibration of probabilities on the validation split; predictions apply it. Metrics do not depend on it.
     save : str or Path, optional
         Checkpoint file to write. The training state in ``run_dir`` is removed after that: a run whose checkpoint cannot
         be written, e.g. because the disk is full, can be resumed.
@@ -164,8 +168,10 @@ def fit(
     reset_peak_memory(device)
     dataset = load_dataset(dataset, task=task, cache=cache)
     setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
+    if calibrate is not None:
+        check_calibration_method(calibrate, setup.task.target)
     with with_failures(setup.prepared.failures):
-        return _run(setup, options, run_dir, save, resume=resume, start=start)
+        return _run(setup, options, run_dir, save, resume=resume, start=start, calibrate=calibrate)
 
 
 def _run(
@@ -176,6 +182,7 @@ def _run(
     *,
     resume: bool,
     start: float,
+    calibrate: str | None,
 ) -> FitResult:
     """Train with fixed random streams, and evaluate the best epoch; ``start`` is the time of the call."""
     from protgraph.train.data_module import FitData
@@ -185,7 +192,8 @@ def _run(
     config, task, splits = setup.config, setup.task, setup.prepared.splits
     device, module = config.torch_device(), None
     messages = nullcontext() if options.progress else quiet_lightning()
-    result = partial(_result, dataset=setup.dataset, prepared=setup.prepared, device=device, start=start)
+    shared = {"dataset": setup.dataset, "prepared": setup.prepared, "device": device, "start": start}
+    result = partial(_result, calibrate=calibrate, **shared)
 
     def best_so_far(number: Signals) -> FitResult | None:
         has_best = module is not None and is_first_process()
@@ -218,11 +226,16 @@ def _result(
     prepared: Prepared,
     device: torch.device,
     start: float,
+    calibrate: str | None,
     interrupted: str = "",
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
     metrics, confusion, scores = _evaluate(module.model.to(device), tested, module.task, best)
     training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
+    calibration = None
+    if calibrate is not None and not interrupted:
+        validation = predict_split(module.model, prepared.splits["val"], module.task)
+        calibration = fit_calibration(calibrate, validation, module.task.target)
     return FitResult(
         model=module.model.cpu().eval(),
         task=module.task,
@@ -242,6 +255,7 @@ def _result(
         peak_memory=peak_memory(device),
         seconds=time.perf_counter() - start,
         training_set=training_set,
+        calibration=calibration,
         notes=(*prepared.notes, *module.notes),
         interrupted=interrupted,
     )

@@ -113,7 +113,7 @@ def generate(
     checkpoint = as_checkpoint(checkpoint)
     _check(checkpoint, length)
     generator = torch.Generator().manual_seed(seed)
-    model, whole = checkpoint.model.to(find_device(device)), _proteins(checkpoint, types)
+    model, whole = checkpoint.single_model("generate").to(find_device(device)), _proteins(checkpoint, types)
     total, progress = torch.zeros(n, dtype=torch.float64), None
     with evaluation_mode(model) as where:
         for place in range(len(prompt), length):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.train.calibration import Calibration
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
@@ -31,14 +33,14 @@ from protgraph.train.result_table import Row
 from protgraph.train.training_set import describe_proteins
 from protgraph.train.value_column import prediction_columns, target_names
 
-__all__ = ["PROTEIN", "RESIDUE", "featurized_proteins", "origin_of", "predict"]
+__all__ = ["PROTEIN", "RESIDUE", "featurized_proteins", "origin_of", "predict", "probabilities"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
 PROTEIN = ("file", "protein", "chains", "residues")
 
 
-@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs")
+@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs", "calibrated")
 def predict(
     checkpoint: str | Path | Checkpoint,
     sources: Source | Iterable[Source],
@@ -47,19 +49,20 @@ def predict(
     device: str = "auto",
     batch_residues: int = EVALUATION_RESIDUES,
     jobs: int = 1,
+    calibrated: bool = True,
 ) -> Predictions:
     """Predict for structure and sequence files; files that cannot be used are in ``failures``.
 
     So are proteins for which the model gives NaN or infinity, with the component at fault.
 
-    A model that was trained on single chains is applied to each chain alone. A pair of residues is one row, from the
-    separation of the target on; its logits are the mean of both orders. An edge is one row, from residue 1 (its source)
-    to residue 2 (its target), in the order of the graph.
+    A model that was trained on single chains is applied to each chain alone. The logits of an ensemble are the mean of
+    those of its members. A pair of residues is one row, from the separation of the target on; its logits are those of
+    both orders, averaged. An edge is one row, from residue 1 (its source) to residue 2 (its target), in graph order.
 
     Parameters
     ----------
     checkpoint : str, Path or Checkpoint
-        File of :meth:`protgraph.train.FitResult.save`, or its content.
+        Trained model by name (``"ligand_site"``), file of :meth:`protgraph.train.FitResult.save`, or its content.
     sources : str, Path, GraphStore or iterable of those
         Files (PDB, mmCIF, BinaryCIF or FASTA, gzipped or not), folders, patterns, archive entries, or graph stores; see
         :func:`protgraph.featurize.iter_graphs`.
@@ -71,6 +74,9 @@ def predict(
         Residues per batch; a larger protein is a batch of its own, and so is each protein if pairs are predicted.
     jobs : int
         Processes that read files and make graphs.
+    calibrated : bool
+        Write calibrated probabilities, if the checkpoint has a calibration. Decisions on yes/no labels do not depend on
+        it.
 
     Raises
     ------
@@ -78,7 +84,8 @@ def predict(
         The checkpoint cannot be used here.
     """
     checkpoint = as_checkpoint(checkpoint)
-    network, target = checkpoint.model.to(find_device(device)), checkpoint.model.target
+    network, *others = (member.to(find_device(device)) for member in checkpoint.members)
+    target, calibration = network.target, checkpoint.calibration if calibrated else None
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     notes: list[str] = []
@@ -86,13 +93,17 @@ def predict(
     results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
-    with evaluation_mode(network) as where:
+    with ExitStack() as stack:
+        where, *_ = [stack.enter_context(evaluation_mode(member)) for member in (network, *others)]
 
         def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Data, Mapping[str, Any], Tensor]]:
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
             logits = network.head_outputs(f)["logits"].float().cpu()
-            return _written(logits, target), (batch, f, logits)
+            for member in others:
+                logits = logits + member(batch)["logits"].float().cpu()
+            logits = logits / len(checkpoint.members)
+            return probabilities(logits, target), (batch, f, logits)
 
         batches = pack(results, lambda p: len(p.residues), max_size=limit)
         for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
@@ -102,7 +113,7 @@ def predict(
                 logits = pairs.logits[pairs.pairs.separation >= target.separation]
             if target.level == "node":
                 logits = logits[residue_nodes(batch).cpu()]
-            values = prediction_values(logits, target, checkpoint.threshold)
+            values = prediction_values(logits, target, checkpoint.threshold, calibration)
             rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
     return Predictions(
         (*columns, *prediction_columns(target)),
@@ -111,7 +122,7 @@ def predict(
         target,
         notes=(*count_notes(notes), *checks.notes),
         warnings=tuple(checks.warnings),
-        origin=origin_of(checkpoint),
+        origin=(*origin_of(checkpoint), *(("calibrated probabilities",) if calibration else ())),
         read=read or ReadOptions(),
     )
 
@@ -171,24 +182,24 @@ _IDENTITY = {
 }
 
 
-def _written(logits: Tensor, target: Target) -> Tensor:
+def probabilities(logits: Tensor, target: Target) -> Tensor:
     """Return the numbers that are written for logits; a logit may be infinite if its probability is 0 or 1."""
     if target.kind == "classification":
         return logits.softmax(1)
     return logits.sigmoid() if target.kind == "multilabel" else logits
 
 
-def prediction_values(logits: Tensor, target: Target, threshold: Tensor | None) -> list[tuple[str | int | float, ...]]:
+def prediction_values(
+    logits: Tensor, target: Target, threshold: Tensor | None, calibration: Calibration | None = None
+) -> list[tuple[str | int | float, ...]]:
     """Return the predicted columns of each row of ``(N, C)`` logits."""
+    p = probabilities(logits, target) if calibration is None else calibration.probabilities(logits, target)
     if target.kind == "classification":
         names = target_names(target)
         best = [names[i] for i in logits.argmax(1).tolist()]
-        return [(name, *p) for name, p in zip(best, _written(logits, target).tolist(), strict=True)]
+        return [(name, *own) for name, own in zip(best, p.tolist(), strict=True)]
     if target.kind == "multilabel":
         yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
-        probabilities, decisions = _written(logits, target).tolist(), yes.int().tolist()
-        return [
-            tuple(v for pair in zip(p, y, strict=True) for v in pair)
-            for p, y in zip(probabilities, decisions, strict=True)
-        ]
+        rows = zip(p.tolist(), yes.int().tolist(), strict=True)
+        return [tuple(v for pair in zip(own, y, strict=True) for v in pair) for own, y in rows]
     return [tuple(row) for row in logits.flatten(1).tolist()]

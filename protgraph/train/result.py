@@ -13,6 +13,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
 from protgraph.train.bootstrap import SplitScores
+from protgraph.train.calibration import Calibration
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
@@ -60,6 +61,8 @@ class FitResult:
         Duration of the whole call, preparation included.
     training_set : TrainingSetSummary, optional
         Descriptors of training proteins, to recognize inputs that are unlike them.
+    calibration : Calibration, optional
+        Map from logits to probabilities, fitted on validation.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
     interrupted : str
@@ -84,6 +87,7 @@ class FitResult:
     peak_memory: float
     seconds: float
     training_set: TrainingSetSummary | None = None
+    calibration: Calibration | None = None
     notes: tuple[str, ...] = ()
     interrupted: str = ""
 
@@ -114,6 +118,7 @@ class FitResult:
             one_chain=self.one_chain,
             visible_types=self.task.inputs.visible_types and not self._is_decoding,
             threshold=self.threshold,
+            calibration=self.calibration,
             metrics=self.metrics,
             training_set=self.training_set,
             trained={
@@ -155,6 +160,8 @@ class FitResult:
         lines += [line for split, scores in self.test_scores.items() for line in scores.summary(split)]
         if standardized := standardized_inputs(self.model):
             lines.append(f"standardized inputs: {', '.join(standardized)}")
+        if self.calibration is not None:
+            lines.append(f"calibration: {self.calibration}")
         if self.failures:
             lines.append(f"{count_noun(len(self.failures), 'protein')} could not be used")
         return "\n".join(lines)

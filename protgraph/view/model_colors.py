@@ -83,9 +83,9 @@ def attention_edges(checkpoint: str | Path | Checkpoint, residues: Residues) -> 
         raise SelectionError(str(failures[0]))
     number = {key: i for i, key in enumerate(residues.ids)}
     pairs, weights = [], []
-    trained.model.eval()
+    network = trained.single_model("attention").eval()
     for p in proteins:
-        maps = trained.model.attention(p.graph)
+        maps = network.attention(p.graph)
         mean = torch.stack([m[0].weights.mean(0) for m in maps.values()]).mean(0).double().numpy()  # (L, L)
         both = np.triu(mean + mean.T, _SEPARATION)
         best = np.argsort(-both, axis=None, kind="stable")[: len(mean)]

@@ -1,0 +1,17 @@
+"""Registered trained models, one folder each, written by ``protgraph recipe FILE -o FOLDER``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from protgraph import TrainedModel
+
+__all__ = ["LIGAND_SITE", "SECONDARY_STRUCTURE"]
+ENTRY_POINTS = {
+    "protgraph.trained_models": {"ligand_site": "LIGAND_SITE", "secondary_structure": "SECONDARY_STRUCTURE"}
+}
+
+_FOLDER = Path(__file__).parent
+
+LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
+SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)

@@ -1,0 +1,48 @@
+"""``protgraph recipe``: train, calibrate and describe a model from a recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli.output_path import Overwrite, check_output_folder
+
+if TYPE_CHECKING:
+    from protgraph.train import FitResult
+
+__all__ = ["recipe_command"]
+
+
+def recipe_command(
+    recipe: Annotated[str, typer.Argument(help="TOML file, or trained model by name.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    jobs: Annotated[int, typer.Option(help="Processes that read structure files.")] = 1,
+    overwrite: Overwrite = False,
+) -> None:
+    """Train the models of a recipe, calibrate and evaluate their mean, and write a folder with weights and card.
+
+    The TOML file has the keys name, summary, dataset, task, models, seeds, calibration, float16 and [fit]. Each model
+    is trained with each seed; predictions are of their mean logits. Calibration and thresholds are fitted on
+    validation, and test splits are evaluated once. The folder has model.safetensors for 'protgraph predict', the
+    recipe, card.json, README.md and reliability.svg.
+
+    \b
+    Examples:
+      protgraph recipe secondary_structure -o reproduced
+      protgraph recipe my_site.toml -o my_site
+      protgraph predict my_site/model.safetensors 1ubq.cif -o out.csv
+    """
+    from protgraph.recipes import run_recipe
+    from protgraph.registry import trained_models
+
+    path = trained_models.get(recipe).recipe if recipe in trained_models else Path(recipe)
+    check_output_folder(out, inputs=[path], overwrite=overwrite)
+    trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
+    typer.echo(trained.doc)
+    typer.echo(f"trained model → {out}")
+
+
+def _print_member(label: str, result: FitResult) -> None:
+    typer.echo(f"{label}\n{result.summary()}", err=True)

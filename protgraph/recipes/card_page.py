@@ -1,0 +1,65 @@
+"""Page of a model card, README.md of the folder of a trained model."""
+
+from __future__ import annotations
+
+from protgraph.train.trained_model import ModelCard, SplitResult
+
+__all__ = ["card_page"]
+
+
+def card_page(card: ModelCard) -> str:
+    """Return the card as Markdown."""
+    lines = [f"# {card.name}", "", card.summary, ""]
+    lines += ["```console", f"$ protgraph predict {card.name} my.cif -o out.csv --structure out.cif", "```", ""]
+    version = f", version {card.dataset_version}" if card.dataset_version else ""
+    rows = [
+        ("input", card.input or "structure or sequence files, as for every model"),
+        ("trained on", f"`{card.task}` of `{card.dataset}`{version}"),
+        ("license of the training data", card.license + (" (**non-commercial use only**)" * card.non_commercial)),
+        ("citation", card.citation),
+        ("members", f"{'; '.join(card.members)} ({card.parameters} parameters)"),
+        ("calibration", card.calibration),
+        ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
+    ]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
+    lines += ["## Results", "", "In brackets: 95 % bootstrap interval over proteins.", "", *_results(card), ""]
+    if any(result.calibration for result in card.splits.values()):
+        lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
+    if card.limits:
+        lines += ["## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
+    lines += ["## Reproduce", "", "```console", f"$ protgraph recipe {card.name} -o FOLDER", "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _results(card: ModelCard) -> list[str]:
+    names = list(dict.fromkeys(name for result in card.splits.values() for name in result.metrics))
+    header = ["split", "proteins", "labels", *names]
+    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    for split, result in card.splits.items():
+        cells = [split, str(result.proteins), _labels(result), *(_cell(result, name) for name in names)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _labels(result: SplitResult) -> str:
+    if len(result.positives) == 1:
+        return f"{result.labels}, {result.positives[0]} positive"
+    return str(result.labels) + (f" ({', '.join(map(str, result.positives))})" if result.positives else "")
+
+
+def _cell(result: SplitResult, name: str) -> str:
+    value, low, high = result.metrics.get(name, (None, None, None))
+    if value is None:
+        return "–"
+    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def _calibration(card: ModelCard) -> list[str]:
+    lines = [
+        "| split | expected calibration error before | after | Brier score before | after |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    keys = ("ece_before", "ece_after", "brier_before", "brier_after")
+    for split, result in card.splits.items():
+        lines.append(f"| {split} | " + " | ".join(f"{result.calibration[key]:.4f}" for key in keys) + " |")
+    return lines

@@ -1,0 +1,127 @@
+"""Recipe of a trained model, read from TOML: data, models, training options, seeds and calibration."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from protgraph import registry
+from protgraph.data.datasets.dataset import Dataset
+from protgraph.errors import OptionError
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.train.config import FitConfig
+from protgraph.train.resolve import load_dataset
+from protgraph.validation import Seed, describe_errors
+
+__all__ = ["Recipe"]
+
+
+class Recipe(BaseModel):
+    """Everything that determines a trained model.
+
+    Parameters
+    ----------
+    name, summary : str
+        Name of the trained model, and one sentence about its prediction.
+    dataset : str
+        Registry name, or a folder, relative to the TOML file.
+    labels : Path, optional
+        Label table for a folder, relative to the TOML file.
+    task : str
+    models : sequence of str or mapping
+        Members: registry names or model specs as plain data (``[[models]]``), each trained with every seed. All have
+        the same featurizers.
+    seeds : sequence of int
+    fit : mapping
+        Options of :class:`protgraph.train.FitConfig`, without the seed.
+    read : mapping
+        Options of :class:`protgraph.structure.ReadOptions`.
+    calibration : {"temperature", "platt", "isotonic", "none"}
+        Fitted on the validation split; see :class:`protgraph.train.calibration.Calibration`.
+    float16 : bool
+        Round weights to float16 before they are calibrated and evaluated.
+    non_commercial : bool
+        True if the training data forbid commercial use. A license with "NC" in its name counts anyway.
+    input : str
+        What the model expects, for the card.
+    limits : sequence of str
+        For the card.
+
+    Raises
+    ------
+    OptionError
+        A key is unknown or missing, or a value is not allowed; with the path of the key.
+
+    Examples
+    --------
+    >>> recipe = Recipe.from_dict({"name": "ss", "summary": "Secondary structure.", "dataset": "pdb_core",
+    ...                            "task": "secondary_structure", "models": ["gcn"], "fit": {"epochs": 2}})
+    >>> recipe.seeds, recipe.calibration
+    ((0,), 'temperature')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    summary: str
+    dataset: str
+    task: str
+    models: Annotated[tuple[str | dict[str, Any], ...], Field(min_length=1)]
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0,)
+    labels: Path | None = None
+    fit: dict[str, Any] = {}
+    read: dict[str, Any] = {}
+    calibration: Literal["temperature", "platt", "isotonic", "none"] = "temperature"
+    float16: bool = True
+    non_commercial: bool = False
+    input: str = ""
+    limits: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Recipe:
+        if "seed" in self.fit:
+            raise ValueError("fit.seed: seeds are the list 'seeds'")
+        unknown = sorted(set(self.fit) - set(FitConfig.__dataclass_fields__))
+        if unknown:
+            raise ValueError(f"fit: unknown {unknown[0]!r}")
+        self.config(0)
+        ReadOptions.from_dict(self.read, where="read")
+        return self
+
+    def config(self, seed: int) -> FitConfig:
+        """Return the training options of one seed."""
+        return FitConfig(**self.fit, seed=seed)
+
+    def data(self) -> Dataset:
+        """Return the dataset."""
+        read = ReadOptions.from_dict(self.read) if self.read else None
+        return load_dataset(self.dataset, labels=self.labels, task=self.task, read=read)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Recipe:
+        """Read a recipe from a TOML file."""
+        path = Path(path)
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as e:
+            raise OptionError(f"recipe not readable: {str(path)!r} ({e.strerror}).") from e
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+            raise OptionError(f"recipe is not valid TOML: {str(path)!r} ({e}).") from e
+        for key in ("dataset", "labels"):
+            if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
+                data[key] = str(path.parent / data[key])
+        return cls.from_dict(data, where=str(path))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, where: str = "recipe") -> Recipe:
+        """Build a recipe from plain data with the layout of the TOML file; ``where`` names it in errors."""
+        try:
+            return cls.model_validate(dict(data))
+        except ValidationError as e:
+            raise OptionError(f"{where}: {describe_errors(e, keys=tuple(cls.model_fields))}") from e
+        except OptionError as e:
+            raise OptionError(f"{where}: {e}") from e

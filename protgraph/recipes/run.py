@@ -1,0 +1,179 @@
+"""Run a recipe: train the members, calibrate and evaluate their mean, write the folder of a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from protgraph import __version__
+from protgraph.argument_types import check_arguments
+from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.errors import OutputFileError
+from protgraph.file_io import atomic_write, write_text_file
+from protgraph.recipes.card_page import card_page
+from protgraph.recipes.ensemble_predictions import predict_ensemble
+from protgraph.recipes.recipe import Recipe
+from protgraph.recipes.reliability_figure import write_reliability_figure
+from protgraph.recipes.split_results import split_result
+from protgraph.task.metrics import best_threshold
+from protgraph.task.predictions import SplitPredictions
+from protgraph.task.task import Task
+from protgraph.train.calibration import Calibration, check_calibration_method, fit_calibration
+from protgraph.train.checkpoint import Checkpoint, save_checkpoint
+from protgraph.train.checkpoint_weights import round_to_half
+from protgraph.train.fit import fit
+from protgraph.train.prepare import prepare
+from protgraph.train.resolve import resolve_task
+from protgraph.train.result import FitResult
+from protgraph.train.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
+from protgraph.train.training_set import summarize_training_set
+
+__all__ = ["run_recipe"]
+
+
+@check_arguments("recipe", "out", "cache", "jobs")
+def run_recipe(
+    recipe: str | Path,
+    out: str | Path,
+    *,
+    cache: str | Path | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    on_member: Callable[[str, FitResult], None] | None = None,
+) -> TrainedModel:
+    """Train all members of a recipe, and write weights, recipe, card, page and reliability figure.
+
+    Calibration and thresholds are fitted on the validation split. Every other split is evaluated once.
+
+    Parameters
+    ----------
+    recipe : str or Path
+        TOML file of a :class:`Recipe`. It is copied into the folder.
+    out : str or Path
+        Folder to write. It appears when all of it is written.
+    cache, jobs
+        See :func:`protgraph.train.fit`.
+    overwrite : bool
+        Replace an existing folder.
+    on_member : callable, optional
+        Called with the name and the result of each trained member.
+
+    Returns
+    -------
+    TrainedModel
+        ``.checkpoint()`` predicts, ``.card()`` has the results.
+
+    Raises
+    ------
+    OptionError, DatasetError
+        The recipe does not fit the dataset or the task.
+    """
+    path, recipe = Path(recipe), Recipe.from_toml(recipe)
+    if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
+        raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
+    text = path.read_text(encoding="utf-8")
+    dataset = recipe.data()
+    results = _train(recipe, dataset, cache, jobs, on_member)
+    first = next(iter(results.values()))
+    stores = prepare(dataset, first.task, first.model.plan, cache=cache, jobs=jobs).splits
+    predictions = predict_ensemble([r.model for r in results.values()], _held_out(stores), first.task)
+    calibration = None
+    if recipe.calibration != "none":
+        calibration = fit_calibration(recipe.calibration, predictions["val"], first.model.target)
+    checkpoint = _checkpoint(recipe, list(results.values()), stores, predictions["val"], calibration)
+    card = _card(recipe, dataset.card, results, predictions, checkpoint, first.task)
+    with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
+        save_checkpoint(folder / WEIGHTS, checkpoint)
+        write_text_file(folder / RECIPE, text)
+        write_text_file(folder / CARD, card.model_dump_json(indent=1) + "\n")
+        write_text_file(folder / "README.md", card_page(card))
+        if calibration is not None:
+            write_reliability_figure(folder / "reliability.svg", predictions, calibration, first.model.target)
+    return TrainedModel(Path(out))
+
+
+def _train(
+    recipe: Recipe,
+    dataset: Dataset,
+    cache: str | Path | None,
+    jobs: int,
+    on_member: Callable[[str, FitResult], None] | None,
+) -> dict[str, FitResult]:
+    """Return the result of each member, by its model and seed."""
+    if recipe.calibration != "none":
+        check_calibration_method(recipe.calibration, resolve_task(recipe.task, dataset).target)
+    results: dict[str, FitResult] = {}
+    for number, model in enumerate(recipe.models):
+        for seed in recipe.seeds:
+            result = fit(model, dataset, recipe.task, config=recipe.config(seed), cache=cache, jobs=jobs)
+            if recipe.float16:
+                round_to_half(result.model)
+            label = f"{result.model.spec.name} seed {seed}"
+            label = f"{label} ({number})" if label in results else label
+            results[label] = result
+            if on_member is not None:
+                on_member(label, result)
+    return results
+
+
+def _held_out(stores: Mapping[str, GraphStore]) -> dict[str, GraphStore]:
+    return {split: store for split, store in stores.items() if split != "train"}
+
+
+def _checkpoint(
+    recipe: Recipe,
+    results: list[FitResult],
+    stores: Mapping[str, GraphStore],
+    validation: SplitPredictions,
+    calibration: Calibration | None,
+) -> Checkpoint:
+    """Return the checkpoint of all members, with the thresholds of their mean."""
+    first, *others = results
+    training_set = summarize_training_set(first.model, first.task, stores)
+    if training_set is not None and recipe.float16:
+        training_set = replace(training_set, descriptors=training_set.descriptors.half().float())
+    threshold = best_threshold(validation) if first.threshold is not None else None
+    own = first.checkpoint()
+    seeds = {"seeds": list(recipe.seeds), "recipe": recipe.name}
+    return replace(
+        own,
+        others=tuple(result.model for result in others),
+        calibration=calibration,
+        threshold=threshold,
+        training_set=training_set,
+        metrics={},
+        trained=dict(own.trained) | seeds,
+    )
+
+
+def _card(
+    recipe: Recipe,
+    data: object,
+    results: Mapping[str, FitResult],
+    predictions: Mapping[str, SplitPredictions],
+    checkpoint: Checkpoint,
+    task: Task,
+) -> ModelCard:
+    """Describe the data, the members and their results on validation and on each test split."""
+    license_ = getattr(data, "license", "") or "unknown license"
+    calibration = checkpoint.calibration
+    return ModelCard(
+        name=recipe.name,
+        summary=recipe.summary,
+        task=recipe.task,
+        dataset=Path(recipe.dataset).name,
+        dataset_version=getattr(data, "version", ""),
+        license=license_,
+        non_commercial=recipe.non_commercial or "NC" in license_.upper().replace("-", " ").split(),
+        citation=getattr(data, "citation", ""),
+        input=recipe.input,
+        limits=list(recipe.limits),
+        members=list(results),
+        parameters=sum(result.parameters for result in results.values()),
+        calibration="none" if calibration is None else str(calibration),
+        splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
+        versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
+    )

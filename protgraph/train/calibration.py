@@ -1,0 +1,247 @@
+"""Calibration of probabilities: fitted on validation predictions, stored in the checkpoint, applied by ``predict``.
+
+Not scikit-learn's CalibratedClassifierCV: it fits a classifier of its own for each fold, and scikit-learn is not a
+requirement (scikit-learn 1.9, 2026-11-23). Tests compare the isotonic fit and the scores with it.
+scipy.optimize is imported inside the functions that fit, since predictions do not need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from protgraph.data.datasets.target import Target
+from protgraph.errors import OptionError, suggest
+from protgraph.task.losses import known_labels
+from protgraph.task.predictions import SplitPredictions
+
+__all__ = [
+    "Calibration",
+    "CalibrationScores",
+    "ReliabilityBin",
+    "calibration_scores",
+    "check_calibration_method",
+    "fit_calibration",
+    "reliability_bins",
+]
+
+Method = Literal["temperature", "platt", "isotonic"]
+BINS = 15
+_BOUNDS = (0.02, 50.0)  # of slopes: a split that is separated perfectly has no finite optimum
+
+
+class Calibration(BaseModel):
+    """Map from logits to calibrated probabilities, as plain data.
+
+    Parameters
+    ----------
+    method : {"temperature", "platt", "isotonic"}
+        ``softmax(a z)`` or ``sigmoid(a z)`` (Guo et al. 2017); ``sigmoid(a z + b)`` for each yes/no label (Platt 1999);
+        a piecewise linear, never decreasing function of each logit (Zadrozny & Elkan 2002).
+    slope : list of float
+        a: the inverse temperature, one number, or one for each label.
+    offset : list of float
+        b of each label, for "platt".
+    knots : list of (list of float, list of float)
+        Logits and probabilities of each label, for "isotonic"; linear between them, constant outside.
+    split : str
+        Split that it was fitted on.
+    proteins, labels : int
+        Proteins and known labels of that split.
+
+    References
+    ----------
+    Guo et al. 2017, arXiv:1706.04599; Platt 1999, Advances in Large Margin Classifiers 10, 61; Zadrozny & Elkan 2002,
+    doi:10.1145/775047.775151.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: Method
+    slope: list[float] = []
+    offset: list[float] = []
+    knots: list[tuple[list[float], list[float]]] = []
+    split: str = "val"
+    proteins: int = 0
+    labels: int = 0
+
+    def probabilities(self, logits: Tensor, target: Target) -> Tensor:
+        """Return calibrated probabilities of ``(N, C)`` logits, ``(N, C)`` float32; of classes they sum to 1."""
+        z = logits.double()
+        if target.kind == "classification":
+            return (z * self.slope[0]).softmax(1).float()
+        if self.method == "isotonic":
+            columns = [np.interp(c, x, y) for c, (x, y) in zip(z.T.numpy(), self.knots, strict=True)]
+            return torch.from_numpy(np.stack(columns, 1)).float()
+        scaled = z * torch.tensor(self.slope, dtype=z.dtype)
+        return (scaled + torch.tensor(self.offset or [0.0], dtype=z.dtype)).sigmoid().float()
+
+    def __str__(self) -> str:
+        fitted = f"fitted on {self.labels} labels of {self.proteins} proteins of the split {self.split}"
+        slopes = ", ".join(f"{1 / a:.3g}" for a in self.slope)
+        if self.method == "isotonic":
+            return f"isotonic, {sum(len(x) for x, _ in self.knots)} knots, {fitted}"
+        offsets = f", offset {', '.join(f'{b:.3g}' for b in self.offset)}" if self.offset else ""
+        return f"{self.method} {slopes}{offsets}, {fitted}"
+
+
+@dataclass(frozen=True)
+class CalibrationScores:
+    """Agreement of predicted probabilities with observed frequencies.
+
+    Parameters
+    ----------
+    ece : float
+        Expected calibration error: mean over 15 bins of equal width, weighted by their sizes, of the absolute
+        difference between mean probability and frequency. Of classes: of the predicted one (Guo et al. 2017).
+    brier : float
+        Brier score: mean squared difference of probabilities and labels; of classes the sum over them (Brier 1950).
+    """
+
+    ece: float
+    brier: float
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Predictions with similar probabilities: their mean probability, the observed frequency and their number."""
+
+    probability: float
+    frequency: float
+    count: int
+
+
+def check_calibration_method(method: str, target: Target) -> None:
+    """Raise :class:`OptionError` if probabilities of a target cannot be calibrated in this way."""
+    allowed = {"classification": ("temperature",), "multilabel": get_args(Method)}.get(target.kind, ())
+    if not allowed:
+        raise OptionError(
+            f"calibration {method!r}: target {target.name!r} is {target.kind}, without probabilities. Allowed for "
+            "classes and yes/no labels. Leave it out."
+        )
+    if method not in allowed:
+        hint = suggest(method, allowed)
+        raise OptionError(f"calibration {method!r} of {target.kind}.{hint} Allowed: {', '.join(allowed)}.")
+
+
+def fit_calibration(method: str, predictions: SplitPredictions, target: Target, *, split: str = "val") -> Calibration:
+    """Fit a calibration to the predictions on the validation split, by likelihood or least squares.
+
+    Parameters
+    ----------
+    method : {"temperature", "platt", "isotonic"}
+        "temperature" for classes; all for yes/no labels.
+    predictions : SplitPredictions
+    target : Target
+    split : str
+        Name of the split, which is stored.
+
+    Raises
+    ------
+    OptionError
+        The method does not fit the target.
+    """
+    check_calibration_method(method, target)
+    known = known_labels(predictions.y)
+    rows = known if known.dim() == 1 else known.any(1)
+    proteins = 0 if predictions.protein is None else len(predictions.protein[rows].unique())
+    origin = {"method": method, "split": split, "proteins": proteins, "labels": int(known.sum())}
+    if not origin["labels"]:
+        raise OptionError(f"calibration {method!r}: no known label in the split {split!r}. Leave it out.")
+    if target.kind == "classification":
+        z, y = predictions.logits[known].double(), predictions.y[known]
+        return Calibration(slope=[_class_slope(z, y)], **origin)
+    columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
+    if method == "isotonic":
+        return Calibration(knots=[_isotonic(z, y) for z, y in columns], **origin)
+    parts = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
+    offsets = [offset for _, offset in parts] if method == "platt" else []
+    return Calibration(slope=[slope for slope, _ in parts], offset=offsets, **origin)
+
+
+def _class_slope(z: Tensor, y: Tensor) -> float:
+    """Return the slope with the largest likelihood of classes ``(N,)`` under logits ``(N, C)``."""
+    from scipy.optimize import minimize
+
+    z = z - z.gather(1, y[:, None])  # (N, C)
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        scaled = z * float(parameters[0])
+        p = scaled.softmax(1)
+        return float(scaled.logsumexp(1).mean()), np.array([float((p * z).sum(1).mean())])
+
+    return float(minimize(loss, [1.0], jac=True, method="L-BFGS-B", bounds=[_BOUNDS]).x[0])
+
+
+def _logistic(z: np.ndarray, y: np.ndarray, *, has_offset: bool) -> tuple[float, float]:
+    """Return slope and offset with the largest likelihood of labels ``(N,)`` under log-odds ``(N,)``."""
+    from scipy.optimize import minimize
+
+    if not len(z):
+        return 1.0, 0.0
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        slope, offset = parameters
+        x = slope * z + offset
+        residual = np.exp(-np.logaddexp(0, -x)) - y
+        gradient = np.array([np.mean(residual * z), np.mean(residual) * has_offset])
+        return float(np.mean(np.logaddexp(0, x) - y * x)), gradient
+
+    bounds = [_BOUNDS, (None, None) if has_offset else (0.0, 0.0)]
+    best = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(best[0]), float(best[1])
+
+
+def _isotonic(z: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return logits and probabilities between which the least-squares isotonic function is linear."""
+    from scipy.optimize import isotonic_regression
+
+    if not len(z):
+        return [0.0], [0.5]
+    x, inverse, count = np.unique(z, return_inverse=True, return_counts=True)
+    mean = np.bincount(inverse, weights=y) / count
+    fitted = isotonic_regression(mean, weights=count)
+    starts, ends = fitted.blocks[:-1], fitted.blocks[1:] - 1
+    rows = np.unique(np.concatenate([starts, ends]))
+    return x[rows].tolist(), fitted.x[rows].tolist()
+
+
+def calibration_scores(p: Tensor, predictions: SplitPredictions, target: Target) -> CalibrationScores:
+    """Compare probabilities ``(N, C)`` with the known labels; labels of several columns count together."""
+    confidence, correct = _events(p, predictions, target)
+    error = sum(b.count * abs(b.probability - b.frequency) for b in _bins(confidence, correct))
+    known = known_labels(predictions.y)
+    if target.kind == "classification":
+        truth = torch.nn.functional.one_hot(predictions.y[known].long(), p.size(1))
+        brier = float((p[known].double() - truth).square().sum(1).mean())
+    else:
+        brier = float((confidence - correct).square().mean())
+    return CalibrationScores(error / max(len(confidence), 1), brier)
+
+
+def reliability_bins(p: Tensor, predictions: SplitPredictions, target: Target) -> list[ReliabilityBin]:
+    """Return the bins of a reliability diagram that are not empty, by increasing probability."""
+    return _bins(*_events(p, predictions, target))
+
+
+def _events(p: Tensor, predictions: SplitPredictions, target: Target) -> tuple[Tensor, Tensor]:
+    """Return probabilities of events ``(M,)`` and 1 for those that occurred, ``(M,)``, float64."""
+    known = known_labels(predictions.y)
+    if target.kind == "classification":
+        confidence, best = p[known].max(1)
+        return confidence.double(), (best == predictions.y[known]).double()
+    return p[known].double(), predictions.y[known].double()
+
+
+def _bins(confidence: Tensor, correct: Tensor) -> list[ReliabilityBin]:
+    place = (confidence * BINS).long().clamp(max=BINS - 1)
+    found = []
+    for i in place.unique().tolist():
+        own = place == i
+        found.append(ReliabilityBin(float(confidence[own].mean()), float(correct[own].mean()), int(own.sum())))
+    return found

@@ -1,0 +1,101 @@
+"""Trained models of the package: size, recorded predictions, cards, and inputs with other molecules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph import trained_models
+from protgraph.recipes import Recipe
+from protgraph.recipes.card_page import card_page
+from protgraph.train import predict
+
+#: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ).
+RECORDED = {
+    "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
+    "secondary_structure": ("p_H", [0.023664, 0.076778, 0.996311, 0.420083, 0.006244, 0.129011]),
+}
+
+
+@pytest.fixture(params=trained_models.names())
+def name(request) -> str:
+    return request.param
+
+
+def test_every_trained_model_has_recorded_predictions() -> None:
+    assert list(RECORDED) == trained_models.names()
+
+
+def test_predictions_are_those_that_were_recorded(name, structures_dir) -> None:
+    column, values = RECORDED[name]
+    predicted = predict(name, structures_dir / "1ubq.bcif", device="cpu").column(column)[9:60:10]
+    np.testing.assert_allclose(predicted, values, atol=1e-4)
+
+
+def test_the_folder_is_small_and_complete(name) -> None:
+    folder = trained_models.get(name).folder
+    assert (folder / "model.safetensors").stat().st_size <= 3_000_000
+    assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "recipe.toml", "card.json", "README.md"}
+
+
+def test_card_recipe_and_weights_agree(name) -> None:
+    trained = trained_models.get(name)
+    card, recipe, checkpoint = trained.card(), Recipe.from_toml(trained.recipe), trained.checkpoint()
+    assert card.name == recipe.name == name
+    assert len(card.members) == len(checkpoint.members) == len(recipe.models) * len(recipe.seeds)
+    assert card.parameters == sum(member.num_parameters for member in checkpoint.members)
+    assert card.task == checkpoint.task and card.dataset == checkpoint.trained["dataset"]
+    assert card.calibration == str(checkpoint.calibration) and checkpoint.calibration.split == "val"
+    assert (trained.folder / "README.md").read_text(encoding="utf-8") == card_page(card)
+    assert card.license and card.limits and card.splits["test"].metrics
+
+
+def test_structures_unlike_the_training_set_are_recognized(name) -> None:
+    assert trained_models.get(name).checkpoint().training_set is not None
+
+
+def pdb_lines(path: Path) -> list[str]:
+    import biotite.structure.io as strucio
+
+    structure = strucio.load_structure(path)
+    from biotite.structure.io.pdb import PDBFile
+
+    file = PDBFile()
+    file.set_structure(structure)
+    return [line for line in file.lines if line.startswith("ATOM")]
+
+
+def hetero(number: int, name: str, chain: str, xyz: tuple[float, float, float], atom: str = "C1") -> str:
+    x, y, z = xyz
+    element = re.sub(r"\d", "", atom)[:1]
+    return (
+        f"HETATM{9000 + number:5d}  {atom:<3} {name:>3} {chain}{900 + number:4d}    "
+        f"{x:8.3f}{y:8.3f}{z:8.3f}  1.00 20.00          {element:>2}"
+    )
+
+
+def test_other_molecules_do_not_change_predictions(name, structures_dir, tmp_path) -> None:
+    lines = pdb_lines(structures_dir / "1ubq.bcif")
+    place = tuple(float(lines[100][i : i + 8]) + 3 for i in (30, 38, 46))
+    others = [
+        hetero(i, residue, chain, place)
+        for i, (residue, chain) in enumerate([("ATP", "A"), ("NAG", "A"), ("HOH", "W")])
+    ]
+    others.append(lines[100][:17] + " DA Z" + lines[100][22:])
+    (tmp_path / "alone.pdb").write_text("\n".join([*lines, "END"]) + "\n")
+    (tmp_path / "bound.pdb").write_text("\n".join([*lines, *others, "END"]) + "\n")
+    alone, bound = (predict(name, tmp_path / f"{file}.pdb", device="cpu").rows for file in ("alone", "bound"))
+    assert [row[1:] for row in alone] == [row[1:] for row in bound]
+
+
+def test_another_chain_does_not_change_predictions_of_a_chain(name, structures_dir, tmp_path) -> None:
+    lines = pdb_lines(structures_dir / "1ubq.bcif")
+    copy = [f"{line[:21]}B{line[22:30]}{float(line[30:38]) + 25:8.3f}{line[38:]}" for line in lines]
+    (tmp_path / "one.pdb").write_text("\n".join([*lines, "END"]) + "\n")
+    (tmp_path / "two.pdb").write_text("\n".join([*lines, "TER", *copy, "END"]) + "\n")
+    one, two = (predict(name, tmp_path / f"{file}.pdb", device="cpu").rows for file in ("one", "two"))
+    assert [row[1] for row in two] == ["A"] * 76 + ["B"] * 76
+    np.testing.assert_allclose([row[-2] for row in one], [row[-2] for row in two[:76]], atol=1e-6)

@@ -1,0 +1,133 @@
+"""Recipes: a run on a folder of structures gives a calibrated ensemble with a card, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protgraph.errors import OptionError
+from protgraph.recipes import Recipe, run_recipe
+from protgraph.train import TrainedModel, predict
+
+PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
+TOML = """
+name = "mine"
+summary = "Secondary structure."
+dataset = "data"
+labels = "splits.csv"
+task = "secondary_structure"
+models = ["gcn", "gcn.mean"]
+seeds = [0, 1]
+limits = ["A test."]
+
+[fit]
+epochs = 1
+device = "cpu"
+"""
+SPLITS = {
+    "1crn": "train",
+    "2erl": "train",
+    "1ubq": "train",
+    "1a8o": "val",
+    "1y0m": "val",
+    "1orc": "test",
+    "5pti": "test",
+}
+
+
+@pytest.fixture(scope="module")
+def recipe(structures_dir, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("recipe")
+    (folder / "data").mkdir()
+    for name in SPLITS:
+        shutil.copy(structures_dir / f"{name}.bcif", folder / "data")
+    rows = [f"{name}.bcif,{split}" for name, split in SPLITS.items()]
+    (folder / "splits.csv").write_text("\n".join(["file,split", *rows]) + "\n")
+    (folder / "recipe.toml").write_text(TOML)
+    return folder / "recipe.toml"
+
+
+@pytest.fixture(scope="module")
+def made(recipe) -> TrainedModel:
+    return run_recipe(recipe, recipe.parent / "out")
+
+
+def test_the_folder_has_weights_recipe_card_page_and_figure(made) -> None:
+    names = {path.name for path in made.folder.iterdir()}
+    assert names == {"model.safetensors", "recipe.toml", "card.json", "README.md", "reliability.svg"}
+    assert made.recipe.read_text() == TOML
+
+
+def test_all_models_and_seeds_are_members(made) -> None:
+    assert made.card().members == ["gcn seed 0", "gcn seed 1", "gcn.mean seed 0", "gcn.mean seed 1"]
+    assert len(made.checkpoint().members) == 4
+
+
+def test_the_card_has_the_results_of_the_written_weights(made, recipe) -> None:
+    card, checkpoint = made.card(), made.checkpoint()
+    value, low, high = card.splits["test"].metrics["accuracy"]
+    assert low <= value <= high and card.splits["test"].proteins == 2
+    assert checkpoint.calibration.split == "val" and card.calibration == str(checkpoint.calibration)
+    files = [recipe.parent / "data" / f"{name}.bcif" for name, split in SPLITS.items() if split == "test"]
+    predicted = predict(checkpoint, files, device="cpu")
+    truth = _dssp(files)
+    known = truth >= 0
+    index = np.array(["HEC".index(name) for name in predicted.column("predicted")])
+    assert (index == truth)[known].mean() == pytest.approx(value, abs=1e-6)
+
+
+def _dssp(files: list[Path]) -> np.ndarray:
+    from protgraph import tasks
+    from protgraph.structure import clean, load_structure
+
+    derive = tasks.get("secondary_structure").derive
+    return np.concatenate([np.asarray(derive(clean(load_structure(file)))) for file in files])
+
+
+def test_a_second_run_writes_the_same_bytes(made, recipe, tmp_path) -> None:
+    again = run_recipe(recipe, tmp_path / "again")
+    for path in made.folder.iterdir():
+        assert path.read_bytes() == (again.folder / path.name).read_bytes(), path.name
+
+
+def test_the_page_has_metrics_and_limits(made) -> None:
+    page = (made.folder / "README.md").read_text()
+    assert "- A test." in page and "accuracy" in page and "reliability.svg" in page
+
+
+def test_an_existing_folder_is_kept(made, recipe) -> None:
+    with pytest.raises(OSError, match="out"):
+        run_recipe(recipe, made.folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"color": 1}, "color"),
+        ({"fit": {"epoch": 3}}, "epoch"),
+        ({"fit": {"seed": 3}}, "seeds"),
+        ({"fit": {"epochs": -1}}, "epochs"),
+        ({"models": []}, "models"),
+        ({"seeds": [-1]}, "seeds"),
+        ({"calibration": "plat"}, "calibration"),
+    ],
+    ids=["key", "fit_key", "seed", "fit_value", "models", "seeds", "calibration"],
+)
+def test_wrong_recipes_are_errors_with_the_key(change, part) -> None:
+    with pytest.raises(OptionError, match=part):
+        Recipe.from_dict(PLAIN | change, where="r.toml")
+
+
+def test_a_missing_key_is_an_error() -> None:
+    with pytest.raises(OptionError, match="task"):
+        Recipe.from_dict({key: value for key, value in PLAIN.items() if key != "task"})
+
+
+def test_a_license_without_commercial_use_is_flagged(made) -> None:
+    card = made.card().model_copy(update={"license": "CC BY-NC 4.0", "non_commercial": True})
+    assert "CC BY-NC 4.0" in card.license_note and made.card().license_note == ""
+    assert json.loads(card.model_dump_json())["non_commercial"]
