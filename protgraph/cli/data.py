@@ -73,7 +73,7 @@ def inspect_command(
 
 
 def verify_command(
-    stores: Annotated[list[Path], typer.Argument(help="Graph stores of featurize or prepare.")],
+    stores: Annotated[list[Path], typer.Argument(help="Graph stores of featurize or prepare, or folders of export.")],
 ) -> None:
     """Compare the SHA-256 checksum of every shard of a graph store with its description.
 
@@ -84,12 +84,12 @@ def verify_command(
     Example:
       protgraph data verify store
     """
-    from protgraph.data.store import GraphStore
+    from protgraph.data.store import open_store
     from protgraph.wording import count_noun
 
     is_damaged = False
     for path in stores:
-        store = GraphStore(path)
+        store = open_store(path)
         damaged = store.damaged_shards()
         counts = [count_noun(len(store.shards), "shard"), count_noun(len(store), "protein")]
         counts += [count_noun(store.num_residues, "residue"), count_noun(sum(s.bytes for s in store.shards), "byte")]

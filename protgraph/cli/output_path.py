@@ -164,15 +164,15 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
         The path is or contains an input, is in another store, exists and is not a store, exists without ``overwrite``,
         or its folder is not writable.
     """
-    from protgraph.data.store.graph_store import is_store
+    from protgraph.data.store.store_description import is_store_folder
 
     what, given = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
     _check_differs(path, given, what)
     _check_apart(path, given, what)
     _check_no_store(path, what)
-    if os.path.lexists(path) and not is_store(path):
+    if os.path.lexists(path) and not is_store_folder(path):
         raise OptionError(f"{what} exists and is not a graph store. Give another name.")
-    if is_store(path) and not overwrite:
+    if is_store_folder(path) and not overwrite:
         raise OptionError(f"{what} exists. Add --overwrite to replace it, or give another name.")
     _check_writable(path.parent, what)
     return path

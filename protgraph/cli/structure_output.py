@@ -148,7 +148,7 @@ class StructureOutput:
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return the output file of each structure file; files that cannot be read are left out, they fail later."""
-    from protgraph.data.store.graph_store import is_store
+    from protgraph.data.store.open_store import is_store
     from protgraph.structure.io import open_source
     from protgraph.structure.io.write_values import structure_format
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 
 from protgraph.data.cache_key import code_digest, component_digest, digest
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_description import META
+from protgraph.data.store.open_store import open_store
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["StoreEntry", "open_once", "plan_digest"]
+__all__ = ["StoreEntry", "plan_digest"]
 
 _CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize")
 _ATTRIBUTES = ("degree", "name", "residue_ids", "report")
@@ -45,20 +42,20 @@ class StoreEntry:
 
     def __call__(self) -> Residues:
         """Return the residues of the protein."""
-        residues = open_once(self.path).residues(self.number)
+        residues = open_store(self.path).residues(self.number)
         return residues if self.ligands else replace(residues, ligands=None)
 
     @property
     def sha256(self) -> str:
         """Hexadecimal SHA-256 of the file that the protein was read from."""
-        return open_once(self.path).checksums[self.number]
+        return open_store(self.path).checksums[self.number]
 
     def mismatch(self, plan: FeaturePlan, residues: Residues) -> str:
         """Return the reason why the features of the store are not those of a plan; "" if they are.
 
         ``residues`` are what this entry returned, or chains of it, which have other features.
         """
-        store = open_once(self.path)
+        store = open_store(self.path)
         if plan.needs_ligands:
             return "the model reads ligands"
         if len(residues) != store.num_residues_of(self.number):
@@ -69,21 +66,7 @@ class StoreEntry:
 
     def precomputed(self, plan: FeaturePlan) -> ProteinGraph:
         """Return the features of the precompute stage; see :meth:`mismatch`."""
-        stored, graph = open_once(self.path)[self.number], ProteinGraph()
+        stored, graph = open_store(self.path)[self.number], ProteinGraph()
         keys = [key for key in stored.keys() if key in plan.precomputed or key in _ATTRIBUTES]  # noqa: SIM118
         set_attributes(graph, {key: stored[key] for key in keys})
         return graph
-
-
-def open_once(path: str) -> GraphStore:
-    """Return the graph store of a folder, which is opened again only if it changes."""
-    try:
-        stamp = (Path(path) / META).stat().st_mtime_ns
-    except OSError:
-        stamp = 0
-    return _open(path, stamp)
-
-
-@lru_cache(maxsize=16)
-def _open(path: str, stamp: int) -> GraphStore:
-    return GraphStore(path)

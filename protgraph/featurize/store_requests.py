@@ -8,10 +8,11 @@ from functools import partial
 
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels
-from protgraph.data.store.graph_store import GraphStore, is_store
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.open_store import is_store, open_store
 from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.steps import ProteinRequest
-from protgraph.featurize.store_entry import StoreEntry, open_once
+from protgraph.featurize.store_entry import StoreEntry
 from protgraph.structure.io.read_options import ReadOptions
 
 __all__ = ["dataset_requests", "store_entry", "store_requests"]
@@ -25,7 +26,7 @@ def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions
     DatasetError, OptionError
         See :func:`store_entry`.
     """
-    store = store if isinstance(store, GraphStore) else open_once(os.fspath(store))
+    store = store if isinstance(store, GraphStore) else open_store(store)
     check_store(store, read)
     return [
         ProteinRequest(source, chains=read.chains, read=StoreEntry(str(store.path), i, read.ligands))
@@ -75,7 +76,7 @@ def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) ->
     OptionError
         The store was read with other options.
     """
-    store = open_once(os.fspath(path))
+    store = open_store(path)
     check_store(store, read)
     number = store.number_of(source)
     if number is None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from protgraph.data.cache_key import digest
+from protgraph.data.store.open_store import open_store
 from protgraph.errors import FetchError, SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, graph_digest, iter_graphs, request_units
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, ProteinRequest
-from protgraph.featurize.store_entry import StoreEntry, open_once
+from protgraph.featurize.store_entry import StoreEntry
 from protgraph.file_io import file_sha256
 from protgraph.prepare.shard_task import InputRecord
 from protgraph.prepare.shard_work import RecordWork
@@ -44,7 +45,7 @@ def file_records(sources: Source | Iterable[Source], read: ReadOptions) -> Itera
     for unit in request_units(sources, read):
         entry = unit[0].read
         if isinstance(entry, StoreEntry):
-            residues = open_once(entry.path).num_residues_of(entry.number)
+            residues = open_store(entry.path).num_residues_of(entry.number)
             yield InputRecord(f"{entry.path}#{entry.number}", residues, tuple(unit))
         elif _is_whole(unit):
             yield InputRecord(unit[0].source, expected_residues(unit[0].source))
@@ -109,7 +110,7 @@ class FileWork(RecordWork):
         """Return the SHA-256 of the file; for a protein of a store, the digest of its shard and place."""
         request = _unit(record)[0]
         if isinstance(request.read, StoreEntry):
-            store = open_once(request.read.path)
+            store = open_store(request.read.path)
             number, place = store.shard_of(request.read.number)
             return digest(store.shards[number].sha256, place, request.chains)
         accession = as_accession(request.source)

@@ -19,7 +19,7 @@ from protgraph.data.store.store_description import (
     SHARDS,
     ShardEntry,
     StoreDescription,
-    is_store,
+    is_store_folder,
     read_description,
     shard_path,
 )
@@ -276,7 +276,7 @@ def _earlier(final: Path, info: Mapping[str, Any], *, overwrite: bool, update: b
     """Return the description of the store that is replaced."""
     if not os.path.lexists(final):
         return None
-    if not is_store(final):
+    if not is_store_folder(final):
         raise DatasetError(f"{final} exists and is not a graph store. Give another name.")
     if not (overwrite or update):
         raise DatasetError(f"{final} exists. Give overwrite=True to replace it, or another name.")

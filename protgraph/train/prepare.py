@@ -22,7 +22,7 @@ from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residue
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_description import META, is_store
+from protgraph.data.store.open_store import is_store, store_index
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
@@ -171,8 +171,9 @@ def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Exa
     """Return everything that the graphs depend on besides labels and the code of components."""
     proteins = [(e.id, e.chains, e.split, e.record) for e in examples]
     inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
-    paths = {e.path: e.path / META if is_store(e.path) else e.path for e in examples}
-    files, code = stamps(paths.values()), code_digest(*CODE)
+    paths = dict.fromkeys(example.path for example in examples)
+    files = stamps(store_index(path) if is_store(path) else path for path in paths)
+    code = code_digest(*CODE)
     read = dataset.read_options.to_dict()
     return [dataset.name, dataset.version, inputs, plan.key(), proteins, files, read, __version__, code]
 

@@ -14,6 +14,7 @@ from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import read_label_table
+from protgraph.data.store.open_store import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import FileCache
 from protgraph.structure.io.read_options import ReadOptions
@@ -43,14 +44,14 @@ def find_proteins(source: object) -> Path | list[str]:
     if not names or "" in names:
         raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
     for name in names:
-        if not (has_magic(name) or name.startswith("@") or is_source(name)):
+        if not (has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)):
             registered = registry.datasets.names()
             raise UnknownNameError(
                 f"dataset {name!r}: neither a registered dataset nor a folder or file."
                 f"{suggest(Path(name).name, registered)}\n"
                 f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
             )
-    return Path(names[0]) if len(names) == 1 and Path(names[0]).is_dir() else names
+    return Path(names[0]) if len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0])) else names
 
 
 def user_dataset(

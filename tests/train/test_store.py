@@ -236,3 +236,55 @@ def test_the_call_chain_of_fit_passes_at_most_12_modules(folder, tiny, quick, tm
     monkeypatch.setattr(readers, "unpack_categories", record)
     pg.fit(tiny, folder / "files", "secondary_structure", config=replace(quick, epochs=1), cache=tmp_path)
     assert chains and max(map(len, chains)) <= 12, chains
+
+
+@pytest.fixture(scope="module")
+def stream(same_features, run_command) -> Path:
+    """The store with the features of the model, as a folder of litdata."""
+    pytest.importorskip("litdata", reason="litdata is not installed")
+    folder = same_features.parent / "stream"
+    result = run_command("export", same_features, "--to", "litdata", "-o", folder)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding"])
+def test_training_on_litdata_gives_the_run_of_the_store(same_features, stream, tiny, quick, task, tmp_path):
+    runs = [
+        pg.fit(tiny, data, task, config=quick, cache=tmp_path / str(number))
+        for number, data in enumerate((same_features, stream))
+    ]
+    assert_same_weights(*map(weights, runs))
+    names = ("epoch", "train_loss", "val_loss")
+    one, two = ([{name: row[name] for name in names if name in row} for row in run.history] for run in runs)
+    assert one == two and runs[0].metrics == runs[1].metrics
+
+
+def test_a_run_on_litdata_is_resumed_like_one_on_the_store(same_features, stream, tiny, quick, tmp_path):
+    def stop(row):
+        if row["epoch"] == 1:
+            raise RuntimeError("stop")
+
+    options = {"config": replace(quick, epochs=3), "cache": tmp_path}
+    whole = pg.fit(tiny, same_features, "secondary_structure", **options)
+    options |= {"run_dir": tmp_path / "run"}
+    with pytest.raises(RuntimeError, match="stop"):
+        pg.fit(tiny, stream, "secondary_structure", **options, on_epoch=stop)
+    assert_same_weights(weights(whole), weights(pg.fit(tiny, stream, "secondary_structure", **options, resume=True)))
+
+
+def test_litdata_is_read_by_predict_and_inspect(same_features, stream, tiny, quick, run_command, tmp_path):
+    model = pg.fit(tiny, same_features, "secondary_structure", config=quick, cache=tmp_path)
+    one, two = (predict(model.checkpoint(), path, device="cpu") for path in (same_features, stream))
+    assert one.rows == two.rows and len(one.rows) > 200 and one.notes == two.notes == ()
+    texts = [run_command("data", "inspect", path, "--task", "secondary_structure") for path in (same_features, stream)]
+    assert [text.exit_code for text in texts] == [0, 0]
+    assert texts[0].output.replace("dataset same", "dataset stream") == texts[1].output
+
+
+def test_options_of_litdata_are_not_lost_in_other_processes(stream, tiny, quick, tmp_path):
+    from protgraph.data import LitdataStore
+
+    store = LitdataStore(stream, max_cache_size="1GB")
+    with pytest.raises(DatasetError, match="max_cache_size"):
+        pg.fit(tiny, store, "secondary_structure", config=quick, cache=tmp_path)

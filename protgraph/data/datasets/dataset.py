@@ -15,7 +15,7 @@ from protgraph.data.datasets.labels import (
     align,
     count_example,
 )
-from protgraph.errors import UnknownNameError, list_first, suggest
+from protgraph.errors import DatasetError, UnknownNameError, list_first, suggest
 from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -201,12 +201,15 @@ class Dataset(ABC):
 
 def read_example(example: Example, read: ReadOptions) -> Residues:
     """Return the residues of an example, from its file or graph store."""
-    from protgraph.data.store.graph_store import GraphStore, is_store
+    from protgraph.data.store.open_store import is_store, open_store
     from protgraph.structure.io import open_source, proteins_of
 
     if is_store(example.path):
-        store = GraphStore(example.path)
-        residues = store.residues(store.sources.index(example.record))
+        store = open_store(example.path)
+        number = store.number_of(example.record or "")
+        if number is None:
+            raise DatasetError(f"graph store {str(example.path)!r} has no protein of {example.record!r}.")
+        residues = store.residues(number)
         residues = residues if read.chains is None else residues.chains(read.chains)
     else:
         proteins = proteins_of(open_source(example.path), read)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder
-from protgraph.data.store.graph_store import GraphStore, is_store
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.open_store import is_store, open_store
 from protgraph.errors import DatasetError
 from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.fetch import fetch
@@ -43,7 +44,7 @@ def open_folder(
         A source in a list matches no file.
     """
     if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
-        return _StoreFolder(source if isinstance(source, GraphStore) else GraphStore(source))
+        return _StoreFolder(source if isinstance(source, GraphStore) else open_store(source))
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         path = Path(source)
         files = files_in(path)
@@ -133,7 +134,7 @@ class _StoreFolder(ProteinFolder):
     def __init__(self, store: GraphStore) -> None:
         if not store.has_residues:
             raise DatasetError(f"graph store {str(store.path)!r} has no residues. Write it with 'protgraph featurize'.")
-        self.path, self._store = store.path, store
+        self.path, self._store = Path(store.path), store
         self._number = {source: i for i, source in enumerate(store.sources)}
 
     def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:

@@ -9,6 +9,7 @@ Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and ba
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -22,16 +23,22 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, field, is_registered, register_field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
 from protgraph.data.store.graph_shard import EDGES, GraphShard
-from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store, read_description, shard_path
+from protgraph.data.store.store_description import (
+    StoreDescription,
+    check_file_size,
+    read_description,
+    register_stored_field,
+    shard_path,
+)
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["GraphStore", "is_store"]
+__all__ = ["GraphStore"]
 
 _MOST_OPEN = 16_384  # shards that are mapped at a time; Linux allows 65 530 maps per process
 
@@ -58,6 +65,8 @@ class GraphStore:
         Plain data of the writer: ``features``, ``node_type``, ``read`` options, ….
     shards : tuple of ShardEntry
         Sizes and checksums of the shards, in the order of the proteins.
+    description : StoreDescription
+        Content of ``store.json``.
 
     Raises
     ------
@@ -78,18 +87,17 @@ class GraphStore:
     @check_arguments("path")
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        description = read_description(self.path)
-        for shard in description.shards:
-            _check_size(shard_path(self.path, shard.key), shard)
-        self._describe(description)
+        self._describe(read_description(self.path))
+        self._check_sizes()
 
     def _describe(self, description: StoreDescription) -> None:
+        self.description = description
         self.info: dict[str, Any] = description.info
         self.shards = description.shards
         self._layout = description.layout
         for name, spec in self._layout["specs"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
-            _agree(self.path, name, FieldSpec(**{**spec, "shape": shape}))
+            register_stored_field(self.path, name, FieldSpec(**{**spec, "shape": shape}))
         self._numeric: list[str] = self._layout["numeric"]
         self._plain = [key for key in self._layout["order"] if key not in self._numeric]
         self._starts = [*accumulate((shard.proteins for shard in self.shards), initial=0)]
@@ -143,6 +151,11 @@ class GraphStore:
     def has_residues(self) -> bool:
         """True if the residues of each protein are in the store."""
         return self._layout["has_residues"]
+
+    @property
+    def reopened_path(self) -> str | Path:
+        """Path from which other processes open this store."""
+        return self.path
 
     def __repr__(self) -> str:
         nodes = sum(shard.nodes for shard in self.shards)
@@ -205,7 +218,8 @@ class GraphStore:
         """
         found = self._open.get(number)
         if found is None:
-            found = self._open_shard(number)
+            path, offset = self._place_of_shard(number)
+            found = GraphShard(path, offset=offset)
             if len(found) and found.layout != self._layout:
                 raise DatasetError(f"{found.path} has other fields than the store. Write the store again.")
             if len(self._open) >= _MOST_OPEN:
@@ -213,8 +227,31 @@ class GraphStore:
             self._open[number] = found
         return found
 
-    def _open_shard(self, number: int) -> GraphShard:
-        return GraphShard(shard_path(self.path, self.shards[number].key))
+    def _place_of_shard(self, number: int) -> tuple[Path, int]:
+        """Return the file of a shard, and the bytes before it in the file."""
+        return shard_path(self.path, self.shards[number].key), 0
+
+    def _check_sizes(self) -> None:
+        """Raise :class:`DatasetError` if the file of a shard is missing or incomplete."""
+        for number, shard in enumerate(self.shards):
+            path, offset = self._place_of_shard(number)
+            check_file_size(path, offset + shard.bytes)
+
+    def shard_bytes(self, number: int) -> bytes:
+        """Return the content of the file of a shard.
+
+        Raises
+        ------
+        DatasetError
+            Its checksum differs.
+        """
+        path, offset = self._place_of_shard(number)
+        with path.open("rb") as file:
+            file.seek(offset)
+            content = file.read()
+        if hashlib.sha256(content).hexdigest() != self.shards[number].sha256:
+            raise DatasetError(f"{path} is damaged (checksum). Write the store again.")
+        return content
 
     def shard_of(self, i: int) -> tuple[int, int]:
         """Return the number of the shard of protein i, and the place of the protein in it."""
@@ -256,9 +293,17 @@ class GraphStore:
         return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=attributes)
 
     def damaged_shards(self) -> list[Path]:
-        """Return the files of shards whose checksums differ; all files are read."""
-        paths = {shard_path(self.path, shard.key): shard.sha256 for shard in self.shards}
-        return [path for path, sha256 in paths.items() if file_sha256(path) != sha256]
+        """Return the files of shards whose checksums differ; all files are read.
+
+        Raises
+        ------
+        DatasetError
+            A file is missing or incomplete.
+        """
+        self._check_sizes()
+        places = [self._place_of_shard(number) for number in range(len(self.shards))]
+        found = zip(places, self.shards, strict=True)
+        return [path for (path, offset), shard in found if file_sha256(path, offset=offset) != shard.sha256]
 
     def verify(self) -> None:
         """Compare the checksums of all shards.
@@ -303,24 +348,3 @@ def _edge_index(places: Sequence[tuple[GraphShard, int]], counts: Sequence[int],
             begin, end = end, end + count
             row[begin:end] += start
     return index
-
-
-def _check_size(path: Path, shard: ShardEntry) -> None:
-    try:
-        size = path.stat().st_size
-    except OSError as e:
-        raise DatasetError(f"{path} is missing ({e.strerror}). Write the store again.") from e
-    if size != shard.bytes:
-        raise DatasetError(f"{path} has {size} bytes, not {shard.bytes}. Write the store again.")
-
-
-def _agree(path: Path, name: str, stored: FieldSpec) -> None:
-    """Raise if the field table defines a stored field otherwise; register a field that it lacks."""
-    if not is_registered(name):
-        register_field(stored)
-        return
-    now = field(name)
-    for part in ("level", "irreps", "dtype", "unit", "shape", "classes"):
-        was, is_ = getattr(stored, part), getattr(now, part)
-        if was != is_:
-            raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}. Write the store again.")

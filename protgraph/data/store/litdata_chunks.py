@@ -6,12 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DESCRIPTION", "shard_chunk_loader"]
+__all__ = ["BEFORE_SHARD", "DESCRIPTION", "shard_chunk_loader"]
 
 DESCRIPTION = "description"
 """Name of the description of the store in the last item."""
 _HEADER = 12  # bytes of a chunk of one item: the number of items and two offsets, uint32
-_PADDING = 4  # bytes before the shard, so that its arrays are aligned to 8 bytes
+_PADDING = 4  # so that the arrays of the shard are aligned to 8 bytes
+BEFORE_SHARD = _HEADER + _PADDING
+"""Bytes of a chunk before its shard."""
 
 
 @lru_cache
@@ -38,7 +40,7 @@ def shard_chunk_loader() -> type:
         ) -> tuple[Path, int]:
             """Wait until the file is complete, and return it with the place of the shard."""
             self._wait_until_chunk_ready(chunk_index, chunk_filepath, filesize_bytes)
-            return Path(chunk_filepath), _HEADER + _PADDING
+            return Path(chunk_filepath), BEFORE_SHARD
 
         def delete(self, chunk_index: int, chunk_filepath: str) -> None:
             """Remove the file; maps of it stay valid."""

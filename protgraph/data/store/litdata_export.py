@@ -12,7 +12,6 @@ from pathlib import Path
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.shard_file import write_shard_file
-from protgraph.data.store.shard_writer import SHARD_BYTES, ShardWriter
 from protgraph.errors import DatasetError, MissingExtraError
 from protgraph.file_io import atomic_write
 
@@ -31,30 +30,27 @@ def export_litdata(
     store: GraphStore,
     folder: str | Path,
     *,
-    shard_bytes: int = SHARD_BYTES,
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write the graphs of a store to a folder that litdata streams; residues beside the graphs are left out.
+    """Write a store to a folder that litdata streams, residues included; each shard becomes a chunk as it is.
 
     Parameters
     ----------
     store : GraphStore
     folder : str or Path
         New folder. Copy it to any place that litdata reads.
-    shard_bytes : int
-        Bytes of graphs in a chunk.
     overwrite : bool
         Replace an existing folder of litdata; others are never replaced.
     progress : callable, optional
-        Called with the number of exported proteins and their total.
+        Called with the number of exported shards and their total.
 
     Raises
     ------
     MissingExtraError
         litdata is not installed.
     DatasetError
-        The folder exists, and is not replaced.
+        The folder exists, and is not replaced; or the checksum of a shard differs.
     OutputFileError
         A file cannot be written.
     """
@@ -72,20 +68,13 @@ def export_litdata(
         from protgraph.data.store.litdata_chunks import DESCRIPTION, shard_chunk_loader
 
         chunks = BinaryWriter(str(temporary), chunk_size=1, item_loader=shard_chunk_loader()())
-
-        def add(number: int, shard: Path) -> None:
-            chunks.add_item(number, shard.read_bytes())
-            shard.unlink()
-
-        writer = ShardWriter(scratch, shard_bytes=shard_bytes, info=store.info, on_shard=add)
-        for number, graph in enumerate(store, 1):
-            writer.add(graph)
+        for number in range(len(store.shards)):
+            chunks.add_item(number, store.shard_bytes(number))
             if progress is not None:
-                progress(number, len(store))
-        description = writer.close()
+                progress(number + 1, len(store.shards))
         last = Path(scratch) / "description"
-        write_shard_file(last, {"sizes": store.sizes}, {DESCRIPTION: description.to_dict()})
-        add(len(description.shards), last)
+        write_shard_file(last, {"sizes": store.sizes}, {DESCRIPTION: store.description.to_dict()})
+        chunks.add_item(len(store.shards), last.read_bytes())
         chunks.done()
         chunks.merge()
     return folder

@@ -11,13 +11,13 @@ import numpy as np
 from torch_geometric.data import Batch
 
 from protgraph.data.store.batch_loader import RankBatches, StoreLoader
-from protgraph.data.store.graph_shard import GraphShard
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.litdata_chunks import DESCRIPTION, shard_chunk_loader
+from protgraph.data.store.litdata_chunks import BEFORE_SHARD, DESCRIPTION, shard_chunk_loader
 from protgraph.data.store.litdata_export import require_litdata
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.data.store.shard_file import map_shard_file
 from protgraph.data.store.store_description import parse_description
+from protgraph.errors import DatasetError
 
 __all__ = ["LitdataStore", "StreamingDataLoader"]
 
@@ -46,29 +46,45 @@ class LitdataStore(GraphStore):
 
         self.path, self.options = path, options
         self._stream = StreamingDataset(str(path), item_loader=shard_chunk_loader()(), **options)
-        last = len(self._stream.subsampled_files) - 1
-        file, offset = self._place_of_item(last)
+        self._local = None if self._stream.input_dir.url else Path(self._stream.input_dir.path)
+        file, offset = self._place_of_shard(len(self._stream.subsampled_files) - 1)
         content = map_shard_file(file, offset=offset)
         self._describe(parse_description(content.plain(DESCRIPTION), where=path))
         self._sizes = content.arrays["sizes"]
+        if self._local is not None:  # chunks elsewhere are not fetched before they are used
+            self._check_sizes()
 
     @property
     def sizes(self) -> np.ndarray:
         """``(P,)`` int64, nodes of each protein."""
         return self._sizes
 
+    @property
+    def reopened_path(self) -> str | Path:
+        """Path from which other processes open this store, without options.
+
+        Raises
+        ------
+        DatasetError
+            The store was opened with options.
+        """
+        if self.options:
+            raise DatasetError(
+                f"LitdataStore {str(self.path)!r} as a dataset: the options {', '.join(self.options)} would be lost in "
+                "other processes. Give the path alone; litdata reads its settings from the environment."
+            )
+        return self.path
+
     def __reduce__(self) -> tuple[object, ...]:
         return partial(LitdataStore, **self.options), (self.path,)
 
-    def _place_of_item(self, number: int) -> tuple[Path, int]:
-        """Return the local file of a chunk, which is fetched if necessary, and the first byte of its item."""
+    def _place_of_shard(self, number: int) -> tuple[Path, int]:
+        """Return the local file of a chunk, which is fetched if necessary, and the first byte of its shard."""
         from litdata.streaming.sampler import ChunkedIndex
 
+        if self._local is not None:
+            return self._local / self._stream.subsampled_files[number], BEFORE_SHARD
         return self._stream[ChunkedIndex(index=number, chunk_index=number)]
-
-    def _open_shard(self, number: int) -> GraphShard:
-        path, offset = self._place_of_item(number)
-        return GraphShard(path, offset=offset)
 
 
 class StreamingDataLoader:

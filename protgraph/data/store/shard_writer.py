@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.store_description import ShardEntry, StoreDescription, shard_path
+from protgraph.data.store.store_description import ShardEntry, StoreDescription
 from protgraph.data.store.store_writer import write_shard
 from protgraph.errors import DatasetError, FieldError
 
@@ -31,8 +31,6 @@ class ShardWriter:
         Bytes of arrays and tensors after which a shard is written.
     info : mapping, optional
         Plain data to keep beside the graphs.
-    on_shard : callable, optional
-        Called with the number and the file of each shard when it is written.
 
     Examples
     --------
@@ -54,10 +52,8 @@ class ShardWriter:
         *,
         shard_bytes: int = SHARD_BYTES,
         info: Mapping[str, Any] | None = None,
-        on_shard: Callable[[int, Path], None] | None = None,
     ) -> None:
         self.folder, self.shard_bytes, self.info = Path(folder), shard_bytes, dict(info or {})
-        self.on_shard = on_shard
         self._entries: list[ShardEntry] = []
         self._layout: dict[str, Any] | None = None
         self._graphs: list[ProteinGraph] = []
@@ -95,7 +91,5 @@ class ShardWriter:
                 f"graphs {self._graphs[0].name!r} to {self._graphs[-1].name!r} have other fields than those before. "
                 "All graphs of a store need the same fields, shapes and attributes."
             )
-        if self.on_shard is not None:
-            self.on_shard(len(self._entries), shard_path(self.folder, entry.key))
         self._entries.append(entry)
         self._layout, self._graphs, self._bytes = layout, [], 0

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from protgraph.data.graph.fields import FieldSpec, is_registered, register_field
+from protgraph.data.graph.fields import field as registered_field
 from protgraph.errors import DatasetError
 
 __all__ = [
@@ -18,9 +20,11 @@ __all__ = [
     "VERSION",
     "ShardEntry",
     "StoreDescription",
-    "is_store",
+    "check_file_size",
+    "is_store_folder",
     "parse_description",
     "read_description",
+    "register_stored_field",
     "shard_path",
 ]
 
@@ -139,6 +143,28 @@ def shard_path(folder: str | Path, key: str) -> Path:
     return Path(folder) / SHARDS / f"{key}.safetensors"
 
 
-def is_store(path: object) -> bool:
-    """Return True for the folder of a graph store."""
+def is_store_folder(path: object) -> bool:
+    """Return True for the folder of a graph store; see also :func:`~protgraph.data.store.open_store.is_store`."""
     return isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.join(path, META))
+
+
+def check_file_size(path: Path, expected: int) -> None:
+    """Raise :class:`DatasetError` if a file is missing or has another number of bytes."""
+    try:
+        size = path.stat().st_size
+    except OSError as e:
+        raise DatasetError(f"{path} is missing ({e.strerror}). Write the store again.") from e
+    if size != expected:
+        raise DatasetError(f"{path} has {size} bytes, not {expected}. Write the store again.")
+
+
+def register_stored_field(path: Path, name: str, stored: FieldSpec) -> None:
+    """Register a field that the field table lacks; raise :class:`DatasetError` if it defines it otherwise."""
+    if not is_registered(name):
+        register_field(stored)
+        return
+    now = registered_field(name)
+    for part in ("level", "irreps", "dtype", "unit", "shape", "classes"):
+        was, is_ = getattr(stored, part), getattr(now, part)
+        if was != is_:
+            raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}. Write the store again.")

@@ -19,7 +19,7 @@ from protgraph.data.store.graph_shard import EDGES
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.residue_store import flatten_residues
 from protgraph.data.store.shard_file import map_shard_file, write_shard_file
-from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store, shard_path
+from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store_folder, shard_path
 from protgraph.errors import DatasetError, FieldError
 from protgraph.failure import Failure
 from protgraph.file_io import atomic_write, file_sha256
@@ -65,8 +65,8 @@ def write_store(
         Two graphs differ in their fields, or an attribute is neither an array nor plain data.
     """
     path, graphs = Path(path), list(graphs)
-    if path.exists() and not (overwrite and is_store(path)):
-        hint = "Give overwrite=True to replace it." if is_store(path) else "It is not a graph store."
+    if path.exists() and not (overwrite and is_store_folder(path)):
+        hint = "Give overwrite=True to replace it." if is_store_folder(path) else "It is not a graph store."
         raise DatasetError(f"{path} exists. {hint}")
     if not graphs:
         raise DatasetError("write_store: there are no graphs to write")
