@@ -42,15 +42,17 @@ def _network(
     k: int = 24,
     dropout: float = 0.2,
     backbone: bool = False,
+    antibody: bool = False,
 ) -> ModelSpec:
-    """Return the network, with the embedding of ProteinMPNN if ``backbone``."""
+    """Return the network, with the embedding of ProteinMPNN if ``backbone``, numbered domains if ``antibody``."""
     embedding = ["proteinmpnn_embedding"] if backbone else []
+    domain = ["variable_domain"] if antibody else []
     fields = ["aatype", "dssp", "dihedral", "dihedral_mask", "sasa", "relative_sasa", "protrusion", "terminus_distance"]
     return ModelSpec(
         name,
-        features=[*RESIDUE, *SURFACE, *embedding, component("knn", k=k), *EDGES],
+        features=[*RESIDUE, *SURFACE, *embedding, *domain, component("knn", k=k), *EDGES],
         layers=[
-            component("embed", reads=[*fields, *SURFACE, *embedding], dim=dim, dropout=dropout),
+            component("embed", reads=[*fields, *domain, *SURFACE, *embedding], dim=dim, dropout=dropout),
             component("mlp", hidden=dim, dropout=dropout),
             component("embed", reads=EDGE_FIELDS, dim=edge_dim, writes={"h": "edge_attr"}),
             component("mlp", hidden=edge_dim, reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
@@ -66,6 +68,7 @@ FAMILY = Family(
     {
         "small": _network("site_mpnn"),
         "backbone": _network("site_mpnn.backbone", backbone=True),
+        "antibody": _network("site_mpnn.antibody", backbone=True, antibody=True),
         "wide": _network("site_mpnn.wide", dim=96, depth=4, backbone=True),
     },
     doc="Message passing networks for binding sites.",
