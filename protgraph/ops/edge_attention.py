@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu
 
 from protgraph.ops.neighbor_tiles import NeighborTile
-from protgraph.ops.spmm import Adjacency, GatherSum, reversed_sum
+from protgraph.ops.spmm import Adjacency, weighted_sum
 
 __all__ = ["AdditiveEdgeAttention", "DotEdgeAttention", "NeighborReductions", "uses_tiles"]
 
@@ -34,7 +34,6 @@ class NeighborReductions(Adjacency, Protocol):
     def sum(self, m: Tensor) -> Tensor: ...
     def dot(self, a: Tensor, b: Tensor) -> Tensor: ...
     def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor: ...
-    def softmax_total(self, logits: Tensor) -> tuple[Tensor, Tensor]: ...
     def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
 
 
@@ -59,13 +58,16 @@ class AdditiveEdgeAttention(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute sums ``(N, H, C)``, log-sum-exp ``(N, H)`` and coefficients ``(E, H)``."""
         rows, score = x.flatten(1), _block_diagonal(att.unsqueeze(0))[0].t()  # (H C, H)
-        tiles, logits = edges.tiles(rows.size(1)), x.new_empty(edges.num_edges, x.size(1))
-        scratch = _scratch(rows, tiles)
+        tiles = edges.tiles(rows.size(1))
+        scratch, alpha = _scratch(rows, tiles), x.new_empty(x.size(1), edges.num_edges)  # (H, E): bags read it by head
+        total = x.new_full((edges.num_nodes, x.size(1)), -torch.inf)
         for tile in tiles:
-            z = _activated(tile, rows, t, e, weight, slope, scratch)  # (n K, H C)
-            tile.put(logits, torch.mm(z, score).view(-1, tile.slots, x.size(1)))
-        alpha, total = edges.softmax_total(logits)
-        return GatherSum.forward(edges, x, alpha if keep is None else alpha * keep), total, alpha
+            z = tile.gather(rows, scratch)
+            _activate(z, tile, t, e, weight, slope)  # (n K, H C)
+            logits = torch.mm(z, score).view(-1, tile.slots, x.size(1)).mT  # (n, H, K)
+            of_tile, total[tile.nodes] = tile.softmax(logits)
+            tile.put_heads(alpha, of_tile)
+        return weighted_sum(edges, x, _kept(alpha, keep)), total, alpha.t()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -107,17 +109,15 @@ def _additive_backward(
     de = None if e is None or not needed[3] else torch.empty_like(e)
     dweight = None if weight is None else torch.zeros_like(weight.t(), memory_format=torch.contiguous_format)
     tiles = edges.tiles(rows.size(1))
-    scratch, products = _scratch(rows, tiles), torch.empty_like(alpha)
+    scratch, dz_scratch = _scratch(rows, tiles), _scratch(rows, tiles)
     for tile in tiles:
-        source = tile.gather(rows, scratch).view(-1, tile.slots, rows.size(1))
-        tile.put(products, torch.bmm(g[tile.nodes], source.mT).mT)
-    weighted, ds = _softmax_backward(edges, alpha, keep, products, grad_total)
-    dz_scratch = torch.empty_like(scratch)
-    for tile in tiles:
-        z = _activated(tile, rows, t, e, weight, slope, scratch)
-        of_tile = tile.take_real(ds).flatten(0, 1)  # (n K, H)
-        dscore.addmm_(of_tile.t(), z)
-        dz = torch.mm(of_tile, score, out=dz_scratch[: len(z)])
+        z = tile.gather(rows, scratch)
+        products = torch.bmm(g[tile.nodes], z.view(-1, tile.slots, rows.size(1)).mT)  # (n, H, K)
+        weighted, ds = _softmax_backward(tile, alpha, keep, products, grad_total)
+        ds = ds.mT.reshape(-1, heads)  # (n K, H)
+        _activate(z, tile, t, e, weight, slope)
+        dscore.addmm_(ds.t(), z)
+        dz = torch.mm(ds, score, out=dz_scratch[: len(z)])
         torch.ops.aten.leaky_relu_backward.grad_input(dz, z, slope, True, grad_input=dz)
         by_node = dz.view(-1, tile.slots, rows.size(1))
         torch.sum(by_node, 1, out=dt[tile.nodes])
@@ -125,7 +125,7 @@ def _additive_backward(
             dweight.addmm_(tile.take(e).flatten(0, 1).t(), dz)
         if de is not None:
             tile.put(de, torch.mm(dz, weight).view(-1, tile.slots, e.size(1)))
-        by_node.baddbmm_(tile.take_real(weighted), g[tile.nodes])
+        by_node.baddbmm_(weighted.mT, g[tile.nodes])
         dx.index_add_(0, tile.sources, dz)
     datt = _own_blocks(dscore.unsqueeze(0), heads)[0]
     return dx.view_as(x), dt, datt, de, None if dweight is None else dweight.t()
@@ -155,18 +155,20 @@ class DotEdgeAttention(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Compute ``Σ_j α_ij v_j`` ``(N, H, C)``, ``Σ_j α_ij e_ij`` ``(N, H, F)`` and α ``(E, H)``."""
         k = kv[:, 0].flatten(1)  # (N, H C)
-        tiles, logits, query = edges.tiles(k.size(1)), q.new_empty(edges.num_edges, q.size(1)), _block_diagonal(q)
-        scratch = _scratch(k, tiles)
+        tiles, query = edges.tiles(k.size(1)), _block_diagonal(q)
+        scratch, alpha = _scratch(k, tiles), q.new_empty(q.size(1), edges.num_edges)  # (H, E): bags read it by head
+        summed = None if p is None else p.new_zeros(p.shape)  # contiguous, or bmm writes one node after another
         for tile in tiles:
             source = tile.gather(k, scratch).view(-1, tile.slots, k.size(1))
-            part = torch.bmm(query[tile.nodes], source.mT)  # (n, H, K)
-            tile.put(logits, (part if p is None else part.baddbmm_(p[tile.nodes], tile.take(e).mT)).mT)
-        alpha, _ = edges.softmax_total(logits)
-        weighted = alpha if keep is None else alpha * keep
-        summed = None if p is None else torch.zeros_like(p)
-        for tile in tiles if summed is not None else ():
-            torch.bmm(tile.take_real(weighted).mT, tile.take(e), out=summed[tile.nodes])
-        return GatherSum.forward(edges, kv[:, 1], weighted), summed, alpha
+            logits = torch.bmm(query[tile.nodes], source.mT)  # (n, H, K)
+            if p is not None:
+                logits.baddbmm_(p[tile.nodes], tile.take(e).mT)
+            of_tile, _ = tile.softmax(logits)
+            tile.put_heads(alpha, of_tile)
+            if summed is not None:
+                of_tile = of_tile if keep is None else of_tile * tile.take(keep).mT
+                torch.bmm(of_tile, tile.take(e), out=summed[tile.nodes])
+        return weighted_sum(edges, kv[:, 1], _kept(alpha, keep)), summed, alpha.t()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor | None, ...]) -> None:
@@ -201,24 +203,26 @@ def _dot_backward(
     needed: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     v, g = kv[:, 1].flatten(1), _block_diagonal(grad)  # (N, H C), (N, H, H C)
-    dp, de = None if p is None else torch.zeros_like(p), None if e is None or not needed[3] else torch.empty_like(e)
-    tiles, products = edges.tiles(v.size(1)), torch.empty_like(alpha)
+    dp = None if p is None else p.new_zeros(p.shape)
+    de = None if e is None or not needed[3] else torch.empty_like(e)
+    tiles, dlogits = edges.tiles(v.size(1)), alpha.new_empty(q.size(1), edges.num_edges)  # (H, E)
     scratch = _scratch(v, tiles)
     for tile in tiles:
         source = tile.gather(v, scratch).view(-1, tile.slots, v.size(1))
-        part = torch.bmm(g[tile.nodes], source.mT)  # (n, H, K)
+        products = torch.bmm(g[tile.nodes], source.mT)  # (n, H, K)
         if e is not None:
-            part.baddbmm_(grad_summed[tile.nodes], tile.take(e).mT)
-        tile.put(products, part.mT)
-    weighted, ds = _softmax_backward(edges, alpha, keep, products)
-    for tile in tiles if dp is not None else ():
-        of_tile = tile.take_real(ds)  # (n, K, H)
-        torch.bmm(of_tile.mT, tile.take(e), out=dp[tile.nodes])
+            products.baddbmm_(grad_summed[tile.nodes], tile.take(e).mT)
+        weighted, ds = _softmax_backward(tile, alpha, keep, products)
+        tile.put_heads(dlogits, ds)
+        if dp is not None:
+            torch.bmm(ds, tile.take(e), out=dp[tile.nodes])
         if de is not None:
-            part = torch.bmm(of_tile, p[tile.nodes])  # (n, K, F)
-            tile.put(de, part.baddbmm_(tile.take_real(weighted), grad_summed[tile.nodes]))
-    dkv = [reversed_sum(edges, x, w) for x, w in ((q, ds), (grad, weighted))]
-    return GatherSum.forward(edges, kv[:, 0], ds), torch.stack(dkv, 1), dp, de
+            part = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
+            tile.put(de, part.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
+    back, order = edges.reversed
+    both = ((q, dlogits), (grad, _kept(alpha.t(), keep)))
+    dkv = [weighted_sum(back, x, w.index_select(1, order)) for x, w in both]
+    return weighted_sum(edges, kv[:, 0], dlogits), torch.stack(dkv, 1), dp, de
 
 
 def dot_attention(
@@ -234,15 +238,12 @@ def dot_attention(
     return out, None if p is None else edges.sum(weighed.unsqueeze(2) * e.unsqueeze(1)), alpha
 
 
-def _activated(
-    tile: NeighborTile, rows: Tensor, t: Tensor, e: Tensor | None, weight: Tensor | None, slope: float, scratch: Tensor
-) -> Tensor:
-    """Compute ``LeakyReLU(t_i + x_j + W e_ij)`` of a tile in a part of ``scratch``, ``(n K, H C)``."""
-    z = tile.gather(rows, scratch)
+def _activate(z: Tensor, tile: NeighborTile, t: Tensor, e: Tensor | None, weight: Tensor | None, slope: float) -> None:
+    """Compute ``LeakyReLU(t_i + x_j + W e_ij)`` of a tile in place of ``x_j``, ``(n K, H C)``."""
     if e is not None:
         z.addmm_(tile.take(e).flatten(0, 1), weight.t())
     z.view(-1, tile.slots, z.size(1)).add_(t[tile.nodes].unsqueeze(1))
-    return leaky_relu(z, slope, inplace=True)
+    leaky_relu(z, slope, inplace=True)
 
 
 def _scratch(rows: Tensor, tiles: Sequence[NeighborTile]) -> Tensor:
@@ -250,13 +251,24 @@ def _scratch(rows: Tensor, tiles: Sequence[NeighborTile]) -> Tensor:
     return rows.new_empty(max((len(tile.sources) for tile in tiles), default=0), rows.size(1))
 
 
+def _kept(alpha: Tensor, keep: Tensor | None) -> Tensor:
+    """Apply dropout factors ``(E, H)`` to coefficients ``(H, E)``."""
+    return alpha if keep is None else alpha * keep.t()
+
+
 def _softmax_backward(
-    edges: NeighborReductions, alpha: Tensor, keep: Tensor | None, products: Tensor, grad_total: Tensor | None = None
+    tile: NeighborTile, alpha: Tensor, keep: Tensor | None, products: Tensor, grad_total: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return α with dropout, and the gradient of the logits from ``<grad_i, x_j>``, each ``(E, H)``."""
-    weighted, da = (alpha, products) if keep is None else (alpha * keep, products * keep)
-    inner = edges.sum(alpha * da)  # (N, H)
-    return weighted, alpha * (da - edges.target(inner if grad_total is None else inner - grad_total))
+    """Return α with dropout, and the gradient of the logits from ``<grad_i, x_j>``, each ``(n, H, K)``."""
+    a = tile.take_heads(alpha.t())  # 0 where padded
+    weighted = a
+    if keep is not None:
+        factors = tile.take(keep).mT
+        weighted, products = a * factors, products * factors
+    inner = (a * products).sum(2)  # (n, H)
+    if grad_total is not None:
+        inner -= grad_total[tile.nodes]
+    return weighted, a * (products - inner.unsqueeze(2))
 
 
 def _block_diagonal(x: Tensor) -> Tensor:

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["NeighborTile", "neighbor_tiles"]
 
-# Numbers per tile of gathered rows: 2^18 float32 are 1 MiB. Smaller tiles cost more in calls than they save in cache.
-_ENTRIES = 2**18
+
+def _entries() -> int:
+    """Return the numbers per tile of gathered rows: 2^18 per thread, 1 MiB as float32.
+
+    Smaller tiles cost more in calls than they save in cache.
+    """
+    return 2**18 * torch.get_num_threads()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +56,26 @@ class NeighborTile:
         rows = m[self.edges] if self.place is None else m.index_select(0, self.place)
         return rows.view(-1, self.slots, m.size(1))
 
-    def take_real(self, m: Tensor) -> Tensor:
-        """Return rows of edges by slot, ``(E, C)`` to ``(n, K, C)``, 0 where padded."""
-        rows = self.take(m)
-        return rows if self.mask is None else rows * self.mask.unsqueeze(2)
+    def take_heads(self, m: Tensor) -> Tensor:
+        """Return columns of edges by node, ``(H, E)`` to ``(n, H, K)``, 0 where padded."""
+        rows = m[:, self.edges] if self.place is None else m.index_select(1, self.place)
+        rows = rows.unflatten(1, (-1, self.slots)).transpose(0, 1)
+        return rows if self.mask is None else rows * self.mask.unsqueeze(1)
+
+    def softmax(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute softmax over the edges of each node, 0 where padded, from ``(n, H, K)``; and log-sum-exp ``(n, H)``.
+
+        Without edges, the log-sum-exp is -inf.
+        """
+        if self.mask is not None:
+            logits = logits.masked_fill(~self.mask.unsqueeze(1), -torch.inf)
+        top = logits.amax(2, keepdim=True)
+        if self.mask is not None:
+            top = top.clamp(min=torch.finfo(top.dtype).min)  # without edges
+        weight = (logits - top).exp_()
+        total = weight.sum(2, keepdim=True)
+        log_total = (top + total.log()).squeeze(2)
+        return weight.div_(total.clamp_(min=1)), log_total  # the largest weight is 1, unless there are no edges
 
     def gather(self, x: Tensor, out: Tensor) -> Tensor:
         """Gather the rows of the sources, ``(N, C)`` to ``(n K, C)``, into the first rows of ``out``."""
@@ -64,14 +85,19 @@ class NeighborTile:
         """Write slots ``(n, K, C)`` to the rows of their edges in ``(E, C)``."""
         out[self.edges] = m.flatten(0, 1) if self.mask is None else m[self.mask]
 
+    def put_heads(self, out: Tensor, m: Tensor) -> None:
+        """Write ``(n, H, K)`` to the columns of their edges in ``(H, E)``."""
+        rows = m.transpose(0, 1).flatten(1)  # (H, n K)
+        out[:, self.edges] = rows if self.mask is None else rows[:, self.mask.flatten()]
+
 
 def neighbor_tiles(edges: Adjacency, width: int) -> list[NeighborTile]:
-    """Divide the edges of CPU tensors into tiles of about 2^18 numbers for ``width`` channels.
+    """Divide the edges of CPU tensors into tiles of about 2^18 numbers per thread for ``width`` channels.
 
     Nodes without edges, if all nodes of their tile are, are in no tile.
     """
     degree = edges.degree or -(-edges.num_edges // max(edges.num_nodes, 1))  # mean, rounded up
-    size = max(1, _ENTRIES // max(1, width * degree))
+    size = max(1, _entries() // max(1, width * degree))
     if edges.degree:
         starts = range(0, edges.num_nodes, size)
         return [_regular(edges, first, min(first + size, edges.num_nodes), edges.degree) for first in starts]

@@ -25,7 +25,7 @@ from torch.nn.functional import embedding_bag
 if TYPE_CHECKING:
     from protgraph.ops.segment import Segments
 
-__all__ = ["Adjacency", "Dot", "GatherSum", "PairSum", "reversed_sum"]
+__all__ = ["Adjacency", "Dot", "GatherSum", "PairSum", "weighted_sum"]
 
 # Edges per block on CPU: the gathered rows, 2 × 2048 × 128 float32 = 2 MB, stay in cache.
 _CHUNK = 2048
@@ -58,22 +58,7 @@ class GatherSum(torch.autograd.Function):
 
     @staticmethod
     def forward(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
-        n, heads, width = x.shape
-        if edges.num_edges == 0 or x.numel() == 0:
-            return x.new_zeros(edges.num_nodes, heads, width)
-        if heads == 1 or weight is None:  # all channels share the bags of rows
-            w = None if weight is None else weight.flatten()
-            summed = embedding_bag(
-                edges.index[0], x.flatten(1).contiguous(), edges.ptr[:-1], mode="sum", per_sample_weights=w
-            )
-            return summed.view(-1, heads, width)
-        # one bag per head and node; all heads in one table
-        head = torch.arange(heads, device=x.device).unsqueeze(1)
-        rows = (edges.index[0] + head * n).flatten()  # (H E,)
-        starts = (edges.ptr[:-1] + head * edges.num_edges).flatten()  # (H N,)
-        table = x.transpose(0, 1).reshape(heads * n, width)
-        summed = embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weight.t().flatten())  # (H N, C)
-        return summed.view(heads, edges.num_nodes, width).transpose(0, 1)
+        return weighted_sum(edges, x, None if weight is None else weight.t())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -83,7 +68,7 @@ class GatherSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        dx = reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
+        dx = _reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
         dw = Dot.apply(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
         return None, dx, dw
 
@@ -106,7 +91,7 @@ class Dot(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
         da = GatherSum.apply(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
-        db = reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
+        db = _reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
         return None, da, db
 
 
@@ -133,7 +118,27 @@ class PairSum(torch.autograd.Function):
         return None, da, db, grad if ctx.needs_input_grad[3] else None
 
 
-def reversed_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
+def weighted_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
+    """Compute :class:`GatherSum` without a gradient, with the weights of each head in a row, ``(H, E)``."""
+    n, heads, width = x.shape
+    if edges.num_edges == 0 or x.numel() == 0:
+        return x.new_zeros(edges.num_nodes, heads, width)
+    if heads == 1 or weight is None:  # all channels share the bags of rows
+        w = None if weight is None else weight.flatten()
+        table = x.flatten(1).contiguous()
+        summed = embedding_bag(edges.index[0], table, edges.ptr[:-1], mode="sum", per_sample_weights=w)
+        return summed.view(-1, heads, width)
+    # one bag per head and node; all heads in one table
+    number = torch.int32 if heads * max(n, edges.num_edges) < 2**31 else torch.int64  # int32: 1.5 times as fast
+    head = torch.arange(heads, device=x.device, dtype=number).unsqueeze(1)
+    rows = (edges.index[0].to(number) + head * n).flatten()  # (H E,)
+    starts = (edges.ptr[:-1].to(number) + head * edges.num_edges).flatten()  # (H N,)
+    table = x.transpose(0, 1).reshape(heads * n, width)
+    summed = embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weight.flatten())  # (H N, C)
+    return summed.view(heads, edges.num_nodes, width).transpose(0, 1)
+
+
+def _reversed_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
     """Compute ``Σ_i w_ij x_i`` at each source j, targets ``(N, H, C)`` and weights ``(E, H)`` to ``(M, H, C)``."""
     reversed_edges, order = edges.reversed
     return GatherSum.apply(reversed_edges, x, None if weight is None else weight.index_select(0, order))

@@ -27,7 +27,7 @@ def graph(degree: int | None, *, nodes: int = 9) -> Edges:
 
 @pytest.fixture(params=[None, 3, 0], ids=["ragged", "regular", "empty"])
 def edges(request, monkeypatch) -> Edges:
-    monkeypatch.setattr(neighbor_tiles, "_ENTRIES", 40)  # two nodes per tile
+    monkeypatch.setattr(neighbor_tiles, "_entries", lambda: 40)  # two nodes per tile
     return graph(request.param)
 
 
@@ -173,7 +173,7 @@ class _Largest(TorchDispatchMode):
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("degree", [None, 5])
 def test_no_tensor_has_edges_times_channels(degree, fused, monkeypatch):
-    monkeypatch.setattr(neighbor_tiles, "_ENTRIES", 2000)
+    monkeypatch.setattr(neighbor_tiles, "_entries", lambda: 2000)
     edges, heads, width = graph(degree, nodes=64), 2, 32
     x, t = torch.randn(64, heads, width, requires_grad=True), torch.randn(64, heads * width, requires_grad=True)
     att, kv = torch.randn(heads, width, requires_grad=True), torch.randn(64, 2, heads, width, requires_grad=True)
@@ -184,3 +184,29 @@ def test_no_tensor_has_edges_times_channels(degree, fused, monkeypatch):
     limit = edges.num_edges * heads * width
     assert (largest.elements < limit) == fused
     assert edge_attention.uses_tiles(x)
+
+
+class _Products(TorchDispatchMode):
+    """Record which results of batched products are contiguous: others are computed one matrix after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.contiguous: list[bool] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if function.overloadpacket in (torch.ops.aten.bmm, torch.ops.aten.baddbmm_):
+            self.contiguous.append(out.is_contiguous())
+        return out
+
+
+@pytest.mark.parametrize("degree", [None, 5])
+def test_batched_products_have_contiguous_results(degree):
+    edges = graph(degree, nodes=64)
+    n, h = edges.num_nodes, HEADS
+    q, kv, p, e = leaves(edges, (n, h, WIDTH), (n, 2, h, WIDTH), (h, n, FEATURES), (edges.num_edges, FEATURES))
+    with _Products() as products:  # p as einsum leaves it: heads before nodes in memory
+        out, summed, _ = edges.dot_attention(q, kv, p=p.transpose(0, 1), e=e)
+        (out.sum() + summed.sum()).backward()
+    assert len(products.contiguous) >= 8
+    assert all(products.contiguous)
