@@ -18,6 +18,8 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from protgraph.data.digest_cache import cached_digests
+
 __all__ = ["code_digest", "component_digest", "component_package", "digest", "source_digest", "stamps"]
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -43,12 +45,14 @@ def code_digest(*packages: str) -> str:
     *packages : str
         Importable names; only the first folder of a namespace package is read.
     """
-    files = []
+    names, paths = [], []
     for name in packages:
         folder = Path(next(iter(importlib.import_module(name).__path__)))
-        for path in sorted(folder.rglob("*.py")):
-            files.append((f"{name}/{path.relative_to(folder).as_posix()}", source_digest(path.read_text("utf-8"))))
-    return digest(files)
+        own = sorted(folder.rglob("*.py"))
+        names += [f"{name}/{path.relative_to(folder).as_posix()}" for path in own]
+        paths += own
+    version = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    return digest(list(zip(names, cached_digests(paths, source_digest, version=version), strict=True)))
 
 
 @functools.cache  # several digests include the same files

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +21,12 @@ from protgraph.failure import Failure
 from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.prepare.shard_task import InputRecord, ShardTask
+from protgraph.prepare.store_folder import link_file
 
 __all__ = ["RecordWork", "ShardResult", "ShardWork"]
+
+#: Like ``map``: apply the function to each record, and return the digests in the order of the records.
+Apply = Callable[[Callable[[InputRecord], str], Sequence[InputRecord]], Iterable[str]]
 
 _DEATHS = 2  # of a process at one record, after the first death at this shard
 _START, _STARTS = "start", 20  # deaths before the first record
@@ -114,8 +116,7 @@ class ShardWork:
     def __call__(self, task: ShardTask) -> ShardResult:
         """Return the finished shard of a task."""
         begin = time.perf_counter()
-        found = self._reuse(task)
-        if found is not None:
+        if self.is_continued and (found := self.reuse(task)) is not None:
             return found
         results: list[GraphResult | Failure] = []
         contents, sizes = [], []
@@ -150,18 +151,25 @@ class ShardWork:
             inputs=[record.label for record in task.records],
         )
 
-    def _reuse(self, task: ShardTask) -> ShardResult | None:
-        """Return the shard if it was written before from the same contents, by this run or for the earlier store."""
-        if self.work.code is None or not self.is_continued:
-            return None  # without reading the inputs twice
-        key = self._key(task, [self.work.content(record) for record in task.records])
+    def reuse(self, task: ShardTask, apply: Apply = map) -> ShardResult | None:
+        """Return the shard if it was written before from the same contents, by this run or for the earlier store.
+
+        Parameters
+        ----------
+        task : ShardTask
+        apply : callable
+            Apply a function to each record, e.g. ``map`` of a ``concurrent.futures.ThreadPoolExecutor``.
+        """
+        if self.work.code is None:
+            return None
+        key = self._key(task, list(apply(self.work.content, task.records)))
         path = shard_path(self.folder, key)
         if not path.is_file() and self.earlier is not None and key in self.checksums:
             source = shard_path(self.earlier, key)
             entry = _entry(source)
             if entry is None or entry.sha256 != self.checksums[key]:
                 return None  # damaged
-            _link(source, path)
+            link_file(source, path)
         entry = _entry(path)
         if entry is None:
             return None
@@ -174,17 +182,6 @@ def _entry(path: Path) -> ShardEntry | None:
         return shard_entry(path)
     except DatasetError:
         return None
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link a file, or copy it where the file system has no links."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(target) as temporary:
-        temporary.unlink()
-        try:
-            os.link(source, temporary)
-        except OSError:
-            shutil.copyfile(source, temporary)
 
 
 class _Attempt:

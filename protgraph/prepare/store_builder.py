@@ -7,8 +7,9 @@ import secrets
 import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,12 @@ from protgraph.featurize.manifest import write_manifest_rows
 from protgraph.featurize.pipeline import Source, has_portable_features
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.store_entry import plan_digest
-from protgraph.file_io import output_errors, remove_if_empty
 from protgraph.prepare.engines import run_shards
 from protgraph.prepare.file_records import FileWork, file_records
 from protgraph.prepare.shard_rows import failures_of, shard_rows
 from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
+from protgraph.prepare.store_folder import kept_parts, locked_store, place_store
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.wording import count_noun
 
@@ -187,7 +188,7 @@ def prepare_records(
     final = Path(os.path.realpath(out))
     info = dict(info or {})
     total = sum(record.residues for record in records) if isinstance(records, Sequence) else None
-    with _locked(final), _kept_parts(final) as parts:
+    with locked_store(final), kept_parts(final) as parts:
         earlier = _earlier(final, info, overwrite=overwrite, update=update)
         tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
         if earlier is not None and not overwrite:
@@ -198,12 +199,31 @@ def prepare_records(
         is_continued = earlier is not None or (parts / SHARDS).is_dir()
         shard_work = ShardWork(parts, work, secrets.token_hex(8), checksums, final if earlier else None, is_continued)
         done = _Done()
+
+        def add(task: ShardTask, result: ShardResult) -> None:
+            done.add(task.number, result)
+            if progress is not None:
+                progress(total, task.residues, result)
+
+        if is_continued and engine == "local":  # an unchanged store needs no other process
+            shard_work, tasks = replace(shard_work, is_continued=False), _changed(tasks, shard_work, jobs, add)
         with closing(run_shards(tasks, shard_work, engine=engine, jobs=jobs)) as results:
             for task, result in results:
-                done.add(task.number, result)
-                if progress is not None:
-                    progress(total, task.residues, result)
+                add(task, result)
         return _finish(final, parts, done, info, manifest)
+
+
+def _changed(
+    tasks: Iterable[ShardTask], work: ShardWork, jobs: int, add: Callable[[ShardTask, ShardResult], None]
+) -> Iterator[ShardTask]:
+    """Yield the tasks whose shards must be written, and call ``add`` for the others; threads read the inputs."""
+    with ThreadPoolExecutor(max(jobs, 1)) as threads:
+        for task in tasks:
+            found = work.reuse(task, threads.map)
+            if found is None:
+                yield task
+            else:
+                add(task, found)
 
 
 @dataclass
@@ -244,32 +264,10 @@ def _finish(final: Path, parts: Path, done: _Done, info: dict[str, Any], manifes
     first = tuple(failure for failure, _ in zip(failures_of(failed), range(10), strict=False))
     has_proteins = any(entry.proteins for entry in entries)
     if has_proteins:
-        _place(final, parts, StoreDescription(done.layout, info, entries))
+        place_store(final, parts, StoreDescription(done.layout, info, entries))
     shutil.rmtree(parts, ignore_errors=True)
     store = GraphStore(final) if has_proteins else None
     return PreparedStore(store, entries, done.reused, first, tuple(done.notes))
-
-
-def _place(final: Path, parts: Path, description: StoreDescription) -> None:
-    """Make the store from links to the finished shards, and rename it; a killed process loses no shard."""
-    new, old = parts / "store", parts / "old"
-    for folder in (new, old):
-        shutil.rmtree(folder, ignore_errors=True)
-    with output_errors(final, temporary=new):
-        (new / SHARDS).mkdir(parents=True)
-        for entry in description.shards:
-            _link_or_copy(shard_path(parts, entry.key), shard_path(new, entry.key))
-        description.write(new)
-        if final.exists():
-            os.replace(final, old)
-        os.replace(new, final)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _earlier(final: Path, info: Mapping[str, Any], *, overwrite: bool, update: bool) -> StoreDescription | None:
@@ -306,45 +304,3 @@ def _check_inputs(final: Path, entries: Sequence[ShardEntry], labels: set[str]) 
             f"graph store {str(final)!r} has proteins of {count_noun(len(absent), 'input')} not given now: "
             f"{list_first(absent, 3)}. Give all inputs, or add --overwrite to remove these proteins."
         )
-
-
-@contextmanager
-def _kept_parts(final: Path) -> Iterator[Path]:
-    """Yield the folder of finished shards beside the store; it is removed at the end if it is empty."""
-    parts = final.parent / f".{final.name}.parts"
-    missing = [parent for parent in parts.parents if not parent.exists()]
-    try:
-        yield parts
-    finally:
-        for inside in ("attempts", SHARDS):
-            remove_if_empty([parts / inside])
-        remove_if_empty([parts, *missing])
-
-
-@contextmanager
-def _locked(final: Path) -> Iterator[None]:
-    """Exclude a second process that writes the same store.
-
-    Raises
-    ------
-    OptionError
-        Another process writes it.
-    """
-    from filelock import FileLock, Timeout
-
-    missing = [parent for parent in final.parents if not parent.exists()]
-    path = final.parent / f".{final.name}.lock"
-    with output_errors(final):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(path, timeout=0):
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-    except Timeout as e:
-        raise OptionError(
-            f"--out {str(final)!r} is being written by another process. Wait for it, or give another name."
-        ) from e
-    finally:
-        remove_if_empty(missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import linecache
+import subprocess
 import sys
 import textwrap
 from types import ModuleType
@@ -19,7 +20,8 @@ def test_digests_depend_on_the_division_into_parts_and_not_on_the_order_of_keys(
     assert cache_key.digest({"a": 1, "b": 2}) == cache_key.digest(json.loads('{"b": 2, "a": 1}'))
 
 
-def test_files_that_two_digests_share_are_parsed_once(monkeypatch):
+def test_files_that_two_digests_share_are_parsed_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
     cache_key.code_digest.cache_clear()
     cache_key.source_digest.cache_clear()
     parsed = []
@@ -29,6 +31,15 @@ def test_files_that_two_digests_share_are_parsed_once(monkeypatch):
     first = len(parsed)
     cache_key.code_digest("protgraph.registry", "protgraph.data.graph")
     assert first > 0 and len(parsed) == len(set(parsed))
+
+
+def test_another_process_does_not_parse_the_files_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+    code = "from protgraph.data import cache_key; parse = cache_key.ast.parse; parsed = []\n"
+    code += "cache_key.ast.parse = lambda text: parsed.append(text) or parse(text)\n"
+    code += "print(cache_key.code_digest('protgraph.registry'), len(parsed))"
+    lines = [subprocess.check_output([sys.executable, "-c", code], text=True).split() for _ in range(2)]
+    assert lines[0][0] == lines[1][0] and int(lines[0][1]) > 5 and lines[1][1] == "0"
 
 
 BODY = '''"""A featurizer."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from protgraph import registry
+from protgraph import registry, worker_pool
 from protgraph.data.store import GraphStore
 from protgraph.data.store.store_description import shard_path
 from protgraph.errors import DatasetError, FieldError, OptionError, OutputFileError
@@ -87,6 +87,23 @@ def test_a_second_run_writes_nothing_and_a_changed_file_its_shard_only(folder, t
     shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
     prepare(folder, tmp_path / "fresh", plan)
     assert contents(store) == contents(tmp_path / "fresh")
+
+
+def test_an_unchanged_store_starts_no_process_and_a_changed_shard_one(
+    folder, tmp_path, plan, structures_dir, monkeypatch
+):
+    prepare(folder, tmp_path / "s", plan)
+    started = []
+    start = worker_pool.WorkerProcess
+    monkeypatch.setattr(worker_pool, "WorkerProcess", lambda *args: started.append(args) or start(*args))
+    seen = []
+    options = {"update": True, "jobs": 2, "progress": lambda *own: seen.append(own[2].is_reused)}
+    prepared = prepare(folder, tmp_path / "s", plan, **options)
+    assert started == [] and seen == [True] * len(prepared.shards) and prepared.reused == len(prepared.shards)
+    last = sorted(folder.iterdir())[-1]
+    shutil.copyfile(structures_dir / "1crn.bcif", last)
+    prepared = prepare(folder, tmp_path / "s", plan, **options)
+    assert len(started) == 1 and prepared.reused == len(prepared.shards) - 1
 
 
 def test_a_new_file_is_added_and_a_missing_one_is_an_error(folder, tmp_path, plan, structures_dir):
