@@ -6,11 +6,12 @@ neighbors, and the edges do not depend on the origin.
 
 Notes
 -----
-Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1200 positions come from
+Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 2500 positions come from
 all pairs, of more from all pairs of a compact block of positions and the positions around it. Close calls
 are decided by the squared distance ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force
-search bit for bit, ties included. NumPy partitions and sorts distances as integers that include the index, which takes
-less than half the time of a query of the tree (``protgraph speed neighbors``).
+search bit for bit, ties included. NumPy partitions and sorts distances as integers that include the index
+(:mod:`~protgraph.structure.neighbors.all_pairs`), which takes a sixth of the time of a query of the tree for 200
+positions and 30 neighbors (``protgraph speed neighbors``).
 
 Not scipy alone: ``cKDTree.query`` breaks ties in no defined order (scipy 1.17.1, 2026-11-22). Not biotite: ``CellList``
 has no k-nearest search (biotite 1.6.0, 2026-11-22).
@@ -20,8 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
+from protgraph.structure.neighbors.all_pairs import nearest_points
 from protgraph.structure.vectors import squared
 
 __all__ = [
@@ -37,13 +38,10 @@ __all__ = [
 ]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_ALL_PAIRS = 1200  # largest number of positions for which all pairs are faster than blocks
-_BLOCK = 128  # positions of a block
+_ALL_PAIRS = 2500  # largest number of positions for which all pairs are faster than blocks
+_BLOCK = 256  # positions of a block
 _REACH = 1.0  # first guess of the distance to the k-th neighbor, relative to that in a block of uniform density
 _SMALLEST = 1e-3  # Å, first radius of a block of coincident positions
-_INDEX_BITS = 10  # fewest last bits of a float64 for an index; the others resolve a relative difference of 2e-13
-_CACHED = 2**16  # distances that fit in the cache of a core
-_IN_MEMORY = 2**21  # distances in memory at once if ties require a full search
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
@@ -71,11 +69,10 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     k = min(k, n - 1)
     if k < 1:
         return np.zeros((2, 0), np.int64)
-    if n <= max(_ALL_PAIRS, 4 * k):
-        source, _ = _nearest_among(pos, np.arange(n), np.arange(n), k)
-    else:
-        source = _nearest_by_blocks(pos, k)
-    return np.stack([source.ravel(), np.repeat(np.arange(n), k)])
+    source = nearest_points(pos, pos, np.arange(n), k)[0] if n <= max(_ALL_PAIRS, 4 * k) else _nearest_by_blocks(pos, k)
+    edges = np.empty((2, n, k), np.int64)
+    edges[0], edges[1] = source, np.arange(n)[:, None]
+    return edges.reshape(2, -1)
 
 
 def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
@@ -204,9 +201,11 @@ def _nearest_by_blocks(pos: np.ndarray, k: int) -> np.ndarray:
             candidates = np.array(found[i])
             is_final = np.zeros(len(block), bool)
             if len(candidates) > k:
-                nearest, farthest = _nearest_among(pos, block, candidates, k)
-                is_final = farthest < (radii[i] - offset) * (1 - _MARGIN) if len(candidates) < len(pos) else ~is_final
-                source[block[is_final]] = nearest[is_final]
+                own = np.searchsorted(candidates, block)
+                nearest, squares = nearest_points(pos[candidates], pos[block], own, k)
+                surface = (radii[i] - offset) * (1 - _MARGIN)
+                is_final = np.sqrt(squares) < surface if len(candidates) < len(pos) else ~is_final
+                source[block[is_final]] = candidates[nearest[is_final]]
             if not is_final.all():
                 rows[i], offsets[i] = block[~is_final], offset[~is_final]
                 pending.append(i)
@@ -228,52 +227,3 @@ def _compact_blocks(pos: np.ndarray, size: int) -> list[np.ndarray]:
         order, half = np.argpartition(along, len(rows) // 2), len(rows) // 2
         pending += [rows[order[:half]], rows[order[half:]]]
     return blocks
-
-
-def _nearest_among(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest candidates of some rows, ``(R, k)``, and the distance of the k-th, ``(R,)``.
-
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` float64.
-    rows, candidates : ndarray
-        ``(R,)`` and ``(M,)`` int64, ascending; all rows are candidates, and M > k. A row is no neighbor of itself.
-
-    Notes
-    -----
-    Floats ≥ 0 sort like their bits. So squared distances are sorted as integers with the place among the candidates in
-    the last bits. If two differ in these bits only, rounding may have decided their order, and the row is sorted again
-    by its exact squared distances.
-    """
-    near = pos[candidates]
-    own, place = np.searchsorted(candidates, rows), np.arange(len(candidates))
-    places = 1 << max(_INDEX_BITS, (len(candidates) - 1).bit_length())
-    key = np.empty((len(rows), k + 1), np.int64)
-    step = max(1, _CACHED // len(candidates))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        d2 = cdist(pos[rows[part]], near, "sqeuclidean")  # (R, M)
-        d2[np.arange(len(d2)), own[part]] = np.inf
-        bits = d2.view(np.int64)
-        bits &= -places
-        bits |= place
-        bits.partition(k, axis=1)
-        key[part] = bits[:, : k + 1]
-    key.sort(axis=1)
-    farthest = np.sqrt((key[:, k - 1] & -places).view(np.float64))
-    source = candidates[key[:, :k] & (places - 1)]
-    is_close = (key[:, 1:] - key[:, :-1] < 2 * places).any(axis=1)  # to the next one
-    step = max(1, _IN_MEMORY // len(candidates))
-    close = np.flatnonzero(is_close)
-    for start in range(0, len(close), step):
-        some = close[start : start + step]
-        source[some] = _sorted_candidates(pos, rows[some], candidates)[:, :k]
-    return source, farthest
-
-
-def _sorted_candidates(pos: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Sort the candidates (ascending) of each row by distance, then index, the row itself last, ``(R, M)``."""
-    d2 = squared(pos[rows, None] - pos[candidates])
-    d2[candidates == rows[:, None]] = np.inf
-    return candidates[np.argsort(d2, axis=1, kind="stable")]

@@ -7,6 +7,7 @@ import pytest
 from biotite.structure import CellList
 
 from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.neighbors import all_pairs
 from protgraph.structure.neighbors import search as neighbors
 
 STRUCTURES = 36
@@ -66,7 +67,7 @@ def test_knn_equals_brute_force(proteins, k):
 @pytest.mark.parametrize("offset", [0.0, 9e4])
 @pytest.mark.parametrize("n", [neighbors._ALL_PAIRS, neighbors._ALL_PAIRS + 1])
 def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_blocks(n, offset):
-    corner = np.stack(np.unravel_index(np.arange(n), (10, 11, 11)), 1) * 1.5
+    corner = np.stack(np.unravel_index(np.arange(n), (13, 14, 14)), 1) * 1.5
     pos = (corner + offset).astype(np.float32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
     source = np.argsort(d2, axis=1, kind="stable")[:, :16]
@@ -86,6 +87,33 @@ def test_knn_of_blocks_equals_brute_force(k, shape):
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
     source = np.argsort(d2, axis=1, kind="stable")[:, :k]
     assert np.array_equal(neighbors.knn(pos, k)[0].reshape(n, k), source)
+
+
+@pytest.mark.parametrize("n", [2, 3, 18, 19, 20, 40])
+def test_knn_of_coincident_and_nearly_coincident_positions_equals_brute_force(n):
+    pos = np.zeros((n, 3))
+    pos[n // 2 :] = 1e-9 * np.random.default_rng(n).integers(0, 3, (n - n // 2, 3))
+    assert np.array_equal(neighbors.knn(pos, 16), brute_knn(pos, 16))
+
+
+def test_knn_is_exact_where_float32_distances_are_in_another_order():
+    """Twenty positions at 1000 Å from the others have distances that differ by less than float32 resolves."""
+    rng = np.random.default_rng(0)
+    pos = np.concatenate([rng.normal(size=(300, 3)) * 10, 1000 + 1e-4 * rng.normal(size=(20, 3))])
+    near = all_pairs._candidates(pos, pos, np.arange(len(pos)), 12)[0]
+    d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
+    assert (np.sort(near) != np.sort(np.argsort(d2, axis=1, kind="stable")[:, :12])).any(axis=1).sum() > 10
+    assert np.array_equal(neighbors.knn(pos, 10), brute_knn(pos, 10))
+
+
+@pytest.mark.parametrize(("size", "offset"), [(1.0, 0.0), (30.0, 0.0), (30.0, 9e4), (500.0, 0.0)])
+def test_bound_of_the_other_distances_is_below_all_of_them(size, offset):
+    pos = np.random.default_rng(1).normal(size=(700, 3)) * size + offset
+    near, beyond = all_pairs._candidates(pos, pos, np.arange(len(pos)), 32)
+    d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
+    np.put_along_axis(d2, near, np.inf, axis=1)
+    assert (d2.min(axis=1) > beyond).all()
+    assert (beyond > 0.9 * d2.min(axis=1)).mean() > 0.99  # so that few rows are computed again
 
 
 def test_knn_with_a_distant_position_equals_brute_force(proteins):
