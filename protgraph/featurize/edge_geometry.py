@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import threshold
+from torch.nn.functional import threshold, threshold_
 
 from protgraph.data.graph.fields import field
 from protgraph.featurize.base import TensorFeaturizer
@@ -65,7 +65,10 @@ class EdgeDistance(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_dist",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        length, coincident = _length(_vector(f["pos"], f["edges"]))
+        squared = _squared_distance(f["pos"], f["edges"])
+        if not squared.requires_grad:
+            return {"edge_dist": squared.sqrt_()}
+        length, coincident = _root(squared)
         return {"edge_dist": length.masked_fill(coincident, 0.0)}
 
 
@@ -87,7 +90,7 @@ class EdgeDirection(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         vector = _vector(f["pos"], f["edges"])
-        length, coincident = _length(vector)
+        length, coincident = _root(vector.square().sum(-1, keepdim=True))
         return {"edge_direction": (vector / length).masked_fill(coincident, 0.0)}
 
 
@@ -137,8 +140,10 @@ class EdgeRbf(TensorFeaturizer):
         center = torch.linspace(0.0, self.cutoff, self.bins, dtype=distance.dtype, device=distance.device)
         scaled = (distance - center).mul_(self.bins / self.cutoff)  # (E, bins)
         tiny = torch.finfo(distance.dtype).tiny
-        basis = scaled.square().neg_().clamp(min=math.log(2 * tiny)).exp_()
-        return {"edge_rbf": threshold(basis, 4 * tiny, 0.0)}
+        lowest = math.log(2 * tiny)
+        if scaled.requires_grad:
+            return {"edge_rbf": threshold(scaled.square().neg_().clamp(min=lowest).exp_(), 4 * tiny, 0.0)}
+        return {"edge_rbf": threshold_(scaled.square_().neg_().clamp_(min=lowest).exp_(), 4 * tiny, 0.0)}
 
 
 class EdgeOffset(TensorFeaturizer):
@@ -212,8 +217,18 @@ def _vector(pos: Tensor, edges: Edges) -> Tensor:
     return edges.source(pos) - edges.target(pos)
 
 
-def _length(vector: Tensor) -> tuple[Tensor, Tensor]:
+def _squared_distance(pos: Tensor, edges: Edges) -> Tensor:
+    """Return ``|x_j - x_i|²``, ``(E, 1)``; by axis, in a third of the time of vectors ``(E, 3)``."""
+    axes = pos.t().contiguous()  # (3, N)
+    source = axes.index_select(1, edges.index[0])  # (3, E)
+    if edges.degree is None:
+        difference = source - axes.index_select(1, edges.index[1])
+    else:
+        difference = source.view(3, edges.num_nodes, edges.degree) - axes.unsqueeze(2)  # (3, N, K)
+    return difference.square().sum(0).view(-1, 1)
+
+
+def _root(squared: Tensor) -> tuple[Tensor, Tensor]:
     """Return lengths ``(E, 1)``, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
-    squared = vector.square().sum(-1, keepdim=True)
     coincident = squared == 0
     return squared.masked_fill(coincident, 1.0).sqrt(), coincident

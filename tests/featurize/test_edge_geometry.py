@@ -34,6 +34,30 @@ def test_distance_times_direction_is_the_vector(f):
     assert distance.shape == (5, 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("degree", [None, 7])
+def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtype, degree):
+    """Without gradients they are computed in place; both equal norms of vectors in rows, bit for bit."""
+    torch.manual_seed(1)
+    pos = torch.randn(50, 3, dtype=dtype) * 12
+    index = torch.stack([torch.randint(50, (350,)), torch.arange(50).repeat_interleave(7)])
+    results = []
+    for given in (pos, pos.clone().requires_grad_()):
+        distance = EdgeDistance()({"pos": given, "edges": Edges(index, 50, degree=degree)})["edge_dist"]
+        results.append((distance, EdgeRbf()({"edge_dist": distance})["edge_rbf"]))
+    (plain, basis), (with_gradient, its_basis) = results
+    assert torch.equal(plain, (pos[index[0]] - pos[index[1]]).square().sum(1, keepdim=True).sqrt())
+    assert torch.equal(plain, with_gradient)
+    assert torch.equal(basis, its_basis)
+
+
+def test_radial_basis_leaves_its_input_unchanged():
+    distance = torch.linspace(0.0, 30.0, 50)[:, None]
+    before = distance.clone()
+    EdgeRbf()({"edge_dist": distance})
+    assert torch.equal(distance, before)
+
+
 def test_vectors_rotate_and_distances_are_invariant(f):
     q = rand_matrix()
     for sign in (1.0, -1.0):

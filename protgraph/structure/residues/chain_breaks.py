@@ -56,11 +56,13 @@ def bonded_to_next(chain: np.ndarray, backbone: np.ndarray, ca: np.ndarray) -> n
     ndarray
         ``(N − 1,)`` bool.
     """
-    backbone, ca = backbone.astype(np.float64), ca.astype(np.float64)
-    bond = length(backbone[1:, 0] - backbone[:-1, 2])  # (N - 1,)
-    trace = length(ca[1:] - ca[:-1])
-    near = np.where(np.isnan(bond), trace <= CA_BOND, bond <= PEPTIDE_BOND)
-    return near & (chain[1:] == chain[:-1])
+    bond = length(backbone[1:, 0].astype(np.float64) - backbone[:-1, 2])  # (N - 1,)
+    near = bond <= PEPTIDE_BOND
+    is_unknown = np.isnan(bond)
+    if is_unknown.any():
+        near |= is_unknown & (length(ca[1:].astype(np.float64) - ca[:-1]) <= CA_BOND)
+    near &= chain[1:] == chain[:-1]
+    return near
 
 
 def chain_segments(residues: Residues) -> np.ndarray:

@@ -67,6 +67,19 @@ def test_dihedral_of_a_constructed_rotation(angle):
     assert geometry.dihedral_angle(a, b, c, d) == pytest.approx(angle, abs=1e-12)
 
 
+def test_dihedrals_along_the_chain_equal_those_of_single_quadruples(proteins):
+    """Shared bonds and normals give the same angles; so do straight, coincident and missing atoms."""
+    rng = np.random.default_rng(0)
+    odd = rng.normal(size=(40, 3))
+    odd[5], odd[10:13] = np.nan, np.arange(3)[:, None]  # a missing atom; three on a line
+    odd[20] = odd[21]
+    for atoms in (odd, odd[:3], odd[:4], *(r.backbone[:, :3].reshape(-1, 3).astype(np.float64) for r in proteins)):
+        expected = geometry.dihedral_angle(atoms[:-3], atoms[1:-2], atoms[2:-1], atoms[3:])
+        result = geometry._consecutive_dihedrals(atoms)
+        assert np.array_equal(np.isnan(result), np.isnan(expected))
+        assert np.nanmax(np.abs(result - expected), initial=0) < 1e-12
+
+
 def test_right_handed_helices_have_negative_phi_and_psi(proteins):
     phi, psi, omega = np.concatenate([geometry.backbone_dihedrals(r) for r in proteins]).T
     helical = (np.abs(np.degrees(phi) + 63) < 20) & (np.abs(np.degrees(psi) + 42) < 20)
