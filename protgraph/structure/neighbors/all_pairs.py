@@ -70,7 +70,7 @@ def nearest_points(points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: 
 
 
 def _candidates(points: np.ndarray, targets: np.ndarray, own: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest by float32 distances, ``(R, width)`` int64, and a lower bound of all others' squares, ``(R,)``.
+    """Return the nearest by float32 distances, ``(R, width)``, and a lower bound of the squares of all others, ``(R,)``.
 
     ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices of five columns.
     """
