@@ -11,7 +11,7 @@ import numpy as np
 
 from protgraph.structure.vectors import squared
 
-__all__ = ["nearest_points"]
+__all__ = ["nearest_of_points"]
 
 _EXTRA = 2  # candidates beyond k
 _PRODUCT = 2**15  # distances at once; BLAS computes products of this size in one thread
@@ -19,7 +19,9 @@ _ERROR = 2.0**-18  # error of squared distances relative to the largest squared 
 _IN_MEMORY = 2**21  # distances in memory at once if ties require a full search
 
 
-def nearest_points(points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_of_points(
+    points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of each target, except for the target itself.
 
     Parameters
@@ -70,7 +72,7 @@ def nearest_points(points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: 
 
 
 def _candidates(points: np.ndarray, targets: np.ndarray, own: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest by float32 distances, ``(R, width)``, and a lower bound of the squares of all others, ``(R,)``.
+    """Return the nearest by float32 distances, ``(R, width)``, and a bound below the squares of the others, ``(R,)``.
 
     ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices of five columns.
     """

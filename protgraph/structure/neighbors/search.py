@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.neighbors.all_pairs import nearest_points
+from protgraph.structure.neighbors.all_pairs import nearest_of_points
 from protgraph.structure.vectors import squared
 
 __all__ = [
@@ -69,7 +69,9 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     k = min(k, n - 1)
     if k < 1:
         return np.zeros((2, 0), np.int64)
-    source = nearest_points(pos, pos, np.arange(n), k)[0] if n <= max(_ALL_PAIRS, 4 * k) else _nearest_by_blocks(pos, k)
+    source = (
+        nearest_of_points(pos, pos, np.arange(n), k)[0] if n <= max(_ALL_PAIRS, 4 * k) else _nearest_by_blocks(pos, k)
+    )
     edges = np.empty((2, n, k), np.int64)
     edges[0], edges[1] = source, np.arange(n)[:, None]
     return edges.reshape(2, -1)
@@ -202,7 +204,7 @@ def _nearest_by_blocks(pos: np.ndarray, k: int) -> np.ndarray:
             is_final = np.zeros(len(block), bool)
             if len(candidates) > k:
                 own = np.searchsorted(candidates, block)
-                nearest, squares = nearest_points(pos[candidates], pos[block], own, k)
+                nearest, squares = nearest_of_points(pos[candidates], pos[block], own, k)
                 surface = (radii[i] - offset) * (1 - _MARGIN)
                 is_final = np.sqrt(squares) < surface if len(candidates) < len(pos) else ~is_final
                 source[block[is_final]] = candidates[nearest[is_final]]
