@@ -59,7 +59,6 @@ def _network(
             *depth * _block(dim, dropout),
             component("layer_norm"),
         ],
-        heads={"node_classifier": {"hidden": [dim], "act": "gelu", "dropout": dropout}},
         doc="Charges, composition and shape around each residue; messages with the geometry of side chains.",
     )
 

@@ -12,11 +12,11 @@ import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.symmetry import act, random_rotations, relative_error
 
-FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid")
+FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn")
 VARIANTS = [
     *("majority", "sequence_mlp", "sequence_mlp.window1", "gcn", "gcn.mean", "gcn.deep", "gat", "gat.v1", "gat.wide"),
     *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "transformer", "transformer.base", "tfn", "tfn.full", "tfn.order2"),
-    *("hybrid", "hybrid.base"),
+    *("hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.antibody", "site_mpnn.wide"),
 ]
 TARGETS = {
     f"{level}_{kind}": pg.Target("label", level, kind, size)
