@@ -27,6 +27,7 @@ MEASUREMENTS = {
 #: Name → description of tables of costs, which are not compared with other programs; modules as above.
 COSTS = {
     "memory": "peak memory of training by model and residues per batch",
+    "predict": "duration of `protgraph predict NAME FILE`, process start included",
     "scale": "growth of time and memory from 10³ to 10⁵ residues",
     "train": "rate of `protgraph train`; the bare loop of the same model",
 }

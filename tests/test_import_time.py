@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,12 @@ def test_list_takes_less_than_half_a_second() -> None:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     assert any(seconds() < LIST_SECONDS for _ in range(5))
+
+
+@pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])
+def test_predict_by_name_loads_no_part_that_it_does_not_use(name: str, tmp_path: Path, structures_dir: Path) -> None:
+    unused = ("e3nn", "lightning", "pandas", "sympy", "torch._dynamo.utils", "torchmetrics", "transformers")
+    arguments = ["predict", name, str(structures_dir / "1ubq.bcif"), "-o", str(tmp_path / "o.csv"), "--device", "cpu"]
+    call = f"try:\n    main({arguments})\nexcept SystemExit as e:\n    assert not e.code"
+    code = f"from protgraph.cli.app import main\n{call}\nimport sys\nprint([m for m in {unused} if m in sys.modules])"
+    assert python(code).splitlines()[-1] == "[]"

@@ -66,6 +66,9 @@ def predict_command(
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
     """
+    from protgraph.cli.deferred_imports import defer_imports
+
+    defer_imports()
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
@@ -150,6 +153,9 @@ def embed_command(
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
+    from protgraph.cli.deferred_imports import defer_imports
+
+    defer_imports()
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import embed as run

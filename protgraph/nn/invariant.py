@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, irreps_terms
 from protgraph.nn.irreps_blocks import named_irreps_blocks
 
 __all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
@@ -17,12 +17,12 @@ __all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
 
 def invariant_width(spec: FieldSpec) -> int:
     """Return the number of columns of :func:`invariants`: one per channel, whatever its degree."""
-    return spec.dim if spec.is_scalar else spec.o3.num_irreps
+    return spec.dim if spec.is_scalar else sum(count for count, _, _ in irreps_terms(spec.irreps))
 
 
 def invariants_are_chiral(spec: FieldSpec) -> bool:
     """Return whether a mirror image has different :func:`invariants`; pseudoscalars are kept as they are."""
-    return spec.chiral or any(ir.l == 0 and ir.p == -1 for _, ir in spec.o3)
+    return spec.chiral or any((degree, parity) == (0, -1) for _, degree, parity in irreps_terms(spec.irreps))
 
 
 def invariants(x: Tensor, spec: FieldSpec) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import torch
+from protgraph.data.graph.fields import irreps_terms
 
 if TYPE_CHECKING:
     from e3nn import o3
@@ -22,13 +22,14 @@ def irreps_blocks(irreps: o3.Irreps) -> tuple[tuple[int, int], ...]:
     return tuple((mul, ir.dim) for mul, ir in irreps)
 
 
-@torch.compiler.assume_constant_result
 @lru_cache
 def named_irreps_blocks(irreps: str) -> tuple[tuple[int, int], ...]:
     """Return :func:`irreps_blocks` of irreps by name, e.g. "16x0e+8x1o"; a constant of compiled functions."""
-    from e3nn import o3
+    return tuple((count, 2 * degree + 1) for count, degree, _ in irreps_terms(irreps))
 
-    return irreps_blocks(o3.Irreps(irreps))
+
+# What torch.compiler.assume_constant_result sets. That function imports torch._dynamo, 2 s (torch 2.13, 2026-11-23).
+named_irreps_blocks._dynamo_marked_constant = True
 
 
 def component_harmonics(lmax: int) -> o3.SphericalHarmonics:

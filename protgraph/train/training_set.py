@@ -93,7 +93,7 @@ def describe_proteins(network: ProteinModel, f: Mapping[str, Tensor], batch: Dat
 
 def _scalar_columns(network: ProteinModel, field: str) -> Tensor:
     """Return True for the columns of a field that rotations do not change, ``(F,)`` bool."""
-    return torch.tensor([term.ir.l == 0 for term in network.fields[field].o3 for _ in range(term.dim)])
+    return torch.tensor(network.fields[field].scalar_columns)
 
 
 def summarize_training_set(

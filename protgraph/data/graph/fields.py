@@ -18,14 +18,14 @@ from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, l
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
 
-__all__ = ["FieldSpec", "Level", "field", "field_table", "is_registered", "register_field"]
+__all__ = ["FieldSpec", "Level", "field", "field_table", "irreps_terms", "is_registered", "register_field"]
 
 Level = Literal["node", "edge", "graph", "pair"]
 """Meaning of the rows of a field."""
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 _LISTED = 40  # names in an error
-_TERM = re.compile(r"(?:(\d+)x)?(\d+)[eo]")
+_TERM = re.compile(r"(?:(\d+)x)?(\d+)([eo])")
 
 
 @dataclass(frozen=True)
@@ -114,27 +114,21 @@ class FieldSpec:
         """True if all values are invariant under rotation (only l = 0 irreps)."""
         if self.irreps in ("point", "index", "object"):
             return False
-        return all(degree == 0 for _, degree in self._terms)
+        return all(degree == 0 for _, degree, _ in self._terms)
 
     @cached_property
-    def _terms(self) -> tuple[tuple[int, int], ...]:
-        """(multiplicity, l) of each term of the irreps.
-
-        Not e3nn.o3.Irreps: e3nn takes 1.5 s to import (e3nn 0.6.0, 2026-11-22).
-        """
-        terms = []
-        for part in filter(None, self.irreps.replace(" ", "").split("+")):
-            match = _TERM.fullmatch(part)
-            if match is None:
-                raise FieldError(
-                    f"field {self.name!r}: irreps {self.irreps!r}. Allowed: a sum of terms such as '16x0e+8x1o'."
-                )
-            terms.append((int(match[1] or 1), int(match[2])))
-        return tuple(terms)
+    def _terms(self) -> tuple[tuple[int, int, int], ...]:
+        return irreps_terms(self.irreps, name=self.name)
 
     @property
-    def _width(self) -> int:
-        return sum(count * (2 * degree + 1) for count, degree in self._terms)
+    def scalar_columns(self) -> tuple[bool, ...]:
+        """True for each column of the irreps that rotations do not change."""
+        return tuple(degree == 0 for count, degree, _ in self._terms for _ in range(count * (2 * degree + 1)))
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the irreps."""
+        return sum(count * (2 * degree + 1) for count, degree, _ in self._terms)
 
     @property
     def dim(self) -> int:
@@ -143,18 +137,37 @@ class FieldSpec:
             return self.classes
         if self.shape is not None:
             return self.shape[-1] if self.shape else 1
-        return 3 if self.irreps == "point" else self._width
+        return 3 if self.irreps == "point" else self.width
 
     @property
     def trailing_shape(self) -> tuple[int | None, ...]:
         """Shape after the first dimension."""
         if self.shape is not None:
             return self.shape
-        return (3,) if self.irreps == "point" else (self._width,)
+        return (3,) if self.irreps == "point" else (self.width,)
 
     def as_(self, name: str, **changes: object) -> FieldSpec:
         """Return a copy under another name, with other attributes changed, e.g. ``irreps``."""
         return replace(self, name=name, **changes)
+
+
+def irreps_terms(irreps: str, *, name: str = "") -> tuple[tuple[int, int, int], ...]:
+    """Return multiplicity, degree and parity (1 or −1) of each term of irreps such as "16x0e+8x1o".
+
+    Not e3nn.o3.Irreps: e3nn takes 1.5 s to import (e3nn 0.6.0, 2026-11-22).
+
+    Raises
+    ------
+    FieldError
+        With the name of the field, if the text is not a sum of such terms.
+    """
+    terms = []
+    for part in filter(None, irreps.replace(" ", "").split("+")):
+        match = _TERM.fullmatch(part)
+        if match is None:
+            raise FieldError(f"field {name!r}: irreps {irreps!r}. Allowed: a sum of terms such as '16x0e+8x1o'.")
+        terms.append((int(match[1] or 1), int(match[2]), 1 if match[3] == "e" else -1))
+    return tuple(terms)
 
 
 _TABLE: dict[str, FieldSpec] = {}

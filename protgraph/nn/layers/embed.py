@@ -55,7 +55,7 @@ class Embed(GraphLayer):
         for name, spec in fields.items():
             _check(name, spec)
         self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
-        self.real = {n: s.o3.dim for n, s in fields.items() if not s.is_category}
+        self.real = {n: s.width for n, s in fields.items() if not s.is_category}
         width = sum(self.real.values())
         self.linear = nn.Linear(width, dim) if width else None
         self.standardize = Standardize(self.real)
