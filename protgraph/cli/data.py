@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUP_HELP", "SUBCOMMANDS", "inspect_command", "verify_command"]
 
-SUBCOMMANDS = {"inspect": "protgraph.cli.data:inspect_command", "verify": "protgraph.cli.data:verify_command"}
+SUBCOMMANDS = {
+    "inspect": "protgraph.cli.data:inspect_command",
+    "split": "protgraph.cli.data_splits:split_command",
+    "check": "protgraph.cli.data_splits:check_splits_command",
+    "verify": "protgraph.cli.data:verify_command",
+}
 """Subcommand → its function."""
 
 GROUP_HELP = """Datasets and graph stores before training.
@@ -23,6 +28,8 @@ GROUP_HELP = """Datasets and graph stores before training.
 \b
 Examples:
   protgraph data inspect structures/ --labels labels.csv
+  protgraph data split structures/ -o splits.csv
+  protgraph data check pdb_core
   protgraph data verify store
 """
 

@@ -101,6 +101,8 @@ class FolderDataset(Dataset):
     table : LabelTable, optional
     unused_columns : list of str
         Label columns that the task does not use.
+    strata : LabelStrata, optional
+        Strata of the labels of the table, which random splits balance.
     notes : list of str
         Messages for the user: names and ignored columns of the table, sequences shared between proteins or splits.
 
@@ -158,6 +160,7 @@ class FolderDataset(Dataset):
         assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
         self._units = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}
+        self.strata = strata
         self._rows = {e.id: rows for e, rows in zip(every.examples, every.rows, strict=True)}
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in every.examples)
         self.other_files = proteins.other_files()
@@ -221,6 +224,11 @@ class FolderDataset(Dataset):
         unit = self._units[example.id]
         links = {f"file {example.path} {example.record or ''}", *(f"cluster {name}" for name in unit.clusters)}
         return frozenset(links | unit.sequences)
+
+    def label_counts(self, example: Example) -> tuple[int, ...]:
+        """Return the label counts of an example in each stratum of ``strata``; zeros without a known label."""
+        unit = self._units.get(example.id)
+        return unit.counts if unit is not None else (0,) * (0 if self.strata is None else len(self.strata.required))
 
     def all_examples(self) -> list[Example]:
         """Return all examples; a dataset without a task has them as well, and so have those without a known label."""

@@ -1,0 +1,168 @@
+"""``protgraph data split`` and ``protgraph data check``: splits without relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from protgraph.cli.label_options import LabelFile
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.read_options import reads_structures
+
+if TYPE_CHECKING:
+    from protgraph.structure import ReadOptions
+
+__all__ = ["check_splits_command", "split_command"]
+
+Data = Annotated[
+    list[str], typer.Argument(help="Dataset by name, folder or graph store, structure or FASTA files, patterns.")
+]
+TaskName = Annotated[str | None, typer.Option("--task", help="Task, or label column of the table.")]
+Identity = Annotated[float, typer.Option(help="Least identity of homologs, a fraction of the alignment.")]
+Coverage = Annotated[float, typer.Option(help="Least fraction of a chain that the alignment covers.")]
+CoverageOf = Annotated[
+    Literal["both", "shorter"], typer.Option(help="Chains whose coverage counts; shorter also finds shared domains.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes of the alignments.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random split.")]
+
+
+@reads_structures()
+def split_command(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Table with the columns cluster and split, .csv.")],
+    labels: LabelFile = None,
+    task: TaskName = None,
+    identity: Identity = 0.3,
+    coverage: Coverage = 0.8,
+    coverage_of: CoverageOf = "both",
+    fractions: Annotated[str, typer.Option(help="Fractions of train, val, test.")] = "0.8,0.1,0.1",
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    overwrite: Overwrite = False,
+    *,
+    read: ReadOptions,
+) -> None:
+    """Assign proteins to train, val and test so that no relatives are in different splits.
+
+    Relatives are homologs by sequence, chains of one entry, and chains of one file. All pairs of chains are aligned
+    (with parasail if the extra 'align' is installed). Labels are balanced. OUT is the label table with two more
+    columns, or a table of the files; 'train --labels OUT' uses it. OUT.leaks.csv has the most similar training
+    protein of each other protein. An interrupted command continues.
+
+    \b
+    Examples:
+      protgraph data split structures/ -o splits.csv
+      protgraph data split structures/ --labels labels.csv -o labels_split.csv --identity 0.25 -j 2
+    """
+    from protgraph.similarity import HomologyRule
+    from protgraph.train.split_dataset import split_dataset
+
+    leaks = out.with_name(f"{out.name}.leaks.csv")
+    outputs = [
+        check_output(path, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"]) for path in (out, leaks)
+    ]
+    with set_aside_if_failed(*outputs, overwrite=overwrite), _progress() as report:
+        split = split_dataset(
+            data[0] if len(data) == 1 else data,
+            labels=labels,
+            task=task,
+            rule=HomologyRule(identity, coverage, coverage_of),
+            fractions=_fractions(fractions),
+            seed=seed,
+            workers=jobs,
+            read=read,
+            report=report,
+        )
+        split.write(out)
+        split.check.write(leaks)
+    typer.echo(str(split))
+    typer.echo(f"→ {out}, {leaks}")
+    if split.check.failures:
+        raise typer.Exit(1)
+
+
+@reads_structures()
+def check_splits_command(
+    data: Data,
+    labels: LabelFile = None,
+    task: TaskName = None,
+    identity: Identity = 0.3,
+    coverage: Coverage = 0.8,
+    coverage_of: CoverageOf = "both",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write all leaks to this file, .csv.")] = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    overwrite: Overwrite = False,
+    *,
+    read: ReadOptions,
+) -> None:
+    """Find relatives in different splits of a dataset: homologs, equal sequences, chains of one entry or file.
+
+    Identities are computed by aligning all chains of different splits; clusters of the dataset are not trusted. Exit
+    code 1: relatives are in different splits, or a protein cannot be read. An interrupted command continues.
+
+    \b
+    Examples:
+      protgraph data check pdb_core
+      protgraph data check structures/ --labels labels.csv -o leaks.csv
+    """
+    from protgraph.similarity import HomologyRule
+    from protgraph.train.check_splits import check_splits
+
+    outputs = []
+    if out is not None:
+        outputs = [check_output(out, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])]
+    with set_aside_if_failed(*outputs, overwrite=overwrite), _progress() as report:
+        found = check_splits(
+            data[0] if len(data) == 1 else data,
+            labels=labels,
+            task=task,
+            rule=HomologyRule(identity, coverage, coverage_of),
+            seed=seed,
+            workers=jobs,
+            read=read,
+            report=report,
+        )
+        if out is not None:
+            found.write(out)
+    typer.echo(str(found))
+    if out is not None:
+        typer.echo(f"→ {out}")
+    if found.has_leaks or found.failures:
+        raise typer.Exit(1)
+
+
+def _fractions(text: str) -> dict[str, float]:
+    """Return the fractions of train, val and test of "0.8,0.1,0.1"."""
+    from protgraph.errors import OptionError
+
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != 3:
+        raise OptionError(f"--fractions: {text!r} is not three numbers, e.g. 0.8,0.1,0.1.")
+    return dict(zip(("train", "val", "test"), values, strict=True))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar per stage on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bars: dict[str, int] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                bars[stage] = progress.add_task(stage, total=total)
+            progress.update(bars[stage], completed=done, total=total)
+
+        yield report

@@ -1,0 +1,144 @@
+"""Sequences of all chains of a dataset."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from protgraph import registry
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.label_table import read_label_table
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.errors import ProtgraphError
+from protgraph.failure import Failure
+from protgraph.featurize.file_cache import FileCache
+from protgraph.structure.io import ReadOptions, cache_dir
+from protgraph.structure.residues.residues import Residues
+from protgraph.train.resolve import load_dataset
+from protgraph.train.user_dataset import find_proteins
+
+__all__ = ["ChainSequences", "all_examples", "dataset_of_proteins", "entry_of", "read_chain_sequences"]
+
+_ENTRY = re.compile(r"(?:pdb_0000|pdb)?([1-9][a-z0-9]{3})(?![a-z0-9])", re.IGNORECASE)
+_PREDICTED = re.compile(r"(AF-[A-Z0-9]+)-F\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ChainSequences:
+    """Chains of the examples of a dataset.
+
+    Parameters
+    ----------
+    examples : tuple of Example
+        Examples that could be read.
+    example : tuple of int
+        Example of each chain.
+    chains : tuple of str
+        Id of each chain.
+    sequences : tuple of str
+        One-letter codes of each chain.
+    failures : tuple of Failure
+        Examples that could not be read.
+    """
+
+    examples: tuple[Example, ...]
+    example: tuple[int, ...]
+    chains: tuple[str, ...]
+    sequences: tuple[str, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def name(self, chain: int) -> str:
+        """Return the name of a chain, e.g. "1fqj:A"."""
+        example = self.examples[self.example[chain]]
+        return example.id if example.chains == (self.chains[chain],) else f"{example.id}:{self.chains[chain]}"
+
+
+def dataset_of_proteins(
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    *,
+    labels: Any = None,
+    task: str | None = None,
+    seed: int = 0,
+    read: ReadOptions | None = None,
+    cache: str | Path | None = None,
+) -> Dataset:
+    """Return a dataset whose task need not be known; arguments as of :func:`protgraph.train.load_dataset`.
+
+    A folder without a task is a dataset without tasks. If its table has one label column, that is the task.
+    """
+    is_known = isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
+    table = None if labels is None or is_known else read_label_table(labels, columns=[task] if task else ())
+    if is_known or task is not None or (table is not None and len(table.labels) == 1):
+        table = labels if is_known else table
+        return load_dataset(dataset, labels=table, task=task, seed=seed, read=read, cache=cache)
+    source = dataset.path if isinstance(dataset, GraphStore) else dataset
+    keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
+    read = read or ReadOptions()
+    fingerprint = partial(FileCache(cache_dir(cache)).fingerprint, read=read)
+    return FolderDataset(find_proteins(source), keys, seed=seed, fingerprint=fingerprint, read_options=read)
+
+
+def all_examples(dataset: Dataset) -> list[Example]:
+    """Return the examples of all tasks of a dataset, each once, in the order of the tasks."""
+    if isinstance(dataset, FolderDataset):
+        return dataset.all_examples()
+    return list({example.id: example for task in dataset.tasks() for example in dataset.examples(task)}.values())
+
+
+def read_chain_sequences(
+    dataset: Dataset, examples: Sequence[Example], report: Callable[[int, int], None] | None = None
+) -> ChainSequences:
+    """Read the sequence of every chain.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    examples : sequence of Example
+    report : callable, optional
+        Called with the numbers of finished and of all examples.
+    """
+    used, example, chains, sequences, failures = [], [], [], [], []
+    for i, one in enumerate(examples):
+        try:
+            residues = dataset.read(one)
+        except (ProtgraphError, OSError, ValueError) as e:
+            failures.append(Failure.of(one.path, one.id, e))
+        else:
+            for chain, sequence in _by_chain(residues).items():
+                example.append(len(used))
+                chains.append(chain)
+                sequences.append(sequence)
+            used.append(one)
+        if report is not None:
+            report(i + 1, len(examples))
+    return ChainSequences(tuple(used), tuple(example), tuple(chains), tuple(sequences), tuple(failures))
+
+
+def _by_chain(residues: Residues) -> dict[str, str]:
+    letters = np.array(list(residues.sequence))
+    return {name: "".join(letters[residues.chain == name]) for name in residues.chain_names}
+
+
+def entry_of(example: Example) -> str | None:
+    """Return the PDB or AlphaFold DB entry that the name of an example or of its file begins with.
+
+    Examples
+    --------
+    >>> entry_of(Example("1abc_A", "1abc_A.pdb", None, "train")), entry_of(Example("mine", "mine.pdb", None, "train"))
+    ('1abc', None)
+    """
+    for name in (example.id, example.path.name):
+        if found := _PREDICTED.match(name):
+            return found[1].upper()
+        if found := _ENTRY.match(name):
+            return found[1].lower()
+    return None
