@@ -53,6 +53,9 @@ _HOME = {
     "iter_graphs": "protgraph.featurize",
     "inspect_dataset": "protgraph.train",
     "load_dataset": "protgraph.train",
+    "check_splits": "protgraph.train",
+    "split_dataset": "protgraph.train",
+    "HomologyRule": "protgraph.similarity",
     "to_networkx": "protgraph.data",
     "to_pyg": "protgraph.data",
     # models and tasks

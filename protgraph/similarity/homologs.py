@@ -14,7 +14,7 @@ import numpy as np
 
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
-from protgraph.similarity.alignment import ENGINES, PairAligner, default_engine, standard_letters
+from protgraph.similarity.pair_alignment import ENGINES, PairAligner, default_engine, standard_letters
 from protgraph.similarity.rule import HomologyRule, evalue, least_score
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied

@@ -1,5 +1,6 @@
 """Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
 
+from protgraph.train.check_splits import SplitCheck, SplitLeak, check_splits
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.cross_validation import cross_validate
@@ -23,6 +24,7 @@ from protgraph.train.resource_estimate import (
     estimate_resources,
 )
 from protgraph.train.result import FitResult
+from protgraph.train.split_dataset import DatasetSplit, split_dataset
 from protgraph.train.trained_model import ModelCard, TrainedModel
 
 __all__ = [
@@ -32,6 +34,11 @@ __all__ = [
     "cross_validate",
     "Checkpoint",
     "DatasetInspection",
+    "DatasetSplit",
+    "SplitCheck",
+    "SplitLeak",
+    "check_splits",
+    "split_dataset",
     "Embeddings",
     "FitConfig",
     "FitResult",

@@ -159,8 +159,7 @@ class FolderDataset(Dataset):
         units = split_units(index, fingerprints, strata)
         assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
         self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
-        self._units = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}
-        self.strata = strata
+        self._units, self.strata = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}, strata
         self._rows = {e.id: rows for e, rows in zip(every.examples, every.rows, strict=True)}
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in every.examples)
         self.other_files = proteins.other_files()
