@@ -12,6 +12,7 @@ import numpy as np
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
+from protgraph.errors import SelectionError
 from protgraph.structure import ALPHABET
 
 __all__ = ["DomainProfile", "VariableDomain", "domain_profiles", "number_domains"]
@@ -142,6 +143,11 @@ def number_domains(residues: Residues) -> np.ndarray:
 class VariableDomain(StructureFeaturizer):
     """Position of each residue in an antibody variable domain, from the sequence alone.
 
+    Parameters
+    ----------
+    required : bool
+        Refuse proteins without a variable domain. False: all their values are 0.
+
     Writes
     ------
     variable_domain : (N,) int64, category
@@ -152,6 +158,11 @@ class VariableDomain(StructureFeaturizer):
     Chain names and residue numbers of the file are not used. Residue types must be visible; without them all values
     are 0.
 
+    Raises
+    ------
+    SelectionError
+        With ``required``: no chain has a variable domain.
+
     References
     ----------
     Abhinandan & Martin 2008, doi:10.1016/j.molimm.2008.05.022 (numbering).
@@ -160,11 +171,22 @@ class VariableDomain(StructureFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("variable_domain",)
     needs_coordinates: ClassVar[bool] = False
     conformity: ClassVar[Conformity] = Conformity(
-        expected_failures={"non_trivial": "the test proteins are not antibodies"}
+        offline={"required": False},  # the test proteins are not antibodies, also for models with the option
+        expected_failures={"non_trivial": "the test proteins are not antibodies"},
     )
 
+    def __init__(self, *, required: bool = False) -> None:
+        super().__init__()
+        self.required = required
+
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        return {"variable_domain": number_domains(residues)}
+        number = number_domains(residues)
+        if self.required and not number.any():
+            raise SelectionError(
+                f"no antibody variable domain in {residues.name}: chains {', '.join(residues.chain_names)}. The model "
+                "needs a heavy or light chain of an antibody."
+            )
+        return {"variable_domain": number}
 
 
 register_field(

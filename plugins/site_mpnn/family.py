@@ -47,10 +47,11 @@ def _network(
     """Return the network, with the embedding of ProteinMPNN if ``backbone``, numbered domains if ``antibody``."""
     embedding = ["proteinmpnn_embedding"] if backbone else []
     domain = ["variable_domain"] if antibody else []
+    numbering = [component("variable_domain", required=True)] if antibody else []
     fields = ["aatype", "dssp", "dihedral", "dihedral_mask", "sasa", "relative_sasa", "protrusion", "terminus_distance"]
     return ModelSpec(
         name,
-        features=[*RESIDUE, *SURFACE, *embedding, *domain, component("knn", k=k), *EDGES],
+        features=[*RESIDUE, *SURFACE, *embedding, *numbering, component("knn", k=k), *EDGES],
         layers=[
             component("embed", reads=[*fields, *domain, *SURFACE, *embedding], dim=dim, dropout=dropout),
             component("mlp", hidden=dim, dropout=dropout),

@@ -16,7 +16,7 @@ FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tf
 VARIANTS = [
     *("majority", "sequence_mlp", "sequence_mlp.window1", "gcn", "gcn.mean", "gcn.deep", "gat", "gat.v1", "gat.wide"),
     *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "transformer", "transformer.base", "tfn", "tfn.full", "tfn.order2"),
-    *("hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.antibody", "site_mpnn.wide"),
+    *("hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.wide"),
 ]
 TARGETS = {
     f"{level}_{kind}": pg.Target("label", level, kind, size)

@@ -15,7 +15,9 @@ from protgraph_plugins.paragraph.variable_domain import (
     number_domains,
 )
 
+import protgraph as pg
 from protgraph.data.graph.fields import field
+from protgraph.errors import SelectionError
 from protgraph.structure import ALPHABET, LossReport, Residues
 
 # trastuzumab, PDB 1n8z, chains B and A, with the first residues of the constant domains
@@ -90,6 +92,15 @@ def test_the_field_has_a_class_for_every_position():
     assert number.dtype == np.int64
     assert number.min() >= 0
     assert number.max() < field("variable_domain").classes
+
+
+def test_the_antibody_model_refuses_other_proteins():
+    with pytest.raises(SelectionError, match="made"):
+        VariableDomain(required=True)(protein(UBIQUITIN))
+    model = pg.build_model("site_mpnn.antibody", pg.Target("site", "node", "multilabel", 1))
+    numbering = next(featurizer for node, featurizer in model.plan.structure if node.name == "variable_domain")
+    assert numbering.required
+    assert numbering(protein(HEAVY))["variable_domain"].any()
 
 
 def test_numbers_equal_those_of_files_with_martin_numbering(shared_data):
