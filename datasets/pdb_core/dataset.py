@@ -57,7 +57,9 @@ class PdbCore(Dataset):
                     continue
                 copies.add(copy)
             path = FOLDER / "structures" / f"{row['entry']}.bcif"
-            examples.append(Example(f"{row['entry']}_{row['chain']}", path, (row["chain"],), row["split"]))
+            resolution = float(row["resolution"]) if row["resolution"] else None
+            name, chains = f"{row['entry']}_{row['chain']}", (row["chain"],)
+            examples.append(Example(name, path, chains, row["split"], resolution=resolution))
         return examples
 
     def links(self, example: Example) -> frozenset[str]:

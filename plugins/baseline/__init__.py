@@ -1,7 +1,7 @@
-"""Baselines without structure: majority class and sequence window."""
+"""Baselines: majority class, residue type, number of neighbors, and sequence window."""
 
 from __future__ import annotations
 
-from protgraph_plugins.baseline.family import MAJORITY, SEQUENCE_MLP
+from protgraph_plugins.baseline.family import MAJORITY, NEIGHBOR_COUNT, RESIDUE_TYPE, SEQUENCE_MLP
 
-__all__ = ["MAJORITY", "SEQUENCE_MLP"]
+__all__ = ["MAJORITY", "NEIGHBOR_COUNT", "RESIDUE_TYPE", "SEQUENCE_MLP"]

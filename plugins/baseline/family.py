@@ -1,11 +1,18 @@
-"""Model family of baselines: ``majority`` (constant logits) and ``sequence_mlp`` (a sequence window)."""
+"""Model families of baselines: frequencies of labels, per residue type and by neighbors, and a sequence window."""
 
 from __future__ import annotations
 
 from protgraph import Family, ModelSpec, component
 
-__all__ = ["MAJORITY", "SEQUENCE_MLP"]
-ENTRY_POINTS = {"protgraph.models": {"majority": "MAJORITY", "sequence_mlp": "SEQUENCE_MLP"}}
+__all__ = ["MAJORITY", "NEIGHBOR_COUNT", "RESIDUE_TYPE", "SEQUENCE_MLP"]
+ENTRY_POINTS = {
+    "protgraph.models": {
+        "majority": "MAJORITY",
+        "neighbor_count": "NEIGHBOR_COUNT",
+        "residue_type": "RESIDUE_TYPE",
+        "sequence_mlp": "SEQUENCE_MLP",
+    }
+}
 
 MAJORITY = Family(
     {
@@ -16,6 +23,29 @@ MAJORITY = Family(
         )
     },
     doc="Frequencies of the labels.",
+)
+
+RESIDUE_TYPE = Family(
+    {
+        "frequency": ModelSpec(
+            "residue_type",
+            layers=[component("embed", reads=["aatype"], dim=21)],
+            doc="Logits of each residue type: the frequency of the labels among residues of the type.",
+        )
+    },
+    doc="Frequencies of the labels per residue type.",
+)
+
+NEIGHBOR_COUNT = Family(
+    {
+        "radius10": ModelSpec(
+            "neighbor_count",
+            features=[component("contact_number", radius=10.0)],
+            layers=[component("embed", reads=["contact_number"], dim=1)],
+            doc="One logistic regression on the number of CA atoms within 10 Å.",
+        )
+    },
+    doc="Number of CA atoms around the residue.",
 )
 
 

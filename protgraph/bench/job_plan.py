@@ -60,15 +60,16 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
         job = BenchJob(
             model=model,
             task=task,
-            dataset=datasets[task].name if spec.is_folder else spec.dataset,
+            dataset=datasets[task].name if spec.is_folder(task) else spec.dataset_of(task),
             seed=seed,
             graph=graph.to_dict() if graph else {},
             config=spec.options(model, task),
             dataset_version=str(datasets[task].version),
-            folder=os.path.abspath(spec.dataset) if spec.is_folder else "",
+            folder=os.path.abspath(spec.dataset_of(task)) if spec.is_folder(task) else "",
             labels=os.path.abspath(spec.labels) if spec.labels else "",
             read=dict(spec.read),
-            sources=_sources(spec, graph, tasks[task]),
+            sources=_sources(spec, graph, task, tasks[task]),
+            out=os.path.abspath(spec.folder),
         )
         jobs.append(job)
         if graph is None:
@@ -87,10 +88,10 @@ def describe_folder(spec: BenchSpec) -> list[str]:
     from protgraph.train.config import FitConfig
 
     spec.check(FitConfig)
-    if not spec.is_folder:
+    if not any(map(spec.is_folder, spec.tasks)):
         return []
     datasets, _ = _datasets_and_tasks(spec)
-    return [str(dataset.describe(task)) for task, dataset in datasets.items()]
+    return [str(dataset.describe(task)) for task, dataset in datasets.items() if spec.is_folder(task)]
 
 
 def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, Task]]:
@@ -120,10 +121,10 @@ def _model_specs(spec: BenchSpec) -> tuple[dict[str, ModelSpec], dict[str, Plugi
     return graphs, errors
 
 
-def _sources(spec: BenchSpec, graph: ModelSpec | None, task: Task) -> dict[str, str]:
+def _sources(spec: BenchSpec, graph: ModelSpec | None, name: str, task: Task) -> dict[str, str]:
     components: list[tuple[Registry, str]] = [(registry.tasks, task.name), (registry.heads, task.target.head_name)]
-    if not spec.is_folder:
-        components.append((registry.datasets, spec.dataset))
+    if not spec.is_folder(name):
+        components.append((registry.datasets, spec.dataset_of(name)))
     if graph is not None:
         components += [(registry.featurizers, component.name) for component in graph.features]
         components += [(registry.layers, component.name) for component in graph.layers]

@@ -14,9 +14,12 @@ import numpy as np
 from protgraph.argument_types import check_arguments
 from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.environment import environment
+from protgraph.bench.html_report import write_html
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
+from protgraph.bench.statistics import load_runs, split_statistics
+from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
 from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
@@ -25,11 +28,16 @@ __all__ = ["FAILURES", "write_report"]
 
 #: Manifest of the proteins that could not be used, in the folder of the report.
 FAILURES = "failures.csv"
+#: Spec and keys of the rows of the last report.
+RUN_FILE = "run.json"
 
 
 @check_arguments("spec", "rows")
 def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
-    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, and ``report.md``, which links them.
+    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, ``report.md``, and ``report.html``.
+
+    ``statistics.csv`` has every score with its interval, ``comparisons.csv`` the paired tests of all pairs of models,
+    and ``run.json`` the spec and the keys of its rows.
 
     Proteins that could not be used are in ``failures.csv``, with the columns of
     :func:`protgraph.featurize.write_failures`; without any, the file of an earlier run is removed.
@@ -67,7 +75,18 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     page = _page(spec, rows, summaries, table, figures, versions)
     path = folder / "report.md"
     write_text_file(path, page)
+    statistics = [
+        split_statistics(*key, _monitor_of(rows, key[1]), models) for key, models in load_runs(rows, folder).items()
+    ]
+    write_text_file(folder / "statistics.csv", estimates_csv(statistics))
+    write_text_file(folder / "comparisons.csv", pairs_csv(statistics))
+    write_text_file(folder / RUN_FILE, json.dumps({"spec": spec.to_dict(), "rows": [row.key for row in rows]}) + "\n")
+    write_html(spec, rows, statistics, versions)
     return path
+
+
+def _monitor_of(rows: Sequence[BenchRow], task: str) -> str:
+    return next(row.monitor for row in rows if row.task == task and not row.error)
 
 
 def _page(
@@ -90,8 +109,8 @@ def _page(
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
     parts += _confusion_tables(rows)
-    if spec.is_folder:
-        parts += ["## Data", _data(spec)]
+    if folders := [task for task in spec.tasks if spec.is_folder(task)]:
+        parts += ["## Data", *(_data(spec, task) for task in _first_of_each(spec, folders))]
     if failures := _failures(rows):
         parts += [
             "## Proteins left out",
@@ -136,8 +155,9 @@ def _confusions(rows: Sequence[BenchRow]) -> list[tuple[BenchRow, str, np.ndarra
 def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
     minutes = sum(row.seconds for row in rows if not math.isnan(row.seconds)) / 60
     parts = [count_noun(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(map(spec.dataset_of, spec.tasks)))
     return (
-        f"{' × '.join(parts)} on `{spec.dataset}`: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
+        f"{' × '.join(parts)} on {names}: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
         "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. A "
         "model with published weights is tested without training."
     )
@@ -153,11 +173,16 @@ def _legend(spec: BenchSpec) -> str:
     )
 
 
-def _data(spec: BenchSpec) -> str:
+def _first_of_each(spec: BenchSpec, tasks: Sequence[str]) -> list[str]:
+    """Return the first task of each dataset."""
+    return list({spec.dataset_of(task): task for task in reversed(tasks)}.values())[::-1]
+
+
+def _data(spec: BenchSpec, task: str) -> str:
     """Describe a folder of user files: version, split sizes, split rule, and notes."""
-    dataset = spec.data(spec.tasks[0])
+    dataset = spec.data(task)
     sizes = ", ".join(f"{split} {count.proteins}" for split, count in dataset.card.splits.items())
-    first = f"Proteins of `{spec.dataset}`, {dataset.version}: {sizes}. Splits: {dataset.card.split_rule}."
+    first = f"Proteins of `{spec.dataset_of(task)}`, {dataset.version}: {sizes}. Splits: {dataset.card.split_rule}."
     return "\n".join([first, *(f"- {note}." for note in getattr(dataset, "notes", ()))])
 
 

@@ -55,6 +55,8 @@ class BenchJob:
         Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
     sources : mapping of str to str
         Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
+    out : str
+        Folder to which predictions are written, not part of the key; empty writes none.
     """
 
     model: str
@@ -68,6 +70,7 @@ class BenchJob:
     labels: str = ""
     read: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    out: str = ""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchJob:
@@ -80,7 +83,7 @@ class BenchJob:
 
         A finished row with this key is not run again.
         """
-        content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels")}
+        content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels", "out")}
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -150,6 +153,11 @@ class BenchRow:
         Of these, proteins with a positive label; None if labels are not yes/no labels.
     test_set : str
         Digest of the proteins: rows of the same digest are of the same samples.
+    predictions : mapping of str to str
+        Tested split → file of its predictions (:class:`protgraph.bench.run_predictions.RunPredictions`), relative to
+        the folder of the benchmark.
+    dataset_version : str
+        As in the job.
     """
 
     key: str
@@ -175,6 +183,8 @@ class BenchRow:
     test_proteins: int = 0
     test_with_positives: int | None = None
     test_set: str = ""
+    predictions: Mapping[str, str] = field(default_factory=dict)
+    dataset_version: str = ""
 
     def __repr__(self) -> str:
         score = f"test {self.monitor} {self.score:.4g}, epoch {self.best_epoch} of {self.epochs}"
@@ -204,6 +214,7 @@ class BenchRow:
     def of(cls, job: BenchJob, task: Task | None = None) -> BenchRow:
         """Return the row of a job without results, with the metrics and directions of a task if given."""
         row = cls(job.key, job.model, job.task, job.dataset, job.seed, dict(job.config))
+        row = replace(row, dataset_version=job.dataset_version)
         if task is None:
             return row
         return replace(row, monitor=task.monitor, modes={metric.name: metric.mode for metric in task.metrics})

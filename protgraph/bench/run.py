@@ -46,7 +46,8 @@ def run_bench(
 
     Each row is written to disk (``<folder>/rows.jsonl``) as soon as it is finished, so a run can be stopped at any
     time. Finished rows are recognized by everything that determines their numbers: the model spec, the code of its
-    components, the dataset's version, task, seed and training options. Failed rows run again.
+    components, the dataset's version, task, seed and training options. Failed rows run again, and so do rows whose
+    files of predictions are missing.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def run_bench(
     """
     path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
-    finished = {} if fresh else {key: row for key, row in read_rows(path).items() if not row.error}
+    finished = {} if fresh else {key: row for key, row in read_rows(path).items() if _is_complete(row, spec.folder)}
     remaining = [job for job in jobs if job.key not in finished and job.key not in broken]
     rows = {job.key: finished[job.key] for job in jobs if job.key in finished} | broken
     in_process = any(source.startswith(SESSION) for job in remaining for source in job.sources.values())
@@ -90,6 +91,11 @@ def run_bench(
         if callback:
             callback.stop()
     return [rows[job.key] for job in jobs]
+
+
+def _is_complete(row: BenchRow, folder: Path) -> bool:
+    """Return True if a run finished and the files of its predictions exist."""
+    return not row.error and all((folder / name).is_file() for name in row.predictions.values())
 
 
 def _short_jobs_last(jobs: Sequence[BenchJob]) -> list[BenchJob]:

@@ -1,4 +1,4 @@
-"""Specification of a benchmark: models × tasks × seeds on one dataset, read from TOML."""
+"""Specification of a benchmark: models × tasks × seeds on one or more datasets, read from TOML."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ from pydantic import (
 )
 
 from protgraph import registry
+from protgraph.bench.published import PublishedScore
 from protgraph.errors import OptionError, UnknownNameError, suggest
 from protgraph.validation import Seed, check_value, describe_errors, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
 
-__all__ = ["BenchSpec"]
+__all__ = ["BenchSpec", "PublishedScore"]
 
 _BUILT_IN = resources.files("protgraph.bench")
 #: Keys of the TOML file, in the order of the documentation.
-_KEYS = ("name", "dataset", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "read", "fit")
+_KEYS = (
+    *("name", "dataset", "datasets", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "read", "fit"),
+    "published",
+)
 #: Fields of the class that are subtables of ``[fit]`` in the file.
 _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
 
@@ -64,7 +68,9 @@ class BenchSpec(BaseModel):
         Name of the benchmark and of its folder ``<out>/<name>``: letters, digits, '.', '_' and '-'.
     dataset : str
         Registry name, folder of structure or FASTA files, or graph store. In a TOML file, folders are relative to
-        that file.
+        that file. Not needed if every task has one in ``datasets``.
+    datasets : mapping of str to str
+        Task → dataset, for tasks that are on another one than ``dataset``.
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions` for every file: ``chains``, ``model_number``, ``altloc``,
         ``assembly``.
@@ -83,6 +89,8 @@ class BenchSpec(BaseModel):
     fit_tasks, fit_models : mapping of str to mapping
         Options for one task or one model; a model's options override a task's. ``[fit.tasks.NAME]`` and
         ``[fit.models.NAME]`` in a TOML file.
+    published : tuple of PublishedScore
+        Scores of published methods on the tasks, for the report.
     jobs : int
         Worker processes, one thread each; 0 starts one per core.
     out : Path
@@ -108,7 +116,8 @@ class BenchSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[StrictStr, AfterValidator(_folder_name)]
-    dataset: StrictStr
+    dataset: StrictStr = ""
+    datasets: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     tasks: Annotated[_Names, Field(min_length=1)]
     models: Annotated[_Names, Field(min_length=1)]
     seeds: Annotated[tuple[_Seed, ...], Field(min_length=1), AfterValidator(_without_repeats)] = (0, 1, 2)
@@ -117,6 +126,7 @@ class BenchSpec(BaseModel):
     fit: _Options = Field(default_factory=dict)
     fit_tasks: dict[str, _Options] = Field(default_factory=dict)
     fit_models: dict[str, _Options] = Field(default_factory=dict)
+    published: tuple[PublishedScore, ...] = ()
     labels: Path | None = None
     jobs: Annotated[NonNegativeInt, Field(strict=True)] = 0
     out: Path = Path("runs")
@@ -137,10 +147,17 @@ class BenchSpec(BaseModel):
     @model_validator(mode="after")
     def _check_members(self) -> BenchSpec:
         members = (("baselines", self.baselines, "models"), ("fit.tasks", self.fit_tasks, "tasks"))
+        members += (("datasets", self.datasets, "tasks"), ("published", [p.task for p in self.published], "tasks"))
         for path, names, of in (*members, ("fit.models", self.fit_models, "models")):
             for name in names:
                 if name not in getattr(self, of):
                     raise UnknownNameError(f"{self.where}: {path}: {unknown_name(name, getattr(self, of))}")
+        missing = [task for task in self.tasks if not self.dataset_of(task)]
+        if missing:
+            raise OptionError(
+                f"{self.where}: dataset: missing for task {missing[0]!r}. Give 'dataset' for all tasks, or the task in "
+                "[datasets]."
+            )
         return self
 
     @model_validator(mode="after")
@@ -155,10 +172,13 @@ class BenchSpec(BaseModel):
         """Folder of rows, tables, figures and report."""
         return self.out / self.name
 
-    @property
-    def is_folder(self) -> bool:
-        """True if the dataset is a folder of files instead of a registered dataset."""
-        return self.dataset not in registry.datasets
+    def dataset_of(self, task: str) -> str:
+        """Return the registry name, folder or store of a task."""
+        return self.datasets.get(task, self.dataset)
+
+    def is_folder(self, task: str) -> bool:
+        """Return True if the dataset of a task is a folder of files instead of a registered dataset."""
+        return self.dataset_of(task) not in registry.datasets
 
     def data(self, task: str) -> Dataset:
         """Return the dataset for one of the tasks."""
@@ -166,7 +186,7 @@ class BenchSpec(BaseModel):
         from protgraph.train import load_dataset
 
         read = ReadOptions.from_dict(self.read) if self.read else None
-        return load_dataset(self.dataset, labels=self.labels, task=task, read=read)
+        return load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
 
     def options(self, model: str, task: str) -> dict[str, Any]:
         """Return the ``FitConfig`` options of one model on one task, without the seed."""
@@ -209,9 +229,15 @@ class BenchSpec(BaseModel):
             raise OptionError(f"bench spec not readable: {str(path)!r} ({e.strerror}).") from e
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
             raise OptionError(f"bench spec is not valid TOML: {str(path)!r} ({e}).") from e
-        for key in ("dataset", "labels"):
-            if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
-                data[key] = str(path.parent / data[key])
+        for table, key in (
+            (data, "dataset"),
+            (data, "labels"),
+            *((data.get("datasets"), t) for t in data.get("tasks", ())),
+        ):
+            if not isinstance(table, dict) or not isinstance(table.get(key), str):
+                continue
+            if key == "labels" or table[key] not in registry.datasets:
+                table[key] = str(path.parent / table[key])
         return cls.from_dict(data, where=str(path))
 
     @classmethod
@@ -233,6 +259,8 @@ class BenchSpec(BaseModel):
         tables = {"tasks": self.fit_tasks, "models": self.fit_models}
         fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
         plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
+        plain |= {"datasets": dict(self.datasets)} if self.datasets else {}
+        plain |= {"published": [row.to_dict() for row in self.published]} if self.published else {}
         plain |= {"labels": str(self.labels)} if self.labels else {}
         plain |= {"read": dict(self.read)} if self.read else {}
         lists = {key: list(getattr(self, key)) for key in ("tasks", "models", "seeds", "baselines")}
@@ -258,8 +286,9 @@ class BenchSpec(BaseModel):
         from protgraph.train.user_dataset import find_proteins
 
         self._check_names("models", registry.models.entry, self.models)
-        if self.is_folder:
-            self._check_names("dataset", find_proteins, [self.dataset])
+        for task in self.tasks:
+            if self.is_folder(task):
+                self._check_names("dataset", find_proteins, [self.dataset_of(task)])
         for path, options in self._option_tables().items():
             try:
                 _check_options(options, config)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from protgraph.bench.rows import BenchJob, BenchRow
+from protgraph.bench.run_predictions import save_predictions
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.errors import ProtgraphError
 from protgraph.process_memory import release_memory
@@ -47,10 +48,11 @@ def train_job(job: BenchJob) -> BenchRow:
         history=result.history,
         confusion=_type_confusion(result),
         failures=result.failures,
+        predictions=save_predictions(result, job),
         **_test_scores(result),
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
-        row = replace(row, test_scores=())  # of the logits, not of sampled sequences
+        row = replace(row, test_scores=(), predictions={})  # of the logits, not of sampled sequences
         row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row

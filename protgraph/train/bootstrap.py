@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -74,12 +74,18 @@ class SplitScores:
     size : SplitSize
     test_set : str
         Digest of the names of the proteins: scores of equal digests are of the same samples.
+    names : tuple of str
+        Names of the proteins, in the order of ``predictions.protein``.
+    predictions : SplitPredictions, optional
+        The predictions of all proteins, with the threshold chosen on validation.
     """
 
     metric: str
     scores: np.ndarray
     size: SplitSize
     test_set: str
+    names: tuple[str, ...] = field(default=(), repr=False)
+    predictions: SplitPredictions | None = field(default=None, repr=False)
 
     def summary(self, split: str) -> list[str]:
         """Return lines of text: the interval and, for a small split, a warning."""
@@ -129,7 +135,8 @@ class SplitSize:
 def resample_test_split(predictions: SplitPredictions, metric: Metric, names: Sequence[str]) -> SplitScores:
     """Return the scores of a metric on resampled proteins of a test split; ``names`` are those of its proteins."""
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
-    return SplitScores(metric.name, bootstrap_scores(predictions, metric), count_split(predictions), digest)
+    scores, size = bootstrap_scores(predictions, metric), count_split(predictions)
+    return SplitScores(metric.name, scores, size, digest, tuple(names), predictions)
 
 
 def count_split(predictions: SplitPredictions) -> SplitSize:

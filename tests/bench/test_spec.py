@@ -88,7 +88,7 @@ def test_a_registered_name_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     (tmp_path / "pdb_core").mkdir()
     read = BenchSpec.from_toml(tmp_path / "mine.toml")
-    assert read.dataset == "pdb_core" and not read.is_folder and "labels" not in read.to_dict()
+    assert read.dataset == "pdb_core" and not read.is_folder("interface") and "labels" not in read.to_dict()
 
 
 def test_default_spec_has_two_tasks_and_two_baselines() -> None:
@@ -151,7 +151,7 @@ def test_all_wrong_keys_are_reported_together() -> None:
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [(None, "No such file"), ("name = ", "spec.toml"), ("name='a'", "dataset, tasks, models are missing")],
+    [(None, "No such file"), ("name = ", "spec.toml"), ("name='a'", "tasks, models are missing")],
 )
 def test_an_unreadable_file_is_an_option_error(tmp_path: Path, text: str | None, part: str) -> None:
     path = tmp_path / "spec.toml"
@@ -195,3 +195,23 @@ def test_a_training_option_of_the_wrong_type_is_reported_with_its_path(option: d
     with pytest.raises(OptionError) as caught:
         spec(dataset="pdb_core", tasks=["interface"], models=["gcn"], fit=fit).check(FitConfig)
     assert all(part in str(caught.value) for part in parts)
+
+
+def test_tasks_may_be_on_several_datasets(tmp_path: Path) -> None:
+    (tmp_path / "several.toml").write_text(
+        'name = "several"\ntasks = ["interface", "site"]\nmodels = ["gcn"]\n'
+        '[datasets]\ninterface = "pdb_core"\nsite = "mine"\n'
+        '[[published]]\ntask = "site"\nmethod = "other"\nmetric = "auprc"\nvalue = 0.5\ntrained_on = "its own"\n'
+    )
+    spec = BenchSpec.from_toml(tmp_path / "several.toml")
+    assert spec.dataset_of("interface") == "pdb_core" and not spec.is_folder("interface")
+    assert spec.dataset_of("site") == str(tmp_path / "mine") and spec.is_folder("site")
+    assert spec.published[0].value == 0.5 and spec.published[0].split == "test"
+    assert BenchSpec.from_dict(spec.to_dict()) == spec
+
+
+def test_a_task_without_a_dataset_is_an_error() -> None:
+    with pytest.raises(OptionError, match="'site'"):
+        BenchSpec.from_dict(
+            {"name": "a", "tasks": ["interface", "site"], "models": ["gcn"], "datasets": {"interface": "pdb_core"}}
+        )

@@ -44,6 +44,8 @@ class Example:
         Name of the split.
     record : str, optional
         Name of the record of a FASTA file; None for structure files.
+    resolution : float, optional
+        Resolution of the experiment, Å; None if it is unknown or not defined.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Example:
     chains: tuple[str, ...] | None
     split: str
     record: str | None = None
+    resolution: float | None = None
 
     def __post_init__(self) -> None:
         chains = (self.chains,) if isinstance(self.chains, str) else self.chains

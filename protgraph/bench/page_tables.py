@@ -1,0 +1,117 @@
+"""Tables of the HTML report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from protgraph.bench.breakdown import GroupScore
+from protgraph.bench.rows import BenchRow
+from protgraph.bench.spec import PublishedScore
+from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
+
+__all__ = ["breakdown_table", "pair_table", "score_table"]
+
+_AVERAGES = {"pooled": "", "proteins": ", per protein"}
+
+
+def score_table(
+    statistics: SplitStatistics,
+    rows: Sequence[BenchRow],
+    baselines: Sequence[str],
+    published: Sequence[PublishedScore] = (),
+) -> str:
+    """Return the sortable table of one tested split: every metric of every model, and published rows."""
+    estimates = {(e.model, e.metric, e.average): e for e in statistics.estimates}
+    columns = list(dict.fromkeys((e.metric, e.average) for e in statistics.estimates))
+    columns.sort(key=lambda c: (c[0] == CALIBRATION_ERROR, c[0] != statistics.monitor))
+    columns += [(row.metric, "pooled") for row in published if (row.metric, "pooled") not in columns]
+    modes = {(e.metric, e.average): e.mode for e in statistics.estimates}
+    best = {c: _best([e for e in statistics.estimates if (e.metric, e.average) == c]) for c in columns}
+    head = [_head("model", "ascending", text=True)]
+    for metric, average in columns:
+        mode = modes.get((metric, average), "max")
+        name = f"{metric.replace('_', ' ')}{_AVERAGES[average]} {'↑' if mode == 'max' else '↓'}"
+        head.append(_head(name, "descending" if mode == "max" else "ascending"))
+    head += [_head("seeds"), _head("parameters", "ascending")]
+    lines = []
+    for model in statistics.models:
+        cells = [_cell(estimates.get((model.model, *c)), is_best=best[c] == model.model) for c in columns]
+        parameters = next(row.parameters for row in rows if row.model == model.model and not row.error)
+        name = model.model + (" (baseline)" if model.model in baselines else "")
+        cells += [_number(len(model.runs), "d"), _number(parameters, ",")]
+        kind = ' class="baseline"' if model.model in baselines else ""
+        lines.append(f"<tr{kind}><td>{escape(name)}</td>{''.join(cells)}</tr>")
+    for row in published:
+        note = f"published{', other training data' if row.trained_on else ''}"
+        cells = [
+            _number(row.value, ".3f") if c == (row.metric, "pooled") else '<td data-value="">–</td>' for c in columns
+        ]
+        about = escape(f"{note}{f': {row.trained_on}' if row.trained_on else ''}. {row.source}".strip())
+        lines.append(
+            f'<tr class="published"><td title="{about}">{escape(row.method)}<small>{escape(note)}</small></td>'
+            f'{"".join(cells)}<td data-value="">–</td><td data-value="">–</td></tr>'
+        )
+    return _table(head, lines)
+
+
+def pair_table(statistics: SplitStatistics) -> str:
+    """Return the sortable table of all pairs of models."""
+    head = [_head(name, "ascending", text=True) for name in ("metric", "model", "minus")]
+    head += [_head("difference"), _head("95 % interval"), _head("p", "ascending"), _head("p, Holm", "ascending")]
+    head.append(_head("proteins"))
+    lines = []
+    for pair in statistics.pairs:
+        texts = "".join(f'<td class="text">{escape(text)}</td>' for text in (pair.metric, pair.one, pair.other))
+        interval = f'<td data-value="{pair.interval.low}">{pair.interval.text()}</td>'
+        p = _number(pair.p_value, ".2g") + _number(pair.p_holm, ".2g")
+        lines.append(f"<tr>{texts}{_number(pair.difference, '+.3f')}{interval}{p}{_number(pair.proteins, 'd')}</tr>")
+    return _table(head, lines)
+
+
+def breakdown_table(groups: Sequence[GroupScore]) -> str:
+    """Return the table of one attribute: a row per model, a column per group."""
+    names = dict.fromkeys((g.group, g.proteins) for g in groups)
+    values = {(g.model, g.group): g.score for g in groups}
+    head = [_head("model", "ascending", text=True), *(_head(f"{name} ({count})") for name, count in names)]
+    lines = [
+        f"<tr><td>{escape(model)}</td>{''.join(_number(values[model, name], '.3f') for name, _ in names)}</tr>"
+        for model in dict.fromkeys(g.model for g in groups)
+    ]
+    return _table(head, lines)
+
+
+def _table(head: Sequence[str], lines: Sequence[str]) -> str:
+    return (
+        f'<div class="scroll"><table class="sortable"><thead><tr>{"".join(head)}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _head(name: str, first: str = "descending", *, text: bool = False) -> str:
+    kind = ' class="text"' if text else ""
+    return f'<th scope="col" data-first="{first}"{kind}>{escape(name)}</th>'
+
+
+def _number(value: float, form: str) -> str:
+    if math.isnan(value):
+        return '<td data-value="">–</td>'
+    return f'<td data-value="{value}">{value:{form}}</td>'
+
+
+def _cell(estimate: ScoreEstimate | None, *, is_best: bool) -> str:
+    if estimate is None or math.isnan(estimate.mean):
+        return '<td data-value="">–</td>'
+    sd = "" if math.isnan(estimate.sd) else f" ± {estimate.sd:.3f}"
+    kind = ' class="best"' if is_best else ""
+    return (
+        f'<td{kind} data-value="{estimate.mean}">{estimate.mean:.3f}{sd}<small>{estimate.interval.text()}</small></td>'
+    )
+
+
+def _best(estimates: Sequence[ScoreEstimate]) -> str:
+    scored = [e for e in estimates if not math.isnan(e.mean)]
+    if not scored:
+        return ""
+    return (min if scored[0].mode == "min" else max)(scored, key=lambda e: e.mean).model

@@ -1,0 +1,113 @@
+"""Predictions of a benchmark run on its tested splits, in one compressed file of arrays per split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+import numpy as np
+
+from protgraph.errors import DatasetError
+from protgraph.file_io import atomic_write
+
+if TYPE_CHECKING:
+    from protgraph.bench.rows import BenchJob
+    from protgraph.task.predictions import SplitPredictions
+    from protgraph.train import FitResult
+
+__all__ = ["RunPredictions", "load_predictions", "save_predictions"]
+
+#: Folder of the files, in the folder of the benchmark.
+_FOLDER = "predictions"
+
+
+@dataclass(frozen=True, eq=False)
+class RunPredictions:
+    """Predictions and labels of the residues, or proteins, of a tested split.
+
+    Parameters
+    ----------
+    names : tuple of str
+        P proteins.
+    rows : SplitPredictions
+        Sorted by protein; ``protein`` is the index into ``names``.
+    """
+
+    names: tuple[str, ...]
+    rows: SplitPredictions
+
+    @classmethod
+    def of(cls, names: Sequence[str], predictions: SplitPredictions) -> RunPredictions:
+        """Sort the rows by protein; within a protein they keep the order of its residues."""
+        order = predictions.protein.argsort(stable=True)
+        parts = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
+        chain, threshold = predictions.chain, predictions.threshold
+        if threshold is not None and threshold.dim() == 2:
+            threshold = threshold[order]
+        chain = None if chain is None else chain[order]
+        return cls(tuple(names), replace(predictions, chain=chain, threshold=threshold, pos=None, **parts))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Rows of each protein ``(P,)``: residues, for labels of residues."""
+        return np.bincount(self.rows.protein.numpy(), minlength=len(self.names))
+
+    @property
+    def chain_counts(self) -> np.ndarray | None:
+        """Chains of each protein ``(P,)``; None if rows are not residues."""
+        if self.rows.chain is None:
+            return None
+        pairs = np.unique(np.stack([self.rows.protein.numpy(), self.rows.chain.numpy()]), axis=1)
+        return np.bincount(pairs[0], minlength=len(self.names))
+
+    def save(self, path: Path) -> Path:
+        """Write the arrays, and replace an existing file."""
+        arrays = {key: getattr(self.rows, key) for key in ("logits", "y", "protein", "chain", "threshold")}
+        arrays = {key: value.numpy() for key, value in arrays.items() if value is not None}
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, names=np.array(self.names, dtype=np.str_), **arrays)
+        return path
+
+
+def load_predictions(path: Path) -> RunPredictions:
+    """Read a file of :meth:`RunPredictions.save`.
+
+    Raises
+    ------
+    DatasetError
+        The file is missing or damaged.
+    """
+    import torch
+
+    from protgraph.task.predictions import SplitPredictions
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        names = tuple(arrays.pop("names").tolist())
+        rows = SplitPredictions(**{key: torch.from_numpy(value) for key, value in arrays.items()})
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as e:
+        raise DatasetError(
+            f"predictions not readable: {str(path)!r} ({e}). Run the benchmark again to write the file."
+        ) from e
+    return RunPredictions(names, rows)
+
+
+def save_predictions(result: FitResult, job: BenchJob) -> dict[str, str]:
+    """Write the predictions of each tested split; return the file of each split, relative to the folder.
+
+    Predictions of pairs of residues and of vectors are not written: there are too many of the former, and the latter
+    have no metric per residue.
+    """
+    files = {}
+    for split, scores in result.test_scores.items():
+        rows = scores.predictions
+        if not job.out or rows is None or rows.pairs is not None or rows.y.dim() == 3:
+            continue
+        name = f"{_FOLDER}/{job.key}_{split.replace('/', '_')}.npz"
+        RunPredictions.of(scores.names, rows).save(Path(job.out) / name)
+        files[split] = name
+    return files

@@ -1,0 +1,274 @@
+"""Statistics of a benchmark over its proteins: intervals, tests of all pairs of models, ranks and breakdowns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+
+from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_test
+from protgraph.bench.protein_scores import Calibration, calibration, protein_values, resample_mean
+from protgraph.bench.rows import BenchRow
+from protgraph.bench.run_predictions import RunPredictions, load_predictions
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+
+__all__ = [
+    "CALIBRATION_ERROR",
+    "ModelRuns",
+    "PairTest",
+    "ScoreEstimate",
+    "SplitStatistics",
+    "load_runs",
+    "same_rows",
+    "split_statistics",
+]
+
+#: Name of the expected calibration error in tables.
+CALIBRATION_ERROR = "calibration_error"
+#: Not a score: the number of chains without one.
+_COUNTS = frozenset({"pearson_undefined"})
+
+
+@dataclass(frozen=True)
+class ScoreEstimate:
+    """A metric of one model on a tested split.
+
+    Parameters
+    ----------
+    model, metric : str
+    average : {"pooled", "proteins"}
+        Over all rows of the split together, or the mean of the values of single proteins.
+    mode : str
+        "max" or "min", the better direction.
+    mean, sd : float
+        Over seeds; sd is NaN for a single seed.
+    interval : BootstrapInterval
+        95 % over proteins, of the mean over seeds.
+    proteins : int
+        Proteins for which the metric is defined; all of them if pooled.
+    """
+
+    model: str
+    metric: str
+    average: str
+    mode: str
+    mean: float
+    sd: float
+    interval: BootstrapInterval
+    proteins: int
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """Difference of two models in the mean of a metric over the same proteins.
+
+    Parameters
+    ----------
+    metric, one, other : str
+        Metric and models.
+    difference : float
+        Mean over proteins of ``one`` minus ``other``, each averaged over its seeds.
+    interval : BootstrapInterval
+        95 % over proteins.
+    p_value, p_holm : float
+        Two-sided sign permutation test; adjusted for all pairs of models in this metric.
+    proteins : int
+    """
+
+    metric: str
+    one: str
+    other: str
+    difference: float
+    interval: BootstrapInterval
+    p_value: float
+    p_holm: float
+    proteins: int
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRuns:
+    """Predictions of one model on one tested split, of each seed.
+
+    Parameters
+    ----------
+    model : str
+    modes : mapping of str to str
+        Metric → better direction.
+    runs : mapping of int to RunPredictions
+        By seed.
+    """
+
+    model: str
+    modes: Mapping[str, str]
+    runs: Mapping[int, RunPredictions]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Metrics of the task that can be computed from predictions; not those that a plugin defines."""
+        return [METRICS[name] for name in self.modes if name in METRICS and name not in _COUNTS]
+
+    @property
+    def first(self) -> RunPredictions:
+        """Predictions of the first seed."""
+        return next(iter(self.runs.values()))
+
+    def protein_values(self, metric: Metric) -> np.ndarray:
+        """Return the metric of each protein, mean over seeds, ``(P,)``."""
+        return np.mean([protein_values(run, metric) for run in self.runs.values()], axis=0)
+
+    def calibration(self) -> Calibration | None:
+        """Return the sums of all seeds."""
+        parts = [calibration(run) for run in self.runs.values()]
+        if any(part is None for part in parts):
+            return None
+        return Calibration(*(sum(getattr(p, key) for p in parts) for key in ("count", "probability", "positive")))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitStatistics:
+    """Statistics of all models on one tested split of a task.
+
+    Parameters
+    ----------
+    dataset, task, split, monitor : str
+    models : tuple of ModelRuns
+        Those with predictions.
+    estimates : tuple of ScoreEstimate
+    pairs : tuple of PairTest
+        All pairs of models, for each metric that is defined for single proteins.
+    ranks : RankComparison, optional
+        Of the monitored metric.
+    left_out : tuple of str
+        Models with other proteins or labels than the first one; they are in no pair.
+    """
+
+    dataset: str
+    task: str
+    split: str
+    monitor: str
+    models: tuple[ModelRuns, ...] = field(repr=False)
+    estimates: tuple[ScoreEstimate, ...] = field(repr=False)
+    pairs: tuple[PairTest, ...] = field(repr=False)
+    ranks: RankComparison | None = field(repr=False)
+    left_out: tuple[str, ...]
+
+    @property
+    def mode(self) -> str:
+        """Better direction of the monitored metric."""
+        return self.models[0].modes.get(self.monitor, "max")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the proteins."""
+        return self.models[0].first.names
+
+
+def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, str], list[ModelRuns]]:
+    """Read the predictions of finished rows.
+
+    Parameters
+    ----------
+    rows : sequence of BenchRow
+    folder : Path
+        Folder of the benchmark.
+
+    Returns
+    -------
+    dict
+        (dataset, task, split) → models in the order of the rows.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[BenchRow]]] = {}
+    for row in rows:
+        for split in row.predictions if not row.error else ():
+            groups.setdefault((row.dataset, row.task, split), {}).setdefault(row.model, []).append(row)
+    return {
+        key: [
+            ModelRuns(
+                model, own[0].modes, {row.seed: load_predictions(folder / row.predictions[key[2]]) for row in own}
+            )
+            for model, own in models.items()
+        ]
+        for key, models in groups.items()
+    }
+
+
+def split_statistics(
+    dataset: str, task: str, split: str, monitor: str, models: Sequence[ModelRuns], *, resamples: int = RESAMPLES
+) -> SplitStatistics:
+    """Compute the statistics of models on one tested split.
+
+    Parameters
+    ----------
+    dataset, task, split, monitor : str
+    models : sequence of ModelRuns
+        At least one.
+    resamples : int
+        Resamples of the intervals.
+    """
+    estimates = [one for model in models for one in _estimates(model, resamples)]
+    paired = [model for model in models if same_rows(model.first, models[0].first)]
+    values = {metric.name: np.stack([m.protein_values(metric) for m in paired]) for metric in models[0].metrics}
+    names = [model.model for model in paired]
+    pairs = [test for name, scores in values.items() for test in _pair_tests(name, names, scores, resamples)]
+    mode = models[0].modes.get(monitor, "max")
+    ranks = compare_ranks(names, values[monitor], mode=mode) if monitor in values else None
+    left_out = tuple(model.model for model in models if model not in paired)
+    return SplitStatistics(
+        dataset, task, split, monitor, tuple(models), tuple(estimates), tuple(pairs), ranks, left_out
+    )
+
+
+def same_rows(one: RunPredictions, other: RunPredictions) -> bool:
+    """Return True if two runs are of the same proteins, in the same order, with the same labels."""
+    if one.names != other.names or one.rows.y.shape != other.rows.y.shape:
+        return False
+    return np.array_equal(one.rows.y.numpy(), other.rows.y.numpy(), equal_nan=one.rows.y.is_floating_point())
+
+
+def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
+    """Yield pooled values and means over proteins of every metric, and the calibration error."""
+    runs = list(model.runs.values())
+    count = len(model.first.names)
+    for metric in model.metrics:
+        pooled = [metric(run.rows) for run in runs]
+        samples = np.mean([bootstrap_scores(run.rows, metric, resamples=resamples) for run in runs], axis=0)
+        yield _estimate(model, metric.name, "pooled", metric.mode, pooled, samples, count)
+        values = [protein_values(run, metric) for run in runs]
+        if (defined := int((~np.isnan(values[0])).sum())) > 1:
+            samples = resample_mean(np.mean(values, axis=0), resamples=resamples)
+            means = [float(np.nanmean(one)) for one in values]
+            yield _estimate(model, metric.name, "proteins", metric.mode, means, samples, defined)
+    parts = [calibration(run) for run in runs]
+    if all(part is not None for part in parts):
+        drawn = np.random.default_rng(0).integers(0, count, (resamples, count))
+        times = np.stack([np.bincount(row, minlength=count) for row in drawn])
+        samples = np.mean([part.error(times) for part in parts], axis=0)
+        errors = [float(part.error()[0]) for part in parts]
+        yield _estimate(model, CALIBRATION_ERROR, "pooled", "min", errors, samples, count)
+
+
+def _estimate(
+    model: ModelRuns, metric: str, average: str, mode: str, values: list[float], samples: np.ndarray, proteins: int
+) -> ScoreEstimate:
+    sd = stdev(values) if len(values) > 1 else np.nan
+    return ScoreEstimate(model.model, metric, average, mode, fmean(values), sd, percentile_interval(samples), proteins)
+
+
+def _pair_tests(metric: str, models: Sequence[str], values: np.ndarray, resamples: int) -> list[PairTest]:
+    """Test all pairs of models in one metric; ``values`` is ``(M, P)``."""
+    found = []
+    for a, b in combinations(range(len(models)), 2):
+        difference = values[a] - values[b]
+        defined = int((~np.isnan(difference)).sum())
+        if defined < 2:
+            continue
+        interval = percentile_interval(resample_mean(difference, resamples=resamples))
+        p = sign_permutation_test(difference)
+        found.append((models[a], models[b], float(np.nanmean(difference)), interval, p, defined))
+    adjusted = holm([one[4] for one in found])
+    return [PairTest(metric, *one[:5], p, one[5]) for one, p in zip(found, adjusted, strict=True)]
