@@ -26,9 +26,11 @@ MEASUREMENTS = {
 
 #: Name → description of tables of costs, which are not compared with other programs; modules as above.
 COSTS = {
+    "estimate": "memory and time by --dry-run and in the run: training, a memory limit, preparation",
     "memory": "peak memory of training by model and residues per batch",
     "predict": "duration of `protgraph predict NAME FILE`, process start included",
     "scale": "growth of time and memory from 10³ to 10⁵ residues",
+    "store": "rate of batches from a graph store; exported to litdata, and datasets of PyG",
     "train": "rate of `protgraph train`; the bare loop of the same model",
 }
 

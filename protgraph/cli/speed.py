@@ -22,8 +22,8 @@ def speed_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Measurement: attention, collate, edges, featurize, generate, layers, memory, neighbors, predict, "
-            "proteinmpnn, scale or train.  "
+            help="Measurement: attention, collate, edges, estimate, featurize, generate, layers, memory, neighbors, "
+            "predict, proteinmpnn, scale, store or train.  "
             "[default: all]"
         ),
     ] = None,

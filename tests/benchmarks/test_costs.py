@@ -6,11 +6,14 @@ import importlib
 
 import pytest
 
-from benchmarks import speed_scale, speed_train
+from benchmarks import speed_estimate, speed_scale, speed_store, speed_train
 from benchmarks.large_structures import write_large_structure
 from benchmarks.measurements import COSTS, MEASUREMENTS, measure_costs
+from benchmarks.synthetic_inputs import protein
 from benchmarks.training_loops import EpochTimes
+from protgraph.data.graph.protein_graph import collate
 from protgraph.structure import clean, load_structure
+from protgraph.train import FitConfig
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -68,3 +71,42 @@ def test_scale_has_a_row_for_each_step(monkeypatch):
     assert len(table.rows) == 5 and all(len(row) == len(table.columns) for row in table.rows)
     assert all(row[2] > 0 and row[3] > 0 for row in table.rows[:-1])
     assert table.rows[-1][2] is None and table.rows[-1][3] > 0
+
+
+def test_batches_of_all_stores_are_equal_and_a_difference_is_an_error(monkeypatch):
+    monkeypatch.setattr(speed_store, "PROTEINS", 12)
+    monkeypatch.setattr(speed_store, "SHARD_BYTES", 200_000)
+    (table,) = measure_costs("store", seconds=0)
+    rates = {name: values for name, *values in table.rows}
+    assert next(iter(rates)) == speed_store.LOCAL and len(rates) == 4 and speed_store.LITDATA in rates
+    assert all(value > 0 for values in rates.values() if values[0] is not None for value in values)
+    graphs = [protein(n, 5) for n in (8, 9)]
+    wrong = graphs[1].clone()
+    wrong.pos[0, 0] += 1
+    batches = {"one": lambda: iter([collate(graphs)]), "other": lambda: iter([collate([graphs[0], wrong])])}
+    with pytest.raises(AssertionError, match="pos"):
+        speed_store._check_equal(batches)
+
+
+@pytest.mark.slow
+def test_estimates_are_compared_with_runs(monkeypatch, tmp_path):
+    called = []
+
+    def call(function, *arguments):
+        called.append(function.__name__)
+        return function(*arguments)
+
+    monkeypatch.setattr(speed_estimate, "_in_process", call)
+    monkeypatch.setattr(speed_estimate, "MODELS", ("gcn",))
+    monkeypatch.setattr(speed_estimate, "LIMITED", "gcn")
+    monkeypatch.setattr(speed_estimate, "LIMITS", (8000.0,))
+    monkeypatch.setattr(speed_estimate, "CONFIG", FitConfig(epochs=2, batch_residues=8192, device="cpu"))
+    monkeypatch.setattr(speed_estimate, "COPIES", 1)
+    monkeypatch.setattr(speed_estimate, "SAMPLE", 1000)  # all files: residues and bytes are exact
+    monkeypatch.setattr(speed_estimate, "JOBS", (1,))
+    training, limits, preparation = measure_costs("estimate", seconds=0)
+    assert [len(table.rows) for table in (training, limits, preparation)] == [1, 1, 1]
+    for table in (training, limits, preparation):
+        assert all(value > 0 for value in table.rows[0][1:]) and len(table.rows[0]) == len(table.columns)
+    assert preparation.rows[0][4] == pytest.approx(1.0) and preparation.rows[0][5] == pytest.approx(1.0, rel=0.02)
+    assert called == ["_estimate", "_run", "_choose", "_run", "_estimate_preparation", "_prepare"]
