@@ -1,7 +1,8 @@
 """Measure the rate of each stage from a foldcomp database to a graph store, and print the plan of a large set.
 
 Run it as ``python -m benchmarks.large_set_plan``; add ``--database afdb_swissprot_v4`` to measure real entries. Rates
-are CPU time of one core, which other work on the machine changes little.
+are CPU time of one core, which other work on the machine changes little. ``--write`` puts the tables into
+``docs/large_sets.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import biotite.structure as struc
 import numpy as np
 
 from benchmarks.synthetic_records import synthetic_records
-from protgraph.cli.feature_options import DEFAULT, parse_feature
+from protgraph.cli.feature_options import parse_feature
 from protgraph.data.store.store_writer import write_shard
 from protgraph.featurize import AllFeatures, FeaturePlan, ProteinRequest
 from protgraph.file_io import file_sha256
@@ -28,8 +29,13 @@ from protgraph.structure.io.foldcomp_tables import TABLES, read_database_tables
 from protgraph.structure.io.pdb_values import pdb_records
 from protgraph.structure.io.readers import read_atoms
 
-__all__ = ["Stage", "measure_stages", "plan_table"]
+__all__ = ["FEATURES", "Stage", "measure_stages", "plan_table"]
 
+FEATURES = ("dihedral", "knn:k=30")
+"""Featurizers by default."""
+_WIDE = ("edge_distance", "edge_rbf")  # the store whose size the page compares
+_WRITING = "writing shards"
+_BOND = 2.0  # Å, longest C–N distance within a chain
 _ENTRIES = Path(__file__).parents[1] / "datasets" / "pdb_core" / "structures"
 
 
@@ -53,7 +59,9 @@ class Stage:
     bytes_per_residue: float = 0.0
 
 
-def measure_stages(entries: Sequence[bytes], features: Sequence[str] = DEFAULT, *, lines: int = 200_000) -> list[Stage]:
+def measure_stages(
+    entries: Sequence[bytes], features: Sequence[str] = FEATURES, *, lines: int = 200_000
+) -> list[Stage]:
     """Measure all stages on foldcomp entries, and those of tables on synthetic ones.
 
     Parameters
@@ -90,7 +98,7 @@ def measure_stages(entries: Sequence[bytes], features: Sequence[str] = DEFAULT, 
         Stage("decompressing", 0.0, decompressed / count),
         Stage("reading and cleaning", 0.0, reading / count),
         Stage("features", 0.0, featurizing / count),
-        Stage("writing shards", 0.0, writing / count, 0.0, size / count),
+        Stage(_WRITING, 0.0, writing / count, 0.0, size / count),
         Stage("checksums", 0.0, verifying / count),
     ]
 
@@ -142,32 +150,41 @@ def _sample(count: int) -> list[bytes]:
         atoms = atoms[~atoms.hetero & (atoms.altloc_id == "") & (atoms.element != "H") & (atoms.ins_code == "")]
         atoms = atoms[struc.filter_canonical_amino_acids(atoms)]
         atoms = atoms[atoms.chain_id == atoms.chain_id[0]] if len(atoms) else atoms
-        numbers = np.unique(atoms.res_id)
-        backbone = [{"N", "CA", "C"} <= set(atoms.atom_name[atoms.res_id == number]) for number in numbers]
-        if len(numbers) > 50 and (np.diff(numbers) == 1).all() and all(backbone):
+        if _is_continuous(atoms):
             lines = [line for line in pdb_records(atoms, path.name).splitlines() if line.startswith("ATOM")]
             entries.append(foldcomp.compress(path.stem, "\n".join(lines) + "\n"))
     return entries
+
+
+def _is_continuous(atoms: struc.AtomArray) -> bool:
+    """Return True for more than 50 residues of consecutive numbers, with all backbone atoms and C–N bonds."""
+    numbers = np.unique(atoms.res_id)
+    n, ca, c = (atoms[atoms.atom_name == name] for name in ("N", "CA", "C"))
+    if len(numbers) <= 50 or (np.diff(numbers) != 1).any() or not len(n) == len(ca) == len(c) == len(numbers):
+        return False
+    return bool((np.linalg.norm(n.coord[1:] - c.coord[:-1], axis=1) < _BOND).all())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print rates and the plan."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--database", type=Path, help="foldcomp database; default: chains of pdb_core")
-    parser.add_argument("--feature", "-f", action="append", help="as for protgraph prepare; default: that of prepare")
+    parser.add_argument("--feature", "-f", action="append", help="as for prepare; default: dihedral, knn:k=30")
     parser.add_argument("--sample", type=int, default=100, help="number of entries that are measured")
     parser.add_argument("--records", type=int, default=214_000_000)
     parser.add_argument("--residues", type=float, default=335.0, help="mean residues per record")
     parser.add_argument("--cores", type=int, default=1000)
     parser.add_argument("--price", type=float, default=0.04, help="of a core for an hour")
     parser.add_argument("--shard-residues", type=int, default=1_000_000)
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/large_sets.md")
     options = parser.parse_args(arguments)
     if options.database is None:
         entries = _sample(options.sample)
     else:
         database = open_foldcomp_database(options.database)
         entries = [database.read(database[i]) for i in np.linspace(0, len(database) - 1, options.sample).astype(int)]
-    stages = measure_stages(entries, options.feature or DEFAULT)
+    features = tuple(options.feature or FEATURES)
+    stages = measure_stages(entries, features)
     print(f"{'stage':40} {'µs/record':>10} {'µs/residue':>10} {'B/record':>9} {'B/residue':>9}")
     for s in stages:
         rates = (1e6 * s.per_record, 1e6 * s.per_residue, s.bytes_per_record, s.bytes_per_residue)
@@ -176,6 +193,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"\n{'stage':40} {'CPU hours':>10} {'hours':>10} {'GB':>9} {'cost':>9}")
     for name, *values in plan_table(stages, **set_, shard_residues=options.shard_residues):
         print(f"{name:40} {values[0]:10,.1f} {values[1]:10,.2f} {values[2]:9,.0f} {values[3]:9,.0f}")
+    if options.write:
+        from benchmarks.large_set_page import LargeSet, figures_table, stages_table, write_page
+
+        large = LargeSet(**set_, shard_residues=options.shard_residues)
+        wide = next(s.bytes_per_residue for s in measure_stages(entries, (*features, *_WIDE)) if s.name == _WRITING)
+        texts = [" ".join(f"-f {name}" for name in names) for names in (features, (*features, *_WIDE))]
+        figures = figures_table(stages, large, wide=wide, features=texts[0], wide_features=texts[1])
+        write_page({"stages": stages_table(stages, large), "figures": figures})
 
 
 if __name__ == "__main__":
