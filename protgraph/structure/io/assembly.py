@@ -72,5 +72,5 @@ def build_assembly(
 
 def _array(column: ColumnValues) -> np.ndarray:
     """Return numbers of BinaryCIF as they are, since a float32 written as text would be read as another float64."""
-    is_number = column.values.dtype.kind in "iuf" and column.mask is None
+    is_number = not column.is_text and column.mask is None
     return column.values if is_number else column.texts()

@@ -71,7 +71,7 @@ class AtomSite:
         if _MODEL not in self._site.names:
             return [slice(None)]
         column = self._column(_MODEL, slice(None))
-        if column.mask is None and (column.values == column.values[0]).all():
+        if column.is_constant:
             return [slice(None)]
         number = column.integers(self._item(_MODEL))
         numbers, first, size = np.unique(number, return_index=True, return_counts=True)

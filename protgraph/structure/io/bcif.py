@@ -26,6 +26,8 @@ __all__ = ["BinaryBlock", "BinaryTable", "decode_column", "unpack_categories"]
 
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 
+_LIMITS = {kind: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for kind in ("i1", "i2", "i4", "u1", "u2", "u4")}
+
 
 # --- categories ---------------------------------------------------------------------------------------------------
 
@@ -140,6 +142,8 @@ def _interval_quantization(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray
 
 def _run_length(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Expand pairs of a value and its number of repeats."""
+    if len(data) == 2:  # a constant
+        return _check_size(np.full(max(int(data[1]), 0), data[0], _TYPES[e["srcType"]]), e)
     return _check_size(np.repeat(data[::2], data[1::2]).astype(_TYPES[e["srcType"]], copy=False), e)
 
 
@@ -149,14 +153,16 @@ def _delta(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
 
 def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Sum each run of extreme values (smallest or largest of the type) with the value that ends it."""
-    limits = np.iinfo(data.dtype)
-    is_extreme = data == limits.max
-    if limits.min < 0:
-        is_extreme |= data == limits.min
+    low, high = _LIMITS[data.dtype.str[1:]]
+    is_extreme = data == high
+    if low < 0:
+        is_extreme |= data == low
     if not is_extreme.any():
         return _check_size(data.astype("<i4"), e)
     sums = np.cumsum(data, dtype=np.int64)[~is_extreme]
-    return _check_size(np.diff(sums, prepend=0).astype("<i4"), e)
+    values = sums.astype("<i4")
+    values[1:] -= sums[:-1].astype("<i4")  # modulo 2³²
+    return _check_size(values, e)
 
 
 def _string_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Values of one mmCIF or BinaryCIF column as texts or numbers, with a mask for ``.`` and ``?``.
 
-Decimal numbers of text are converted column by column with NumPy, with the result of ``float`` bit for bit: an integer
-below 2⁵³ divided by a power of ten up to 10²² is rounded correctly (IEEE 754).
+Decimal numbers of text are converted by :mod:`protgraph.structure.io.decimals`, column by column.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from protgraph.errors import StructureFileError
+from protgraph.structure.io.decimals import plain_decimals
 
 __all__ = ["CategoryTable", "ColumnValues", "DataBlock", "canonical_name", "parse_columns"]
 
-_PLUS, _MINUS, _DOT, _ZERO = (ord(c) for c in "+-.0")
-_DIGITS = 15  # characters of a number that fit a float64 without rounding
+_SPACE = ord(" ")
 _FEW = 8  # numbers that are parsed faster one by one
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:\(\d+\))?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -54,7 +53,8 @@ class ColumnValues:
     Parameters
     ----------
     values : ndarray
-        ``(rows,)`` bytes (ASCII), str or numbers.
+        ``(rows,)`` bytes (ASCII), str or numbers, or ``(width, rows)`` uint8: ASCII characters, blank or 0 after the
+        end of a text, which has no blanks.
     mask : ndarray, optional
         ``(rows,)`` uint8: 0 for a value, 1 for ``.`` (inapplicable), 2 for ``?`` (unknown). None: all are values.
 
@@ -69,17 +69,35 @@ class ColumnValues:
     mask: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.mask is not None and len(self.mask) != len(self.values):
-            raise ValueError(f"{len(self.values)} values and {len(self.mask)} elements of the mask")
+        if self.mask is not None and len(self.mask) != len(self):
+            raise ValueError(f"{len(self)} values and {len(self.mask)} elements of the mask")
+
+    def __len__(self) -> int:
+        return self.values.shape[-1]
+
+    @property
+    def is_text(self) -> bool:
+        """True for values that are text, not numbers."""
+        return self.values.ndim == 2 or self.values.dtype.kind in "SU"
+
+    @property
+    def is_constant(self) -> bool:
+        """True if no value is masked and all are equal."""
+        return self.mask is None and bool((self.values == self.values[..., :1]).all())
 
     def select(self, rows: slice | np.ndarray) -> ColumnValues:
         """Return some rows."""
-        return ColumnValues(self.values[rows], None if self.mask is None else self.mask[rows])
+        if isinstance(rows, slice) and rows == slice(None):
+            return self
+        return ColumnValues(self.values[..., rows], None if self.mask is None else self.mask[rows])
 
     def texts(self, *, blank: bool = False) -> np.ndarray:
         """Return str, ``(rows,)``; masked values as "." and "?", or as "" if ``blank``."""
         kind = self.values.dtype.kind
-        texts = _widen(self.values) if kind == "S" else self.values if kind == "U" else self.values.astype(str)
+        if self.values.ndim == 2:
+            texts = _join_characters(self.values)
+        else:
+            texts = _widen(self.values) if kind == "S" else self.values if kind == "U" else self.values.astype(str)
         if self.mask is None:
             return texts
         if blank:
@@ -99,8 +117,7 @@ class ColumnValues:
         StructureFileError
             A value is not a number.
         """
-        kind = self.values.dtype.kind
-        if kind in "SU":
+        if self.is_text:
             numbers = _parse_numbers(self.values, np.zeros(0) if self.mask is None else self.mask, where)
         else:
             numbers = self.values.astype(np.float64)  # a copy, which the mask may change
@@ -110,7 +127,7 @@ class ColumnValues:
 
     def integers(self, where: str) -> np.ndarray:
         """Return int64, ``(rows,)``; -1 for masked values; errors as for :meth:`numbers`."""
-        if self.mask is None and self.values.dtype.kind in "iu":
+        if self.mask is None and not self.is_text and self.values.dtype.kind in "iu":
             return self.values.astype(np.int64)
         numbers = self.numbers(where)
         if self.mask is not None:
@@ -118,7 +135,7 @@ class ColumnValues:
         wrong = ~((np.abs(numbers) < 2**31) & (numbers == np.floor(numbers)))
         if wrong.any():
             row = int(wrong.argmax())
-            raise StructureFileError(f"{where}: {_text(self.values[row])!r} is not a 32-bit integer (row {row + 1}).")
+            raise StructureFileError(f"{where}: {_text(self.values, row)!r} is not a 32-bit integer (row {row + 1}).")
         return numbers.astype(np.int64)
 
 
@@ -129,46 +146,32 @@ def _widen(values: np.ndarray) -> np.ndarray:
     return codes.astype(np.uint32).view(f"U{size}")[:, 0]
 
 
+def _join_characters(chars: np.ndarray) -> np.ndarray:
+    """Convert ``(width, rows)`` ASCII characters to str, ``(rows,)``."""
+    points = np.empty((chars.shape[1], len(chars)), np.uint32)  # (rows, width)
+    for i, row in enumerate(chars):
+        points[:, i] = row * (row > _SPACE)
+    return points.view(f"U{len(chars)}")[:, 0]
+
+
+def _characters(values: np.ndarray) -> np.ndarray:
+    """Return the characters of bytes ``(rows,)``, ``(width, rows)`` uint8."""
+    chars = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
+    return np.ascontiguousarray(chars.T)
+
+
 def _parse_numbers(values: np.ndarray, mask: np.ndarray, where: str) -> np.ndarray:
     """Parse texts: plain decimals with NumPy, the others (exponents, uncertainties, long numbers) one by one."""
-    numbers = np.full(len(values), np.nan)
-    is_plain = np.zeros(len(values), bool)
-    if values.dtype.kind == "S" and len(values) > _FEW:
-        numbers, is_plain = _plain_decimals(values)
-    for row in np.flatnonzero(~is_plain).tolist():
-        if not (len(mask) and mask[row]):
-            numbers[row] = _parse_number(_text(values[row]), where, row)
+    count = values.shape[-1]
+    numbers = np.full(count, np.nan)
+    is_plain = np.zeros(count, bool)
+    if values.dtype.kind != "U" and count > _FEW:
+        numbers, is_plain = plain_decimals(values if values.ndim == 2 else _characters(values))
+    if not is_plain.all():
+        for row in np.flatnonzero(~is_plain).tolist():
+            if not (len(mask) and mask[row]):
+                numbers[row] = _parse_number(_text(values, row), where, row)
     return numbers
-
-
-def _plain_decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Convert ``[-]digits[.digits]`` of at most 15 characters to float64; return the numbers and where that is so."""
-    size = values.dtype.itemsize
-    chars = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), size)  # (rows, size)
-    width = min(size, _DIGITS) + 1
-    padded = np.zeros((width, len(values)), np.uint8)  # the last character is 0
-    padded[:-1] = chars[:, : width - 1].T
-    digit = padded - np.uint8(_ZERO)
-    is_digit, is_dot = digit <= 9, padded == _DOT
-    is_minus = padded[0] == _MINUS
-    is_stop = ~is_digit
-    is_stop[0] &= ~is_minus
-    is_plain = ~(is_stop & ~is_dot & (padded != 0)).any(axis=0)
-    is_plain &= (is_dot.view(np.uint8).sum(axis=0, dtype=np.uint8) <= 1) & is_digit.any(axis=0)
-    if size > _DIGITS:
-        is_plain &= ~chars[:, _DIGITS:].any(axis=1)
-    digit *= is_digit
-    # The digits as one integer of `width` digits, 0 in place of the dot; before the dot it is `joined // (10 scale)`.
-    powers = 10.0 ** np.arange(width)[::-1]
-    joined = powers @ digit
-    is_before, stop = np.ones(len(values), bool), np.zeros(len(values), np.uint8)  # the dot, or the end
-    for row in is_stop:
-        is_before &= ~row
-        stop += is_before
-    scale = powers[stop]
-    numbers = joined - 9.0 * np.floor(joined / (10.0 * scale)) * scale
-    numbers /= scale
-    return np.negative(numbers, out=numbers, where=is_minus), is_plain
 
 
 def _parse_number(text: str, where: str, row: int) -> float:
@@ -179,8 +182,10 @@ def _parse_number(text: str, where: str, row: int) -> float:
     return float(text if match is None else match[1])
 
 
-def _text(value: bytes | str | float) -> str:
-    return value.decode("ascii") if isinstance(value, bytes) else str(value)
+def _text(values: np.ndarray, row: int) -> str:
+    if values.ndim == 2:
+        return values[:, row].tobytes().rstrip(b" \n\0").decode("ascii")
+    return values[row].decode("ascii") if values.dtype.kind == "S" else str(values[row])
 
 
 def parse_columns(columns: Sequence[ColumnValues], where: Sequence[str]) -> np.ndarray:
@@ -188,11 +193,16 @@ def parse_columns(columns: Sequence[ColumnValues], where: Sequence[str]) -> np.n
 
     Columns of ASCII text are parsed together, which is faster for small files.
     """
-    numbers = np.full((len(columns), len(columns[0].values)), np.nan)
+    count = len(columns[0])
+    numbers = np.full((len(columns), count), np.nan)
     is_plain = np.zeros(numbers.shape, bool)
-    if numbers.size and all(column.values.dtype.kind == "S" for column in columns):
-        joined, plain = _plain_decimals(np.concatenate([column.values for column in columns]))
-        numbers, is_plain = joined.reshape(numbers.shape), plain.reshape(numbers.shape)
+    if numbers.size and all(column.is_text and column.values.dtype.kind != "U" for column in columns):
+        chars = [c.values if c.values.ndim == 2 else _characters(c.values) for c in columns]
+        joined = np.zeros((max(map(len, chars)), numbers.size), np.uint8)
+        for i, each in enumerate(chars):
+            joined[: len(each), i * count : (i + 1) * count] = each
+        values, plain = plain_decimals(joined)
+        numbers, is_plain = values.reshape(numbers.shape), plain.reshape(numbers.shape)
     for i, column in enumerate(columns):
         if not is_plain[i].all():
             numbers[i] = column.numbers(where[i])

@@ -54,31 +54,25 @@ class AlignedTable:
         self, names: tuple[str, ...], table: np.ndarray, starts: tuple[int, ...], is_quoted: np.ndarray
     ) -> None:
         self.names, self.size = names, len(table)
-        self._table = table * (table > _SPACE)  # 0 in place of blanks
-        self._starts, self._is_quoted = starts, is_quoted
-        heads = self._table[:, starts[:-1]]
-        self._may_be_null = ((heads == _DOT) | (heads == _QUESTION)).any(axis=0)
+        self._table, self._starts, self._is_quoted = table, starts, is_quoted
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
         i = self.names.index(name)
-        chars = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width), at least one 0 each
-        mask = None
-        if self._may_be_null[i]:
-            first = chars[:, 0]
+        table = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width + 1), at least one blank each
+        chars = np.ascontiguousarray(table.T)  # (width + 1, rows)
+        mask, first = None, chars[0]
+        is_null = (first == _DOT) | (first == _QUESTION)
+        if is_null.any():
             mask = (first == _DOT) + np.uint8(2) * (first == _QUESTION)
-            mask *= chars[:, 1] == 0
+            mask *= chars[1] <= _SPACE
         if self._is_quoted.size and (quoted := np.flatnonzero(self._is_quoted[rows, i])).size:
-            chars = chars.copy()
-            inside = chars[quoted]
-            length = (inside != 0).sum(axis=1)
-            inside[np.arange(len(quoted)), length - 1] = 0
-            chars[quoted] = np.roll(inside, -1, axis=1)
-            chars[quoted, -1] = 0
-        width = chars.shape[1] - 1
-        while width > 1 and not chars[:, width - 1].any():
+            inside = chars[:, quoted]
+            inside[(inside > _SPACE).sum(axis=0) - 1, np.arange(len(quoted))] = _SPACE
+            chars[:-1, quoted], chars[-1, quoted] = inside[1:], _SPACE
+        width = len(chars) - 1
+        while width > 1 and chars[width - 1].max(initial=0) <= _SPACE:
             width -= 1
-        values = np.ascontiguousarray(chars[:, :width]).view(f"S{width}")[:, 0]
-        return ColumnValues(values, mask if mask is not None and mask.any() else None)
+        return ColumnValues(chars[:width], mask if mask is not None and mask.any() else None)
 
 
 class TextBlock:
@@ -177,10 +171,14 @@ def find_atom_site(content: bytes, where: str) -> TextBlock | None:
 
 def _find_line(text: bytes, tag: bytes) -> tuple[int, int]:
     """Return the first line that begins with a tag, and the tag in it; -1, -1 if there is none outside text fields."""
-    match = re.compile(rb"\n[ \t]*(?=" + re.escape(tag) + rb")").search(text)
-    if match is None or (text.count(b"\n;", 0, match.start() + 1) + text.startswith(b";")) % 2:
-        return -1, -1
-    return match.start() + 1, match.end()
+    place = text.find(tag)
+    while place >= 0:
+        start = text.rfind(b"\n", 0, place) + 1
+        if start and not text[start:place].strip(b" \t"):
+            is_inside = (text.count(b"\n;", 0, start) + text.startswith(b";")) % 2
+            return (-1, -1) if is_inside else (start, place)
+        place = text.find(tag, place + 1)
+    return -1, -1
 
 
 def _tags(content: bytes, start: int) -> tuple[tuple[str, ...], int]:
@@ -188,7 +186,7 @@ def _tags(content: bytes, start: int) -> tuple[tuple[str, ...], int]:
     names = []
     while (end := content.find(b"\n", start)) >= 0:
         line = content[start:end].strip()
-        if line[: len(_ATOM_SITE)].lower() != _ATOM_SITE or len(line.split()) > 1:
+        if line[: len(_ATOM_SITE)].lower() != _ATOM_SITE or len(line.split(None, 1)) > 1:
             break
         names.append(split_tag(line)[1])
         start = end + 1
@@ -242,13 +240,13 @@ def _column_bounds(table: np.ndarray) -> tuple[int, ...]:
     flat = table.ravel()
     if (table[0] > _SPACE)[-1] or np.count_nonzero(flat < _SPACE) != np.count_nonzero(flat == _NEWLINE):
         return ()
-    is_start = flat > _SPACE
-    is_start[1:] &= flat[:-1] <= _SPACE
-    is_start = is_start.reshape(table.shape)
-    starts = np.flatnonzero(is_start[0])
-    if not is_start[:, starts].all() or np.count_nonzero(is_start) != len(table) * len(starts):
+    is_char = flat > _SPACE
+    is_start = is_char.copy()
+    np.greater(is_char[1:], is_char[:-1], out=is_start[1:])
+    first = is_start[: table.shape[1]]
+    if is_start.tobytes() != first.tobytes() * len(table):  # a third of the time of comparing arrays
         return ()
-    return (*starts.tolist(), table.shape[1])
+    return (*np.flatnonzero(first).tolist(), table.shape[1])
 
 
 def _quoted_values(table: np.ndarray, bounds: tuple[int, ...], region: bytes) -> np.ndarray | None:

@@ -20,6 +20,8 @@ UNKNOWN_ELEMENT = "X"
 
 _SYMBOLS = frozenset(ELEMENTS) | {"D", "T", UNKNOWN_ELEMENT}
 _ORGANIC = frozenset("HDCNOSP")  # elements of amino acids, nucleotides and water
+_BLANK = ord(" ")
+_NO_SYMBOL = 0  # code of two characters that are no symbol
 
 
 def element_symbols(columns: np.ndarray) -> np.ndarray:
@@ -35,8 +37,11 @@ def element_symbols(columns: np.ndarray) -> np.ndarray:
     ndarray
         ``(A,)`` "<U2"; "" if the columns do not hold a symbol, e.g. the line numbers of files before 1996.
     """
-    code = np.ascontiguousarray(columns).view("<u2")[:, 0]
-    return _symbol_table()[code].view("U2")[:, 0]
+    return _symbols_of(np.ascontiguousarray(columns).view("<u2")[:, 0])
+
+
+def _symbols_of(code: np.ndarray) -> np.ndarray:
+    return _symbol_table().take(code, axis=0).view("U2")[:, 0]
 
 
 @cache
@@ -49,6 +54,13 @@ def _symbol_table() -> np.ndarray:
             low, high = text.encode()
             table[low | high << 8, : len(symbol)] = [ord(letter) for letter in symbol]
     return table
+
+
+@cache
+def _is_organic_letter() -> np.ndarray:
+    """Return True for pairs of characters that are the symbol of an element of amino acids, ``(65536,)`` bool."""
+    symbols = _symbol_table()
+    return np.isin(symbols[:, 0], [ord(letter) for letter in _ORGANIC]) & (symbols[:, 1] == 0)
 
 
 def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.ndarray) -> tuple[np.ndarray, int]:
@@ -74,12 +86,16 @@ def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.n
     """
     width = symbols.itemsize // 4
     points = np.ascontiguousarray(symbols).view(np.uint32).reshape(-1, width)  # (A, width)
-    columns = np.full((len(points), 2), ord(" "), np.uint8)
-    columns[:, : min(width, 2)] = np.maximum(points[:, :2], ord(" "))
-    elements = element_symbols(columns)
+    code = np.maximum(points[:, 0], _BLANK)
+    code |= (np.maximum(points[:, 1], _BLANK) if width > 1 else np.uint32(_BLANK)) << np.uint32(8)
     if points.max(initial=0) > 127 or (width > 2 and points[:, 2].any()):
-        elements[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = ""
-    rows = np.flatnonzero((elements.view(np.uint32)[::2] == 0) | contradicts_residue(elements, res_name))
+        code[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = _NO_SYMBOL
+    elements, is_plain = _symbols_of(code), _is_organic_letter().take(code)
+    if is_plain.all():  # as in most files
+        return elements, 0
+    rows = np.flatnonzero(~is_plain)
+    some = elements[rows]
+    rows = rows[(some == "") | contradicts_residue(some, res_name[rows])]
     if len(rows):
         pairs = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
         elements[rows] = [_element_without_columns(*pair) for pair in pairs]

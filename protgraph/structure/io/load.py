@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,14 +95,20 @@ def load_structure(
     report = LossReport(models=parsed.models - 1, inferred_elements=parsed.inferred_elements, warnings=parsed.warnings)
     name = entry_name(file.path)
     name = Path(name[:-3] if name.lower().endswith(".gz") else name).stem
-    origin = {"name": name, "source": file.path, "form": parsed.format}
+    origin = {"name": name, "source": file.path, "form": parsed.format, "predicted": parsed.predicted}
     structure = resolve_atoms(parsed.atoms, **origin, altloc=altloc, report=report)
-    structure = replace(structure, predicted=parsed.predicted)
     return structure if chains is None else select_chains(structure, chains)
 
 
 def resolve_atoms(
-    atoms: AtomArray, *, name: str, source: str, form: str, altloc: str = "occupancy", report: LossReport
+    atoms: AtomArray,
+    *,
+    name: str,
+    source: str,
+    form: str,
+    altloc: str = "occupancy",
+    report: LossReport,
+    predicted: bool = False,
 ) -> Structure:
     """Drop unusable coordinates and all but one conformation per residue.
 
@@ -111,7 +116,7 @@ def resolve_atoms(
     ----------
     atoms : AtomArray
         With ``occupancy`` and ``altloc_id`` ("" if the atom has one location); ``altloc_id`` is deleted.
-    name, source, form, altloc
+    name, source, form, altloc, predicted
         As in :class:`Structure` and :func:`load_structure`; ``form`` is the format.
     report : LossReport
         Losses so far; extended in the result.
@@ -122,12 +127,16 @@ def resolve_atoms(
         No atom has usable coordinates.
     """
     is_small = np.abs(atoms.coord) <= MAX_COORDINATE  # False for NaN
-    usable = np.ones(len(atoms), bool) if is_small.all() else is_small.all(axis=1)
+    has_altlocs = (atoms.altloc_id != "").any()
+    if is_small.all() and not has_altlocs:  # most files
+        atoms.del_annotation("altloc_id")
+        return Structure(name, atoms, source, form, report, predicted)
+    usable = is_small.all(axis=1)
     if not usable.any():
         raise EmptyStructureError(f"{source or name}: none of {len(atoms)} atoms has usable coordinates")
     keep, moved = usable.copy(), 0
     order = np.arange(len(atoms))
-    if (atoms.altloc_id != "").any():
+    if has_altlocs:
         start = residue_starts(atoms)
         residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
         of_atoms = np.repeat(residue, np.diff(start, append=len(atoms)))
@@ -141,4 +150,4 @@ def resolve_atoms(
     )
     if moved or not keep.all():
         atoms = atoms[order[keep[order]]]
-    return Structure(name, atoms, source, form, report.merge(left_out))
+    return Structure(name, atoms, source, form, report.merge(left_out), predicted)

@@ -9,7 +9,6 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.foldcomp import MAGIC
@@ -93,7 +92,8 @@ def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
     if (entry := split_entry(path)) is not None:
         return FileContent(os.fspath(path), open_foldcomp_database(entry[0]).read(entry[1]))
     try:
-        return FileContent(os.fspath(path), Path(path).read_bytes())
+        with open(path, "rb", buffering=0) as file:
+            return FileContent(os.fspath(path), file.readall())
     except OSError as e:
         raise StructureFileError(f"{path}: {e.strerror or e}") from e
 
@@ -139,7 +139,7 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
     if content[_TAR[0]] == _TAR[1]:
         raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{readable}")
     if b"\0" not in content:
-        if b"data_" in content.lower() and _CIF.search(content):
+        if _CIF.match(content) or (b"data_" in content.lower() and _CIF.search(content)):
             return "mmcif"
         if _PDB.search(content):
             return "pdb"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,6 +31,35 @@ def test_random_coordinates_equal_float():
     values = np.random.default_rng(1).uniform(-2000, 2000, 20_000)
     texts = np.array([f"{value:.{i % 6}f}" for i, value in enumerate(values)])
     assert np.array_equal(ColumnValues(texts.astype("S")).numbers("x"), texts.astype(float))
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(PLAIN, ANY, st.sampled_from(["-", ".", "1..2", "+2", "1e5"])), min_size=9, max_size=30))
+def test_columns_of_characters_equal_texts(texts):
+    """The same column as bytes, as blank-padded and as zero-padded characters in rows."""
+    width = max(map(len, texts))
+    values = np.array([text.encode() for text in texts])
+    for fill in (b" ", b"\0"):
+        chars = np.frombuffer(b"".join(t.encode().ljust(width, fill) for t in texts), np.uint8).reshape(-1, width)
+        column = ColumnValues(np.ascontiguousarray(chars.T))
+        assert column.texts().tolist() == texts
+        assert column.is_text and len(column) == len(texts)
+        assert column.is_constant == (len(set(texts)) == 1)
+        assert column.select(slice(2, 5)).texts().tolist() == texts[2:5]
+        bad = [text for text in texts if not _is_number(text)]
+        if bad:
+            with pytest.raises(StructureFileError, match=re.escape(repr(bad[0]))):
+                column.numbers("x")
+        else:
+            assert column.numbers("x").tobytes() == ColumnValues(values).numbers("x").tobytes()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
