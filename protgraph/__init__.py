@@ -77,6 +77,7 @@ _HOME = {
     "FitConfig": "protgraph.train",
     "design_sequences": "protgraph.design",
     "embed": "protgraph.train",
+    "explain": "protgraph.train",
     "evaluate": "protgraph.train",
     "cross_validate": "protgraph.train",
     "fit": "protgraph.train",

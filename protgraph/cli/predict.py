@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.explain_output import Explain, ExplainOutput, ExplainResidue, ExplainStructure
 from protgraph.cli.output_path import WARNINGS_SUFFIX, Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
@@ -41,6 +42,9 @@ def predict_command(
     uncalibrated: Annotated[
         bool, typer.Option("--uncalibrated", help="Write probabilities without the calibration of the model.")
     ] = False,
+    explain: Explain = None,
+    explain_residue: ExplainResidue = None,
+    explain_structure: ExplainStructure = None,
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
@@ -56,6 +60,9 @@ def predict_command(
     value is the only one per residue, the probability of the second of two classes, or that of the predicted class
     ("confidence"); --value selects another one.
 
+    --explain writes how much each residue contributes to the mean prediction of a protein, or with --explain-residue
+    to that of one residue: integrated gradients of its log-odds over node features and residue types.
+
     Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
     Missing atoms, residues left out and structures unlike the training set are reported, and listed in
     OUT.warnings.csv.
@@ -64,6 +71,7 @@ def predict_command(
     Examples:
       protgraph predict ligand_site 1ubq.cif -o out.csv --structure site.cif
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
+      protgraph predict ligand_site 1ubq.cif -o out.csv --explain why.csv --explain-residue A:42
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
     """
     from protgraph.cli.deferred_imports import defer_imports
@@ -84,11 +92,14 @@ def predict_command(
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     trained = as_checkpoint(checkpoint)
     print_license_note(checkpoint)
+    reasons = ExplainOutput(
+        explain, explain_residue, explain_structure, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+    )
     if shown.is_used:
         choose_value(trained.model.target, value)
-    elif value is not None:
-        raise OptionError(f"--value {value!r} is for --structure and --defattr. Add one of them.")
-    with set_aside_if_failed(out, *shown.outputs, overwrite=overwrite):
+    elif value is not None and explain is None:
+        raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
+    with set_aside_if_failed(out, *shown.outputs, *reasons.outputs, overwrite=overwrite):
         result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
         _print_notes(result, out)
         failures = list(result.failures)
@@ -97,6 +108,8 @@ def predict_command(
             typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
             if shown.is_used:
                 failures += shown.write(result.residue_values(value))
+            if explain is not None:
+                failures += reasons.write(trained, value=value, device=device)
         report_failures(failures, out, any_succeeded=bool(result.rows))
 
 

@@ -138,7 +138,11 @@ class ProteinModel(nn.Module):
 
     def embed(self, batch: Data) -> dict[str, Any]:
         """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
-        f = self.fields_of(batch)
+        return self.embed_fields(self.fields_of(batch))
+
+    def embed_fields(self, f: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
+        f = dict(f)
         rows = _rows(f)
         for w, layer in zip(self.wires, self.layers, strict=True):
             scope = ComponentScope(

@@ -1,5 +1,6 @@
 """Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
 
+from protgraph.train.attribution import Attributions, explain
 from protgraph.train.check_splits import SplitCheck, SplitLeak, check_splits
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
@@ -28,6 +29,8 @@ from protgraph.train.split_dataset import DatasetSplit, split_dataset
 from protgraph.train.trained_model import ModelCard, TrainedModel
 
 __all__ = [
+    "Attributions",
+    "explain",
     "BudgetCost",
     "CrossValidation",
     "FoldResult",
