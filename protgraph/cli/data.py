@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["GROUP_HELP", "SUBCOMMANDS", "inspect_command", "verify_command"]
 
 SUBCOMMANDS = {
+    "list": "protgraph.cli.data_sets:list_datasets_command",
+    "info": "protgraph.cli.data_sets:show_dataset_command",
+    "prepare": "protgraph.cli.data_sets:prepare_dataset_command",
     "inspect": "protgraph.cli.data:inspect_command",
     "split": "protgraph.cli.data_splits:split_command",
     "check": "protgraph.cli.data_splits:check_splits_command",
@@ -27,6 +30,8 @@ GROUP_HELP = """Datasets and graph stores before training.
 
 \b
 Examples:
+  protgraph data list
+  protgraph data prepare dna_site --download
   protgraph data inspect structures/ --labels labels.csv
   protgraph data split structures/ -o splits.csv
   protgraph data check pdb_core

@@ -10,6 +10,8 @@ from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.label_column import LabelColumn
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
+from protgraph.data.datasets.preparation import prepare_dataset
+from protgraph.data.datasets.prepared_dataset import PreparedDataset
 from protgraph.data.datasets.splits import FRACTIONS, group_split, linked_groups
 from protgraph.data.datasets.target import Target
 
@@ -25,6 +27,7 @@ __all__ = [
     "LabelColumn",
     "LabelTable",
     "Labels",
+    "PreparedDataset",
     "ProteinLabels",
     "ResidueLabels",
     "SplitCount",
@@ -36,5 +39,6 @@ __all__ = [
     "linked_groups",
     "load_card",
     "parse_card",
+    "prepare_dataset",
     "read_label_table",
 ]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from protgraph.data.datasets.provenance import (
+    Provenance,
+    ReferenceScore,
+    ReferenceScoreSchema,
+    SourceRepositorySchema,
+)
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 from protgraph.validation import describe_errors
@@ -59,12 +65,16 @@ class TaskCard:
         Which proteins take part.
     counts : mapping of str to SplitCount
         Expected counts of each split.
+    floors, published : tuple of ReferenceScore
+        Scores of trivial methods, and of published ones.
     """
 
     target: Target
     labels: str
     examples: str
     counts: Mapping[str, SplitCount]
+    floors: tuple[ReferenceScore, ...] = ()
+    published: tuple[ReferenceScore, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,7 @@ class DatasetCard:
     splits : mapping of str to SplitCount
         Splits, in order.
     tasks : mapping of str to TaskCard
+    provenance : Provenance
     """
 
     name: str
@@ -89,6 +100,7 @@ class DatasetCard:
     split_rule: str
     splits: Mapping[str, SplitCount]
     tasks: Mapping[str, TaskCard]
+    provenance: Provenance = field(default_factory=Provenance)
 
 
 class _Schema(BaseModel):
@@ -122,6 +134,8 @@ class _TaskSchema(_Schema):
     labels: str
     examples: str
     splits: dict[str, _CountSchema]
+    floors: list[ReferenceScoreSchema] = []
+    published: list[ReferenceScoreSchema] = []
 
 
 class _CardSchema(_Schema):
@@ -132,6 +146,17 @@ class _CardSchema(_Schema):
     description: str
     splits: _SplitsSchema
     tasks: dict[str, _TaskSchema]
+    redistribution: str = ""
+    weights_note: str = ""
+    train_on: str = ""
+    sources: list[SourceRepositorySchema] = []
+    checksums: dict[str, str] = {}
+
+    def provenance(self) -> Provenance:
+        """Return the source repositories and terms."""
+        sources = tuple(source.source() for source in self.sources)
+        checksums = tuple(sorted(self.checksums.items()))
+        return Provenance(self.redistribution, self.weights_note, self.train_on, sources, checksums)
 
 
 def load_card(path: str | Path) -> DatasetCard:
@@ -177,7 +202,8 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
         raise DatasetError(f"{where}: a card needs at least one split and one task")
     tasks = {name: _task(name, schema, set(splits), where) for name, schema in card.tasks.items()}
     texts = (card.name, card.version, card.license, card.citation, card.description, card.splits.rule)
-    return DatasetCard(*texts, splits=MappingProxyType(splits), tasks=MappingProxyType(tasks))
+    tables = MappingProxyType(splits), MappingProxyType(tasks)
+    return DatasetCard(*texts, *tables, provenance=card.provenance())
 
 
 def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCard:
@@ -193,11 +219,16 @@ def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCar
         if count.per_class and len(count.per_class) != target.size:
             raise DatasetError(f"{path}: per_class has {len(count.per_class)} counts for {target.size} classes")
     counts = {split: count.count() for split, count in task.splits.items()}
-    return TaskCard(target, task.labels, task.examples, MappingProxyType(counts))
+    floors, published = (tuple(row.score() for row in rows) for rows in (task.floors, task.published))
+    return TaskCard(target, task.labels, task.examples, MappingProxyType(counts), floors, published)
 
 
 def _keys(path: Sequence[int | str]) -> tuple[str, ...]:
     """Return the allowed keys beside a key of a card."""
+    if any(key in path[:-1] for key in ("floors", "published")):
+        return tuple(ReferenceScoreSchema.model_fields)
+    if path[0] == "sources" and len(path) > 1:
+        return tuple(SourceRepositorySchema.model_fields)
     if len(path) > 2 and "splits" in path[:-1]:
         schema: type[_Schema] = _CountSchema
     elif len(path) == 3:

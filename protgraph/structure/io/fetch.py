@@ -1,20 +1,13 @@
 """Download structures from public archives into a cache; verify checksums, resume partial downloads.
 
 The cache folder comes from platformdirs, locks from filelock, verification and placement of a download from pooch.
-Not pooch: the transfer itself; ``pooch.HTTPDownloader`` restarts a cut download from the first byte and repeats every
-failed request, also one refused for good (pooch 1.9.0, 2026-11-22).
+The transfer is :class:`protgraph.structure.io.transfer.ResumedTransfer`.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import shutil
-import time
-import urllib.error
-import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 
 from protgraph.argument_types import check_arguments
@@ -23,20 +16,16 @@ from protgraph.errors import (
     NotInArchiveError,
     OfflineError,
     OptionError,
-    OutputFileError,
     StructureFileError,
     suggest,
 )
-from protgraph.file_io import atomic_write, file_sha256, output_errors, write_text_file
+from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure.io.accession import Accession, parse_accession
 from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.sniff import detect_format, read_file
+from protgraph.structure.io.transfer import FileNotOnServerError, ResumedTransfer
 
 __all__ = ["fetch", "is_offline"]
-
-_BLOCK = 2**18  # bytes written at once
-_LONGEST_WAIT = 30.0  # seconds between two attempts, even if Retry-After is longer
-_TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 
 
 def is_offline() -> bool:
@@ -114,8 +103,10 @@ def fetch(
             if _is_verified(path, sha256):  # downloaded by another process in the meantime
                 return path
             try:
-                _retrieve(address, path, sha256, _Transfer(_with_suffix(path, ".part"), timeout, retries, backoff))
-            except _NotFoundError:
+                _retrieve(
+                    address, path, sha256, ResumedTransfer(_with_suffix(path, ".part"), timeout, retries, backoff)
+                )
+            except FileNotOnServerError:
                 continue
             return path
     raise NotInArchiveError(_not_in_archive(entry, folder))
@@ -142,7 +133,7 @@ def _is_verified(path: Path, sha256: str | None) -> bool:
     return digest == recorded and sha256 in (None, digest)
 
 
-def _retrieve(address: str, path: Path, sha256: str | None, transfer: _Transfer) -> None:
+def _retrieve(address: str, path: Path, sha256: str | None, transfer: ResumedTransfer) -> None:
     """Download a file, verify it, write its record and move it to its place."""
     import pooch
 
@@ -163,90 +154,6 @@ def _retrieve(address: str, path: Path, sha256: str | None, transfer: _Transfer)
         raise FetchError(f"{address}: the file does not have the SHA-256 {sha256}") from e
     finally:
         complete.unlink(missing_ok=True)
-
-
-class _NotFoundError(Exception):
-    """The server does not have the file."""
-
-
-@dataclass(frozen=True)
-class _Transfer:
-    """Downloader for pooch that resumes and retries.
-
-    Parameters
-    ----------
-    part : Path
-        Partial download; one that is there already is completed.
-    timeout, retries, backoff
-        See :func:`fetch`.
-    """
-
-    part: Path
-    timeout: float
-    retries: int
-    backoff: float
-
-    def __call__(self, address: str, output: str, _: object) -> None:
-        """Download ``address`` to ``output`` by way of ``part``."""
-        try:
-            self._download(address)
-            os.replace(self.part, output)
-        finally:
-            if self.part.exists() and not self.part.stat().st_size:
-                self.part.unlink()
-
-    def _download(self, address: str) -> None:
-        """Complete the partial download in up to ``retries`` + 1 attempts."""
-        for attempt in range(self.retries + 1):
-            try:
-                self._attempt(address)
-                return
-            except urllib.error.HTTPError as e:
-                if e.code in (404, 410):
-                    raise _NotFoundError(address) from e
-                problem, pause = f"HTTP {e.code} {e.reason}", _seconds(e.headers.get("Retry-After"))
-                if e.code == 416:  # the partial file does not fit; start again
-                    self.part.unlink(missing_ok=True)
-                elif e.code not in _TRY_AGAIN:
-                    raise FetchError(f"{address}: {problem}") from e
-            except OutputFileError:
-                raise
-            except (OSError, http.client.HTTPException) as e:
-                problem, pause = f"{type(e).__name__}: {e}", 0.0
-            if attempt < self.retries:
-                time.sleep(min(max(self.backoff * 2**attempt, pause), _LONGEST_WAIT))
-        raise FetchError(f"{address}: failed after {self.retries + 1} attempts ({problem})")
-
-    def _attempt(self, address: str) -> None:
-        """Request the missing bytes once; raise ``ConnectionError`` if fewer arrive than announced."""
-        headers = {"Accept-Encoding": "identity", "User-Agent": "protgraph"}
-        tag_file = _with_suffix(self.part, ".tag")
-        size = self.part.stat().st_size if self.part.exists() else 0
-        if size and tag_file.exists():
-            headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text()}
-        request = urllib.request.Request(address, headers=headers)
-        with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-            is_rest = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
-            tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
-            if tag and not tag.startswith("W/"):
-                write_text_file(tag_file, tag)
-            else:  # without a strong validator, a rest may belong to another version of the file
-                tag_file.unlink(missing_ok=True)
-            announced = answer.headers.get("Content-Length")
-            with output_errors(self.part), open(self.part, "ab" if is_rest else "wb") as file:
-                begin = file.tell()
-                shutil.copyfileobj(answer, file, _BLOCK)
-                received = file.tell() - begin
-                file.flush()
-                os.fsync(file.fileno())
-            if announced is not None and received != int(announced):
-                raise ConnectionError(f"{received} of {announced} bytes arrived")
-        tag_file.unlink(missing_ok=True)
-
-
-def _seconds(text: str | None) -> float:
-    """Return the seconds of a Retry-After header; 0 for a date."""
-    return float(text) if text and text.isdigit() else 0.0
 
 
 def _not_in_archive(entry: Accession, folder: Path) -> str:

@@ -1,0 +1,238 @@
+"""Conversion of a source folder to a prepared dataset: proteins alone, label tables, checksums, verified counts."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from protgraph.data.datasets.card import SplitCount
+from protgraph.data.datasets.prepared_dataset import (
+    EXAMPLES,
+    MANIFEST,
+    PROTEIN_LABELS,
+    RESIDUE_LABELS,
+    STRUCTURES,
+    PreparedDataset,
+)
+from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.errors import DatasetError, list_first
+from protgraph.file_io import atomic_write, file_sha256
+from protgraph.structure import Structure, clean, load_structure
+
+__all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset", "protein_bytes"]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class PreparationResult:
+    """Result of :func:`prepare_dataset`.
+
+    Parameters
+    ----------
+    folder : Path
+    proteins : int
+        Proteins of the dataset.
+    reused : int
+        Proteins that an earlier, interrupted run had converted, or all of them if the folder was complete.
+    """
+
+    folder: Path
+    proteins: int
+    reused: int
+
+
+def prepare_dataset(
+    dataset: PreparedDataset, source: str | Path, *, progress: Callable[[int], None] | None = None
+) -> PreparationResult:
+    """Convert a source folder into ``dataset.folder``.
+
+    Each structure keeps its protein residues with their heavy atoms, of the chains that the dataset predicts; ligands,
+    nucleic acids, water and other chains are removed. An interrupted run is continued: a structure is converted again
+    only if its source differs. Two runs write the same bytes. A folder that is complete is left as it is.
+
+    Parameters
+    ----------
+    dataset : PreparedDataset
+    source : str or Path
+        Folder in one of the layouts that the dataset supports.
+    progress : callable, optional
+        Called with the number of proteins that are done.
+
+    Raises
+    ------
+    DatasetError
+        The source is incomplete or has other checksums, the prepared folder is damaged, or counts differ from the card.
+    """
+    source, final = Path(source), dataset.folder
+    if dataset.is_prepared:
+        if damaged := damaged_files(dataset):
+            names = list_first(damaged, _SHOWN)
+            raise DatasetError(f"{final}: {len(damaged)} damaged files: {names}. Remove the folder and prepare again.")
+        number = len(read_tsv(final / EXAMPLES))
+        return PreparationResult(final, number, number)
+    if not source.is_dir():
+        raise DatasetError(f"source {str(source)!r} of dataset {dataset.name!r} is not a folder.")
+    _check_sources(dataset, source)
+    part = final.with_name(f".{final.name}.part")
+    (part / STRUCTURES).mkdir(parents=True, exist_ok=True)
+    proteins, rows, reused = [], [], 0
+    earlier = _earlier_files(part)
+    with open(part / "done.tsv", "a", encoding="utf-8") as log:
+        for protein in dataset.convert(SourceFolder(source, part / "source")):
+            row, is_reused = _convert(protein, part, earlier)
+            if not is_reused:
+                log.write("\t".join(row) + "\n")
+                log.flush()
+            proteins.append(protein)
+            rows.append(row)
+            reused += is_reused
+            if progress is not None:
+                progress(len(proteins))
+    _write_tables(dataset, part, proteins, rows)
+    check_counts(type(dataset)(folder=str(part)))
+    shutil.rmtree(part / "source", ignore_errors=True)
+    (part / "done.tsv").unlink()
+    part.rename(final)
+    return PreparationResult(final, len(proteins), reused)
+
+
+def damaged_files(dataset: PreparedDataset) -> list[str]:
+    """Return the files of a prepared dataset that are missing or differ from its manifest."""
+    rows = read_tsv(dataset.folder / MANIFEST)
+    paths = {row["file"]: dataset.folder / row["file"] for row in rows}
+    return [row["file"] for row in rows if not _has_digest(paths[row["file"]], row["sha256"])]
+
+
+def check_counts(dataset: PreparedDataset) -> None:
+    """Read all proteins of a prepared dataset and compare the counts of every task with the card.
+
+    Raises
+    ------
+    DatasetError
+        Counts differ; the message has each one with the expected value.
+    """
+    faults = []
+    for task, card in dataset.card.tasks.items():
+        found = dataset.check(task)
+        for split in dict.fromkeys([*card.counts, *found]):
+            have, want = found.get(split), card.counts.get(split)
+            if have != want:
+                faults.append(f"task {task}, split {split}: {_text(have)}, the card has {_text(want)}")
+    if faults:
+        raise DatasetError(f"dataset {dataset.name!r} differs from its card: " + "; ".join(faults) + ".")
+
+
+def protein_bytes(structure: Structure, chains: Iterable[str] | None, name: str) -> bytes:
+    """Return a BinaryCIF file of the protein residues of a structure, heavy atoms only.
+
+    Parameters
+    ----------
+    structure : Structure
+    chains : iterable of str, optional
+        Author chain ids to keep.
+    name : str
+        Name of the data block.
+    """
+    from biotite.structure.io import pdbx
+
+    residues = clean(structure, chains=None if chains is None else list(chains))
+    columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
+    known = set(zip(*(column.tolist() for column in columns), strict=True))
+    atoms = structure.atoms
+    columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.res_name)
+    keep = [key in known for key in zip(*(column.tolist() for column in columns), strict=True)]
+    atoms = atoms[np.array(keep) & ~np.isin(atoms.element, ["H", "D"])]
+    file, content = pdbx.BinaryCIFFile(), io.BytesIO()
+    pdbx.set_structure(file, atoms, data_block=name)
+    pdbx.compress(file).write(content)
+    return content.getvalue()
+
+
+def _convert(
+    protein: SourceProtein, part: Path, earlier: Mapping[str, tuple[str, str]]
+) -> tuple[tuple[str, ...], bool]:
+    """Write the structure of a protein unless it is there; return file, source digest and digest, and if it was."""
+    name = f"{protein.id}.bcif"
+    path = part / STRUCTURES / name
+    content = repr(protein.chains).encode() + protein.path.read_bytes()
+    source = hashlib.sha256(content).hexdigest()
+    if name in earlier and earlier[name][0] == source and _has_digest(path, earlier[name][1]):
+        return (name, source, earlier[name][1]), True
+    data = protein_bytes(load_structure(protein.path), protein.chains, protein.id)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(data)
+    return (name, source, hashlib.sha256(data).hexdigest()), False
+
+
+def _earlier_files(part: Path) -> dict[str, tuple[str, str]]:
+    """Return file → digests of its source and content, from the log of an interrupted run."""
+    log = part / "done.tsv"
+    lines = log.read_text(encoding="utf-8").split("\n")[:-1] if log.is_file() else []
+    rows = (line.split("\t") for line in lines)
+    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+
+
+def _write_tables(dataset: PreparedDataset, part: Path, proteins: list[SourceProtein], rows: list) -> None:
+    """Write examples, label tables and, last, the manifest."""
+    lines = [f"{p.id}\t{p.id}.bcif\t{p.split}\t{p.cluster}\n" for p in proteins]
+    (part / EXAMPLES).write_text("id\tfile\tsplit\tcluster\n" + "".join(lines), encoding="utf-8")
+    tasks = {
+        level: [t for t, c in dataset.card.tasks.items() if c.target.level == level] for level in ("node", "graph")
+    }
+    if tasks["node"]:
+        pq.write_table(_residue_table(proteins, tasks["node"]), part / RESIDUE_LABELS, compression="zstd")
+    if tasks["graph"]:
+        pq.write_table(_protein_table(proteins, tasks["graph"]), part / PROTEIN_LABELS, compression="zstd")
+    tables = [name for name in (EXAMPLES, RESIDUE_LABELS, PROTEIN_LABELS) if (part / name).is_file()]
+    files = [(name, file_sha256(part / name), "") for name in tables]
+    files += [(f"{STRUCTURES}/{name}", digest, source) for name, source, digest in sorted(rows)]
+    text = "".join("\t".join(row) + "\n" for row in files)
+    (part / MANIFEST).write_text("file\tsha256\tsource_sha256\n" + text, encoding="utf-8")
+
+
+def _residue_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
+    """Return one row per labeled residue, in the layout of a label table of users."""
+    labeled = [p for p in proteins if p.residues is not None]
+    lengths = [len(p.residues[0]) for p in labeled]
+    keys = [np.concatenate([p.residues[i] for p in labeled]) for i in range(3)]
+    columns = {"file": np.repeat([f"{p.id}.bcif" for p in labeled], lengths)}
+    columns |= dict(zip(("chain", "res_id", "ins_code"), keys, strict=True))
+    columns["split"] = np.repeat([p.split for p in labeled], lengths)
+    arrays = {name: pa.array(column.tolist()) for name, column in columns.items()}
+    for task in tasks:
+        values = np.concatenate([p.residue_labels[task] for p in labeled])
+        arrays[task] = pa.array(values, from_pandas=True)
+    return pa.table(arrays)
+
+
+def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
+    columns: dict[str, list] = {"file": [f"{p.id}.bcif" for p in proteins], "split": [p.split for p in proteins]}
+    columns |= {task: [float(p.protein_labels[task]) for p in proteins] for task in tasks}
+    return pa.table(columns)
+
+
+def _check_sources(dataset: PreparedDataset, source: Path) -> None:
+    """Raise if a file of the source has another checksum than on the card."""
+    for name, digest in dataset.card.provenance.checksums:
+        if (source / name).is_file() and (found := file_sha256(source / name)) != digest:
+            raise DatasetError(f"{source / name}: SHA-256 {found}, the card of {dataset.name!r} has {digest}.")
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    return path.is_file() and file_sha256(path) == digest
+
+
+def _text(count: SplitCount | None) -> str:
+    if count is None:
+        return "nothing"
+    return f"{count.proteins} proteins, {count.residues} residues, {count.labeled} labels, per class {count.per_class}"

@@ -1,0 +1,124 @@
+"""Base class of datasets that ``protgraph data prepare`` writes into a folder."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from protgraph.data.datasets.card import load_card
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets.target import Target
+from protgraph.errors import DatasetError
+from protgraph.structure.io.cache_folder import cache_dir
+
+__all__ = ["EXAMPLES", "MANIFEST", "PROTEIN_LABELS", "RESIDUE_LABELS", "STRUCTURES", "PreparedDataset"]
+
+STRUCTURES, MANIFEST, EXAMPLES = "structures", "manifest.tsv", "examples.tsv"
+RESIDUE_LABELS, PROTEIN_LABELS = "residue_labels.parquet", "protein_labels.parquet"
+
+
+class PreparedDataset(Dataset):
+    """Dataset of a card and a function that reads its source; its files are prepared once.
+
+    A subclass sets ``card_path`` and implements :meth:`convert`. Everything else is common to all datasets.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Prepared folder. Default: ``datasets/NAME-VERSION`` in the cache folder.
+    """
+
+    card_path: ClassVar[Path]
+    """``dataset.toml`` of the package."""
+
+    def __init__(self, *, folder: str | None = None) -> None:
+        self.card = load_card(self.card_path)
+        self.folder = Path(folder) if folder else cache_dir() / "datasets" / f"{self.card.name}-{self.card.version}"
+
+    @abstractmethod
+    def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
+        """Yield the proteins of a source folder, in any layout that the dataset supports."""
+
+    @property
+    def is_prepared(self) -> bool:
+        """True if the folder is complete."""
+        return (self.folder / MANIFEST).is_file()
+
+    def examples(self, task: str, split: str | None = None) -> list[Example]:
+        """Return the examples of a task, of all splits or of one."""
+        counts = self._task(task).counts
+        found = (example for example in self._examples.values() if example.split in counts)
+        return [example for example in found if split in (None, example.split)]
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the sequence cluster of an example."""
+        cluster = self._rows[example.id]["cluster"]
+        return frozenset({f"cluster {cluster}"}) if cluster else super().links(example)
+
+    def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of an example."""
+        target = self._task(task).target
+        if target.level == "graph":
+            row = self._protein_rows[example.id]
+            return ProteinLabels(_values(self._protein_table[task][row : row + 1], target)[0])
+        rows = slice(*self._residue_rows[example.path.name])
+        keys = (self._residue_table[key][rows] for key in ("chain", "res_id", "ins_code"))
+        return ResidueLabels(*keys, _values(self._residue_table[task][rows], target), name=example.path.name)
+
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, str]]:
+        if not self.is_prepared:
+            raise DatasetError(
+                f"dataset {self.name!r} is not prepared (no {str(self.folder)!r}). Prepare it once: "
+                f"protgraph data prepare {self.name} --from FOLDER, or --download."
+            )
+        return {row["id"]: row for row in read_tsv(self.folder / EXAMPLES)}
+
+    @cached_property
+    def _examples(self) -> dict[str, Example]:
+        """The examples by id, in the order of the table."""
+        folder = self.folder / STRUCTURES
+        return {row["id"]: Example(row["id"], folder / row["file"], None, row["split"]) for row in self._rows.values()}
+
+    @cached_property
+    def _residue_table(self) -> dict[str, np.ndarray]:
+        return _read_columns(self.folder / RESIDUE_LABELS)
+
+    @cached_property
+    def _residue_rows(self) -> dict[str, tuple[int, int]]:
+        """First and last row (exclusive) of each file."""
+        files = self._residue_table["file"]
+        first = np.flatnonzero(np.r_[True, files[1:] != files[:-1]])
+        ends = [*first[1:].tolist(), len(files)]
+        return {str(files[a]): (a, b) for a, b in zip(first.tolist(), ends, strict=True)}
+
+    @cached_property
+    def _protein_table(self) -> dict[str, np.ndarray]:
+        return _read_columns(self.folder / PROTEIN_LABELS)
+
+    @cached_property
+    def _protein_rows(self) -> dict[str, int]:
+        return {Path(str(file)).stem: row for row, file in enumerate(self._protein_table["file"])}
+
+
+def _read_columns(path: Path) -> dict[str, np.ndarray]:
+    table = pq.read_table(path)
+    texts = ("file", "chain", "ins_code", "split")
+    columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    return {name: values.astype(str) if name in texts else values for name, values in columns.items()}
+
+
+def _values(column: np.ndarray, target: Target) -> np.ndarray:
+    """Return labels as :class:`~protgraph.data.datasets.target.Target` has them."""
+    if target.kind == "classification":
+        return np.where(np.isnan(column), -1, column).astype(np.int64)
+    return column.astype(np.float32)

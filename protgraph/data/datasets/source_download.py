@@ -1,0 +1,122 @@
+"""Download of the files that a dataset card lists, from its repositories at their commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from protgraph.data.datasets.card import DatasetCard
+from protgraph.data.datasets.provenance import SourceRepository
+from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.errors import DatasetError, FetchError, OfflineError
+from protgraph.file_io import file_sha256
+from protgraph.structure.io.cache_folder import cache_dir
+from protgraph.structure.io.fetch import is_offline
+from protgraph.structure.io.transfer import FileNotOnServerError, ResumedTransfer
+
+__all__ = ["GITHUB", "download_source"]
+
+GITHUB = "https://raw.githubusercontent.com/{repository}/{commit}/{path}"
+"""Address of a file of a repository at a commit."""
+
+
+def download_source(
+    card: DatasetCard,
+    package: Path,
+    *,
+    mirrors: tuple[str, ...] = (),
+    offline: bool | None = None,
+    retries: int = 4,
+    backoff: float = 0.5,
+    timeout: float = 30.0,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Download the files of a dataset into the cache folder, as in a clone of its repository.
+
+    Files that are there with their checksum are kept, and a partial file is completed. Addresses are those of
+    the caller's mirrors, of the card's mirrors, and of GitHub, in this order.
+
+    Parameters
+    ----------
+    card : DatasetCard
+    package : Path
+        Folder of the card, with the tables of files.
+    mirrors : tuple of str
+        Addresses with ``{repository}``, ``{commit}`` and ``{path}``.
+    offline : bool, optional
+        True: use files that are there only. Default: :func:`protgraph.structure.io.fetch.is_offline`.
+    retries, backoff, timeout
+        See :class:`protgraph.structure.io.transfer.ResumedTransfer`.
+    progress : callable, optional
+        Called with the number of files that are there.
+
+    Returns
+    -------
+    Path
+        Folder ``datasets/NAME-VERSION.source`` of the cache folder.
+
+    Raises
+    ------
+    DatasetError
+        The card lists no repository.
+    OfflineError
+        A file is missing and downloads are disabled.
+    FetchError
+        A file cannot be downloaded, or has another checksum.
+    """
+    if not card.provenance.sources:
+        raise DatasetError(
+            f"dataset {card.name!r} has no files to download. Give the folder of its source: "
+            f"protgraph data prepare {card.name} --from FOLDER."
+        )
+    folder, done = cache_dir() / "datasets" / f"{card.name}-{card.version}.source", 0
+    offline = is_offline() if offline is None else offline
+    for source in card.provenance.sources:
+        for row in read_tsv(package / source.files):
+            path = folder / row["path"]
+            if not (path.is_file() and file_sha256(path) == row["sha256"]):
+                if offline:
+                    raise OfflineError(
+                        f"{path} is missing, and downloads are disabled. Download it without --offline and "
+                        "PROTGRAPH_OFFLINE, or give the folder of the source with --from."
+                    )
+                addresses = _addresses((*mirrors, *source.mirrors, GITHUB), source, row["path"])
+                _download(addresses, path, row["sha256"], timeout, retries, backoff)
+            done += 1
+            if progress is not None:
+                progress(done)
+    return folder
+
+
+def _addresses(templates: tuple[str, ...], source: SourceRepository, path: str) -> list[str]:
+    keys = {"repository": source.repository, "commit": source.commit, "path": quote(path)}
+    return [template.format(**keys) for template in templates]
+
+
+def _download(addresses: list[str], path: Path, sha256: str, timeout: float, retries: int, backoff: float) -> None:
+    """Download a file from the first address that has it with the right checksum.
+
+    Raises
+    ------
+    FetchError
+        None has it; the message has the fault of each address.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    faults = []
+    for address in addresses:
+        part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
+        try:
+            ResumedTransfer(part, timeout, retries, backoff)(address, str(complete), None)
+        except FileNotOnServerError:
+            faults.append(f"{address}: not found")
+            continue
+        except FetchError as e:
+            faults.append(str(e))
+            continue
+        if (found := file_sha256(complete)) == sha256:
+            complete.replace(path)
+            return
+        complete.unlink()
+        faults.append(f"{address}: SHA-256 {found}, expected {sha256}")
+    raise FetchError(f"{path.name} cannot be downloaded. " + "; ".join(faults))

@@ -1,0 +1,104 @@
+"""Proteins of a source folder before conversion: structure file, split, cluster and labels."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from protgraph.errors import DatasetError
+
+__all__ = ["SourceFolder", "SourceProtein"]
+
+
+@dataclass(frozen=True, eq=False)
+class SourceProtein:
+    """One protein of a source folder.
+
+    Parameters
+    ----------
+    id : str
+        Name of the example and of the prepared file.
+    path : Path
+        Structure file of the source.
+    split : str
+    chains : tuple of str, optional
+        Author chain ids that are kept; None: every protein chain.
+    cluster : str
+        Sequence cluster; examples of a cluster are never in different folds.
+    residues : tuple of ndarray, optional
+        ``(R,)`` chain, residue number and insertion code of the labeled residues.
+    residue_labels : mapping of str to ndarray
+        Task → ``(R,)`` float, NaN for unknown; for classes, the number of the class.
+    protein_labels : mapping of str to float
+        Task → label of the protein; for classes, the number of the class.
+    """
+
+    id: str
+    path: Path
+    split: str
+    chains: tuple[str, ...] | None = None
+    cluster: str = ""
+    residues: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    residue_labels: Mapping[str, np.ndarray] = field(default_factory=dict)
+    protein_labels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SourceFolder:
+    """Folder with the files of a source.
+
+    Parameters
+    ----------
+    folder : Path
+    scratch : Path
+        Folder for unpacked archives; removed when the dataset is prepared.
+    """
+
+    folder: Path
+    scratch: Path
+
+    def has(self, name: str) -> bool:
+        """Return True if the folder has a file or folder of this name."""
+        return (self.folder / name).exists()
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file or folder.
+
+        Raises
+        ------
+        DatasetError
+            It does not exist.
+        """
+        if not self.has(name):
+            raise DatasetError(
+                f"source folder {str(self.folder)!r} has no {name!r}. Give the folder of the dataset itself, complete."
+            )
+        return self.folder / name
+
+    def unpacked(self, name: str) -> Path:
+        """Return the folder with the content of a tar archive, unpacked once.
+
+        Raises
+        ------
+        DatasetError
+            The archive does not exist or is damaged.
+        """
+        archive = self.path(name)
+        target = self.scratch / name.replace("/", "_").split(".")[0]
+        if target.is_dir():
+            return target
+        part = target.with_name(target.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(part, filter="data")
+        except (tarfile.TarError, EOFError, OSError) as e:
+            raise DatasetError(f"{archive}: the archive cannot be unpacked: {e}. Copy or download it again.") from e
+        part.rename(target)
+        return target
