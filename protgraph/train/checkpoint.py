@@ -22,7 +22,7 @@ from torch import Tensor
 from protgraph import __version__, registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph import fields as table
-from protgraph.errors import CheckpointError, ProtgraphError
+from protgraph.errors import CheckpointError, ProtgraphError, suggest
 from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
@@ -276,7 +276,11 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
         reason = "it is a folder" if path.is_dir() else e.strerror or e
         hint = f" {str(path)!r} is a model; 'protgraph train' writes a checkpoint of it."
         is_model = str(path) in registry.models and not path.exists()
-        raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint if is_model else ''}") from e
+        near = "" if path.suffix or path.exists() else suggest(str(path), registry.trained_models.names())
+        hint = (
+            hint if is_model else near and f"{near} 'protgraph list trained_models' prints the names of trained models."
+        )
+        raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint}") from e
     except (SafetensorError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, CheckpointError):
             raise

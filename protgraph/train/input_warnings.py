@@ -19,6 +19,7 @@ from protgraph.featurize.steps import ProteinRequest
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.atom_array import from_atom_array
 from protgraph.structure.residues.clean import clean
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.train.checkpoint import Checkpoint
 from protgraph.wording import count_noun
@@ -83,6 +84,8 @@ class InputChecks:
         self.checkpoint = checkpoint
         self.warnings: list[InputWarning] = []
         self._proteins = 0
+        self._unread = LossReport()
+        self._chains: dict[str, int] = {}
         self._files: set[str] = set()
 
     def watch(self, proteins: Iterable[GraphResult]) -> Iterator[GraphResult]:
@@ -115,7 +118,18 @@ class InputChecks:
                 names = [f"{w.file} {w.chains}".strip() + (f" ({w.detail})" if w.detail else "") for w in own]
                 count = f"{len(own)} of {count_noun(self._proteins, 'protein')}"
                 notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}")
-        return tuple(notes)
+        return (*self._unread_notes(), *notes)
+
+    def _unread_notes(self) -> Iterator[str]:
+        """Yield messages about other molecules and chains, which have no effect on the predictions."""
+        lines = [line.removesuffix(" left out") for line in self._unread.lines()]
+        lines = [line.replace(" left out (", " (") for line in lines]
+        if lines:
+            yield f"not read by the model: {', '.join(lines)}"
+        several = [file for file, chains in self._chains.items() if chains > 1]
+        if self.checkpoint.one_chain and several:
+            files = f"{count_noun(len(several), 'file')} with several chains"
+            yield f"trained on single chains: each chain is predicted without the others ({files})"
 
     def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:
         chains = "" if whole else protein.chains
@@ -123,10 +137,14 @@ class InputChecks:
 
     def _check_file(self, protein: GraphResult) -> None:
         """Report counts of the loss report, which are of the whole file, once for each file."""
+        self._chains[protein.source] = self._chains.get(protein.source, 0) + len(protein.residues.chain_names)
         if protein.source in self._files:
             return
         self._files.add(protein.source)
         report = protein.residues.report
+        if not self.checkpoint.model.plan.needs_ligands:
+            own = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
+            self._unread = self._unread.merge(own)
         for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):
             if counts:
                 self._add(protein, kind, sum(counts.values()), _listed(counts), whole=True)

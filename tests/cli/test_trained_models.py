@@ -1,0 +1,110 @@
+"""Trained models by name on the command line: structures, scripts, attributions, inputs that do not fit."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from protgraph.train import predict
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("ligand_site", "p_ligand_binding"), ("secondary_structure", "p_H")], ids=["ligand", "helix"]
+)
+@pytest.mark.parametrize("suffix", ["pdb", "cif"])
+def test_written_structures_have_the_probability_in_percent_and_scripts_open_them(
+    name, column, suffix, structures_dir, tmp_path, run
+) -> None:
+    from biotite.structure.io.pdb import PDBFile
+    from biotite.structure.io.pdbx import CIFFile, get_structure
+
+    paths = {
+        key: tmp_path / f"out.{end}"
+        for key, end in zip(("csv", "structure", "pymol", "chimerax"), ("csv", suffix, "pml", "cxc"), strict=True)
+    }
+    options = [text for key in ("structure", "pymol", "chimerax") for text in (f"--{key}", paths[key])]
+    source = structures_dir / "1rx4.bcif"
+    result = run("predict", name, source, "-o", paths["csv"], "--value", column, "--device", "cpu", *options)
+    assert result.code == 0, result.err
+    assert "not read by the model: 3 other molecules (BME 1, DDF 1, NAP 1)" in result.err
+    if suffix == "pdb":
+        atoms = PDBFile.read(paths["structure"]).get_structure(model=1, extra_fields=["b_factor"])
+    else:
+        atoms = get_structure(CIFFile.read(paths["structure"]), model=1, extra_fields=["b_factor"])
+    ca = atoms[(atoms.atom_name == "CA") & ~atoms.hetero]
+    np.testing.assert_allclose(ca.b_factor, 100 * predict(name, source, device="cpu").column(column), atol=0.006)
+    assert all(f"out.{suffix}" in paths[key].read_text() for key in ("pymol", "chimerax"))
+
+
+def test_a_name_with_a_typing_error_suggests_the_model(run, structures_dir, tmp_path) -> None:
+    result = run("predict", "lignd_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv")
+    assert result.code == 2 and "'ligand_site'" in result.err
+
+
+def test_info_prints_the_card(run) -> None:
+    out = run("info", "ligand_site", "--kind", "trained_models").out
+    for part in ("trained_model ligand_site", "CC0-1.0", "test  auprc", "Calibration: platt", "Limits:", "recipe"):
+        assert part in out
+
+
+def test_explain_writes_attributions_and_their_sum(run, structures_dir, tmp_path) -> None:
+    out, why = tmp_path / "o.csv", tmp_path / "why.csv"
+    options = ("--explain", why, "--explain-residue", "A:30", "--explain-structure", tmp_path / "why.pdb")
+    result = run("predict", "secondary_structure", structures_dir / "1ubq.bcif", "-o", out, "--device", "cpu", *options)
+    assert result.code == 0 and "attributions sum to" in result.out, result.err
+    with why.open() as file:
+        rows = list(csv.DictReader(file))
+    parts = [sum(float(row[name]) for name in ("aatype", "ca_density", "dihedral")) for row in rows]
+    np.testing.assert_allclose([float(row["attribution"]) for row in rows], parts, atol=1e-6)
+    assert len(rows) == 76 and (tmp_path / "why.pdb").is_file()
+
+
+@pytest.mark.parametrize(
+    "options", [("--explain-residue", "A:1"), ("--explain-structure", "w.cif")], ids=["residue", "structure"]
+)
+def test_options_of_explain_need_it(run, structures_dir, tmp_path, options) -> None:
+    result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv", *options)
+    assert result.code == 2 and "--explain FILE" in result.err
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix", "part"),
+    [
+        (">a\nMKTAYIAKQR\n", "fasta", "sequence without"),
+        (
+            "HETATM    1  O   HOH A   1       1.000   1.000   1.000  1.00 20.00           O\nEND\n",
+            "pdb",
+            "no protein residue",
+        ),
+        (
+            "ATOM      1  P    DA A   1       1.000   1.000   1.000  1.00 20.00           P\nEND\n",
+            "pdb",
+            "no protein residue",
+        ),
+    ],
+    ids=["sequence", "water", "dna"],
+)
+def test_inputs_without_a_protein_structure_fail_with_the_reason(run, tmp_path, content, suffix, part) -> None:
+    (tmp_path / f"in.{suffix}").write_text(content)
+    result = run("predict", "ligand_site", tmp_path / f"in.{suffix}", "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 2 and part in result.err and not (tmp_path / "o.csv").exists()
+
+
+def test_several_chains_are_predicted_alone_and_that_is_printed(run, structures_dir, tmp_path) -> None:
+    result = run("predict", "ligand_site", structures_dir / "1hf9.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0 and "each chain is predicted without the others (1 file" in result.err
+
+
+def test_train_calibrates(run, structures_dir, tmp_path) -> None:
+    import shutil
+
+    for name in ("1crn", "2erl", "1ubq", "1a8o", "1y0m", "1orc", "5pti"):
+        shutil.copy(structures_dir / f"{name}.bcif", tmp_path)
+    options = ("--task", "secondary_structure", "--epochs", "1", "--log", "none", "--device", "cpu")
+    out = tmp_path / "m.safetensors"
+    result = run("train", "gcn", "--data", tmp_path, *options, "--calibrate", "temperature", "-o", out)
+    assert result.code == 0 and "calibration: temperature" in result.out, result.err
+    result = run("train", "gcn", "--data", tmp_path, *options, "--calibrate", "platt", "-o", tmp_path / "n.safetensors")
+    assert result.code == 2 and "'platt'" in result.err
