@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -49,7 +50,7 @@ def _training() -> CostTable:
         title=f"train MODEL --data {DATASET} --task {TASK} --batch-residues {CONFIG.batch_residues} on the CPU",
         columns=("model", "MiB, --dry-run", "run", "ratio", "s per epoch, --dry-run", "run", "ratio"),
         rows=show_rows(rows()),
-        caption=f"Peak memory of the process; median time of an epoch of {CONFIG.epochs}, with validation and metrics.",
+        caption="Peak memory of the process; median time of an epoch, with validation and metrics.\n" + _load(),
     )
 
 
@@ -86,8 +87,13 @@ def _preparation() -> CostTable:
         title=f"prepare of {COPIES * len(list(STRUCTURES.iterdir()))} BinaryCIF files, dihedral and 30 neighbors",
         columns=("processes", "s, --dry-run", "run", "ratio", "residues, ratio", "bytes, ratio"),
         rows=show_rows(rows()),
-        caption=f"The dry run measures {SAMPLE} files.",
+        caption=f"The dry run measures {SAMPLE} files.\n{_load()}",
     )
+
+
+def _load() -> str:
+    """Return the load of the machine, which changes times: other work in one of two runs is in their ratio."""
+    return f"Load of the machine at the end: {os.getloadavg()[0]:.1f} processes on {os.cpu_count()} cores."
 
 
 def _in_process(function: Callable[..., Any], *arguments: object) -> Any:
