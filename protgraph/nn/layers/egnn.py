@@ -14,7 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
-from protgraph.ops import Edges
+from protgraph.ops import Edges, map_edge_blocks
 from protgraph.validation import check_choice
 
 __all__ = ["EGNN"]
@@ -138,23 +138,32 @@ class EGNN(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         h, pos, edges = f["h"], f["pos"], f["edges"]
-        d = edges.target(pos) - edges.source(pos)  # (E, 3), x_i - x_j
+        of_target, of_source, _ = self._first_parts()
+        motion, total = map_edge_blocks(
+            self._reduced_messages,
+            edges,
+            pairs=[(linear(h, of_target, self.edge_mlp[0].bias), linear(h, of_source)), (pos, -pos)],
+            edge_values=[f.get("edge_attr")],
+        )
+        update = self.node_mlp(torch.cat([h, total], 1))  # eqs. 5, 6
+        return {"h": h + update if self.residual else update, "pos": pos + motion, "motion": motion}
+
+    def _first_parts(self) -> tuple[Tensor, ...]:
+        """Return the first matrix of φ_e as parts for h_i, h_j, and the distance with e_ij."""
+        return self.edge_mlp[0].weight.split(self.widths, 1)
+
+    def _reduced_messages(self, edges: Edges, z: Tensor, d: Tensor, e: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Compute motions ``(N, 3)`` and sums of messages ``(N, hidden)`` from W_i h_i + W_j h_j + b and x_i - x_j."""
         square = d.square().sum(1, keepdim=True)  # (E, 1)
-        m = self._message(h, square, edges, f.get("edge_attr"))  # (E, hidden)
+        m = self._message(z, square / self.scale**2, e)  # (E, hidden)
         if self.normalize:
             length = square.detach().sqrt()
             d = d * torch.where(length > 0, 1 / (length + 1e-8), 0)
         step = d * self.coord_mlp(m)  # (E, 3)
-        motion = edges.mean(step) if self.reduce == "mean" else edges.sum(step)  # eq. 4
-        update = self.node_mlp(torch.cat([h, edges.sum(m)], 1))  # eqs. 5, 6
-        return {"h": h + update if self.residual else update, "pos": pos + motion, "motion": motion}
+        return edges.mean(step) if self.reduce == "mean" else edges.sum(step), edges.sum(m)  # eq. 4
 
-    def _message(self, h: Tensor, square: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
-        """Compute eq. 3, with the first matrix split into W = [W_i, W_j, W_e]."""
-        first = self.edge_mlp[0]
-        of_target, of_source, of_edge = first.weight.split(self.widths, 1)
-        square = square / self.scale**2
-        edge = linear(square if e is None else torch.cat([square, e], 1), of_edge)  # (E, hidden)
-        z = edges.pair_sum(linear(h, of_target, first.bias), linear(h, of_source), edge)
-        m = self.edge_mlp[1:](z)
+    def _message(self, z: Tensor, square: Tensor, e: Tensor | None) -> Tensor:
+        """Compute eq. 3 from ``W_i h_i + W_j h_j + b``."""
+        of_edge = self._first_parts()[2]
+        m = self.edge_mlp[1:](torch.addmm(z, square if e is None else torch.cat([square, e], 1), of_edge.t()))
         return m if self.att_mlp is None else m * self.att_mlp(m)

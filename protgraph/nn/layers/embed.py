@@ -13,6 +13,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.standardize import Standardize
+from protgraph.ops import map_row_blocks
 
 __all__ = ["Constant", "Embed"]
 ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
@@ -63,11 +64,17 @@ class Embed(GraphLayer):
         self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        parts = [table(f[name]) for name, table in self.tables.items()]
+        values = [f[name] for name in (*self.tables, *self.real)]
+        return {"h": map_row_blocks(self._embed, *values, width=max(self.out["h"].dim, sum(self.real.values())))}
+
+    def _embed(self, *values: Tensor) -> Tensor:
+        """Embed rows of the categories and then of the real fields, ``(M, dim)``."""
+        parts = [table(x) for table, x in zip(self.tables.values(), values[: len(self.tables)], strict=True)]
         if self.linear is not None:
-            x = [f[name].reshape(-1, width).to(self.linear.weight.dtype) for name, width in self.real.items()]
+            real = zip(values[len(self.tables) :], self.real.values(), strict=True)
+            x = [value.reshape(-1, width).to(self.linear.weight.dtype) for value, width in real]
             parts.append(self.linear(self.dropout(self.standardize(torch.cat(x, 1)))))
-        return {"h": sum(parts[1:], start=parts[0])}
+        return sum(parts[1:], start=parts[0])
 
 
 def _check(name: str, spec: FieldSpec) -> None:

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import Edges
+from protgraph.ops import Edges, map_edge_blocks
 from protgraph.validation import check_choice
 
 __all__ = ["GCN"]
@@ -78,20 +79,19 @@ class GCN(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        h, weight = f["h"], f.get("edge_weight")
-        if self.linear_first:
-            h = self.linear(h)
-        h = self._propagate(h, f["edges"], weight)
-        if not self.linear_first:
-            h = self.linear(h)
-        return {"h": h if self.bias is None else h + self.bias}
-
-    def _propagate(self, h: Tensor, edges: Edges, weight: Tensor | None) -> Tensor:
+        h, edges, weight = f["h"], f["edges"], f.get("edge_weight")
         w = None if weight is None else weight.flatten()
         degree = 1 + (edges.count.to(h.dtype) if w is None else edges.sum(w))  # d_i, (N,)
-        if self.norm == "mean":
-            return (edges.gather_sum(h, w) + h) / degree.unsqueeze(1)
+        if self.linear_first:
+            h = linear(h, self.linear.weight)
         # Kipf & Welling eq. 2, D̂^-1/2 Â D̂^-1/2 h: both roots act on nodes, so no coefficient per edge is needed.
-        root = degree.rsqrt().unsqueeze(1)
-        h = root * h
-        return root * (edges.gather_sum(h, w) + h)
+        factor = degree.rsqrt().unsqueeze(1) if self.norm == "symmetric" else degree.reciprocal().unsqueeze(1)
+        h = factor * h if self.norm == "symmetric" else h
+        return {"h": map_edge_blocks(self._propagate, edges, node_values=[h, factor], edge_values=[w], sources=[h])}
+
+    def _propagate(self, edges: Edges, own: Tensor, factor: Tensor, w: Tensor | None, h: Tensor) -> Tensor:
+        """Compute ``factor_i (Σ_j w_ij h_j + h_i)``, with the linear map if it comes after the sum."""
+        h = factor * (edges.gather_sum(h, w) + own)
+        if not self.linear_first:
+            return linear(h, self.linear.weight, self.bias)
+        return h if self.bias is None else h + self.bias

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -22,12 +22,10 @@ from protgraph.nn.gvp_modules import (
 )
 from protgraph.nn.irreps_blocks import named_irreps_blocks
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import Edges
+from protgraph.ops import Edges, map_edge_blocks, map_row_blocks
 
 __all__ = ["GVPConv", "GVPLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}
-
-_PART = 4096  # edges per chunk on CPU: 4096 × (128 + 3 × 16) float32 are 3 MB
 
 
 class GVPLayer(GraphLayer):
@@ -91,13 +89,18 @@ class GVPLayer(GraphLayer):
         self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        width = max(sum(spec.dim for spec in self.fields.values()), self.out["h"].dim)
+        return {"h": map_row_blocks(self._perceptron, *(f[name] for name in self.fields), width=width)}
+
+    def _perceptron(self, *values: Tensor) -> Tensor:
+        """Apply the perceptron to rows of the fields, in the order of their wiring."""
         s, v = [], []
-        for name, spec in self.fields.items():
+        for value, spec in zip(values, self.fields.values(), strict=True):
             blocks = named_irreps_blocks(spec.irreps)
-            parts = f[name].flatten(1).to(self.gvp.ws.weight.dtype).split([mul * dim for mul, dim in blocks], 1)
+            parts = value.flatten(1).to(self.gvp.ws.weight.dtype).split([mul * dim for mul, dim in blocks], 1)
             for part, block in zip(parts, blocks, strict=True):
                 s.append(part) if block[1] == 1 else v.append(part.unflatten(1, block).mT)
-        return {"h": self.norm(self.gvp(ScalarVector(torch.cat(s, 1), torch.cat(v, 2)))).pack()}
+        return self.norm(self.gvp(ScalarVector(torch.cat(s, 1), torch.cat(v, 2)))).pack()
 
 
 class GVPConv(GraphLayer):
@@ -173,42 +176,49 @@ class GVPConv(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
-        h = self.norms[0](h + self.dropout(self._mean_message(h, e, f)))  # eqs. 1, 2
-        h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
-        return {"h": h.pack()}
+        message, widest = self._mean_message(h, e, f), 4 * self.node.scalars + 6 * self.node.vectors
+        return {"h": map_row_blocks(self._update, *h, *message, width=widest)}
+
+    def _update(self, s: Tensor, v: Tensor, message_s: Tensor, message_v: Tensor) -> Tensor:
+        """Compute the output of rows from h and the mean of messages."""
+        h = ScalarVector(s, v) + self.dropout(ScalarVector(message_s, message_v))
+        h = self.norms[0](h)  # eqs. 1, 2
+        return self.norms[1](h + self.dropout(self.feed_forward(h))).pack()  # eqs. 3, 4
 
     def _mean_message(self, h: ScalarVector, e: ScalarVector, f: Mapping[str, Any]) -> ScalarVector:
-        """Compute ``mean_j M(h_j, e_ij, h_i)``: the linear parts on all edges at once, the rest in chunks."""
-        node, gvp, edges = self.node, self.first, f["edges"]
-        of_edge = None  # (E, 3 h)
-        if self.edge.vectors:
-            of_edge = linear(e.v, gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)[1]).flatten(1)
-        vh, pair = self._first_linear(h, of_edge, edges)
+        """Compute ``mean_j M(h_j, e_ij, h_i)`` in blocks of nodes."""
+        edges, pairs = f["edges"], [*self._first_linear(h)]
         if "encoding" in f:
             rank = f["decoding_rank"]
-            is_earlier = (edges.source(rank) < edges.target(rank)).unsqueeze(1)
-            other = self._first_linear(ScalarVector.unpack(f["encoding"], node), of_edge, edges)
-            vh, pair = torch.where(is_earlier, vh, other[0]), torch.where(is_earlier, pair, other[1])
-        _, scalars, _, length = gvp.ws.weight.split(self._widths, 1)
-        of_scalars = torch.cat([scalars, length], 1)
-        means = []
-        for mean, of_pair, v, s in _parts(edges, pair, vh.unflatten(1, (3, -1)), e.s):
-            x = gvp.finish(of_pair + linear(torch.cat([s, vector_norms(v)], 1), of_scalars), v)
-            means.append(self._last(self.middle(x), mean))
-        has_neighbors = edges.count.clamp(max=1).to(pair.dtype).unsqueeze(1)  # (N, 1)
-        s = torch.cat([m.s for m in means]) + has_neighbors * self.last.ws.bias  # (N, S)
-        return ScalarVector(s, torch.cat([m.v for m in means]))
+            pairs += [*self._first_linear(ScalarVector.unpack(f["encoding"], self.node)), (rank, -rank)]
+        s, v = map_edge_blocks(self._block_message, edges, pairs=pairs, edge_values=[e.s, e.v])
+        has_neighbors = edges.count.clamp(max=1).to(s.dtype).unsqueeze(1)  # (N, 1)
+        return ScalarVector(s + has_neighbors * self.last.ws.bias, v)
 
-    def _first_linear(self, h: ScalarVector, of_edge: Tensor | None, edges: Edges) -> tuple[Tensor, Tensor]:
-        """Compute V_h ``(E, 3 h)`` of the first GVP, and the part of its s' from the scalars of nodes ``(E, S)``.
+    def _first_linear(self, h: ScalarVector) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Compute parts of V_h ``(N, 3 h)`` and of s' ``(N, S)`` of the first GVP, each from targets and from sources.
 
         The first GVP reads [h_j, e_ij, h_i]; its matrices are split.
         """
         node, gvp = self.node, self.first
         source, _, target = gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)
-        vh = edges.pair_sum(linear(h.v, target).flatten(1), linear(h.v, source).flatten(1), of_edge)
+        vectors = linear(h.v, target).flatten(1), linear(h.v, source).flatten(1)
         source, _, target, _ = gvp.ws.weight.split(self._widths, 1)
-        return vh, edges.pair_sum(linear(h.s, target, gvp.ws.bias), linear(h.s, source))
+        return vectors, (linear(h.s, target, gvp.ws.bias), linear(h.s, source))
+
+    def _block_message(self, edges: Edges, vh: Tensor, pair: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the mean of messages, except for the last bias of scalars, from sums of :meth:`_first_linear`."""
+        *other, es, ev = rest
+        if other:
+            other_vh, other_pair, order = other
+            is_earlier = (order > 0).unsqueeze(1)
+            vh, pair = torch.where(is_earlier, vh, other_vh), torch.where(is_earlier, pair, other_pair)
+        gvp, node, v = self.first, self.node, vh.unflatten(1, (3, -1))
+        if self.edge.vectors:
+            v = v + linear(ev, gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)[1])
+        _, scalars, _, length = gvp.ws.weight.split(self._widths, 1)
+        s = torch.addmm(pair, torch.cat([es, vector_norms(v)], 1), torch.cat([scalars, length], 1).t())
+        return self._last(self.middle(gvp.finish(s, v)), edges.mean)
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """Compute the mean over neighbors of a GVP without activation, except for the bias of its scalars."""
@@ -220,16 +230,3 @@ class GVPConv(GraphLayer):
         # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
         gate = linear(x, gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)).sigmoid()  # (E, V)
         return ScalarVector(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
-
-
-def _parts(edges: Edges, *values: Tensor) -> Iterator[tuple[Callable[[Tensor], Tensor], Tensor, ...]]:
-    """Yield the mean over neighbors and each ``(E, …)`` value for the edges of a few nodes at a time.
-
-    On CPU and for a constant degree, so that tensors on edges fit into the cache; otherwise all edges are one part.
-    """
-    if torch.compiler.is_compiling() or edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
-        yield edges.mean, *values
-        return
-    nodes = max(1, _PART // edges.degree)
-    for part in zip(*(x.split(nodes * edges.degree) for x in values), strict=True):
-        yield lambda x: x.unflatten(0, (-1, edges.degree)).mean(1), *part

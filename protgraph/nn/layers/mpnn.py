@@ -16,7 +16,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, mlp
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import Edges
+from protgraph.ops import Edges, map_edge_blocks
 from protgraph.validation import check_choice
 
 __all__ = ["MPNN"]
@@ -98,12 +98,17 @@ class MPNN(GraphLayer):
         return {"h": self.update(torch.cat([h, m], 1))}
 
     def _message(self, h: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
-        edge = None if self.edge is None else self.edge(e)
-        z = self.act(edges.pair_sum(self.target(h), self.source(h), edge))  # (E, dim)
+        def aggregate(block: Edges, z: Tensor, e: Tensor | None) -> Tensor:
+            z = self.act(z if self.edge is None else torch.addmm(z, e, self.edge.weight.t()))  # (E, dim)
+            if self.aggregate == "max":
+                return block.max(self.message(z))
+            return block.mean(z) if self.aggregate == "mean" else block.sum(z)
+
+        m = map_edge_blocks(aggregate, edges, pairs=[(self.target(h), self.source(h))], edge_values=[e])  # (N, dim)
         if self.aggregate == "max":
-            return edges.max(self.message(z))
+            return m
         # W₄ Σ z + count b₄ = Σ (W₄ z + b₄)
         count = edges.count.to(h.dtype).unsqueeze(1)
         if self.aggregate == "mean":
-            return nn.functional.linear(edges.mean(z), self.message.weight) + count.clamp(max=1) * self.message.bias
-        return nn.functional.linear(edges.sum(z), self.message.weight) + count * self.message.bias
+            count = count.clamp(max=1)
+        return nn.functional.linear(m, self.message.weight) + count * self.message.bias
