@@ -33,6 +33,7 @@ from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.process_memory import release_component_dictionary, release_memory
 from protgraph.structure.io.cache_folder import cache_dir
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
@@ -144,7 +145,7 @@ def prepare(
         if (prepared := _open(folder)) is not None:
             require_no_leak(task, plan, prepared.splits["train"])
             return prepared
-    notes = _make(folder, dataset, task, plan, examples, labels, cache, jobs, progress)
+    notes = _make(folder, _Inputs(dataset, task, plan, examples, labels), cache, jobs, progress)
     release_component_dictionary()  # training does not read it
     release_memory()
     prepared = _open(folder)
@@ -211,16 +212,24 @@ class LabeledGraph:
         return graph
 
 
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that the graphs are made of, with the labels of each example."""
+
+    dataset: Dataset
+    task: Task
+    plan: FeaturePlan
+    examples: Sequence[Example]
+    labels: Sequence[Labels | None]
+
+    @property
+    def read(self) -> ReadOptions:
+        """Read options of the dataset, with ligands if the plan needs them."""
+        return self.dataset.read_options.with_ligands(self.plan.needs_ligands)
+
+
 def _make(
-    folder: Path,
-    dataset: Dataset,
-    task: Task,
-    plan: FeaturePlan,
-    examples: Sequence[Example],
-    labels: Sequence[Labels | None],
-    cache: Path,
-    jobs: int,
-    progress: Callable[[int, int], None] | None,
+    folder: Path, inputs: _Inputs, cache: Path, jobs: int, progress: Callable[[int, int], None] | None
 ) -> tuple[str, ...]:
     """Write the graphs of each split, atomically and in the dataset's order; return the messages for the user.
 
@@ -228,12 +237,12 @@ def _make(
     """
     try:
         with atomic_write(folder, folder=True) as temporary:
-            writer = SplitWriter(temporary, examples)
-            failures, notes = _read(writer, dataset, task, plan, examples, labels, cache, jobs, progress)
+            writer = SplitWriter(temporary, inputs.examples)
+            failures, notes = _read(writer, inputs, cache, jobs, progress)
             writer.close()
-            splits = [split for split in dataset.splits(task.name) if split in writer.splits]
+            splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
             if "train" not in splits:
-                _raise_without_train(dataset, task, plan, examples, labels, failures, splits)
+                _raise_without_train(inputs, failures, splits)
             manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
             (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     except OSError:
@@ -243,34 +252,25 @@ def _make(
 
 
 def _read(
-    writer: SplitWriter,
-    dataset: Dataset,
-    task: Task,
-    plan: FeaturePlan,
-    examples: Sequence[Example],
-    labels: Sequence[Labels | None],
-    cache: Path,
-    jobs: int,
-    progress: Callable[[int, int], None] | None,
+    writer: SplitWriter, inputs: _Inputs, cache: Path, jobs: int, progress: Callable[[int, int], None] | None
 ) -> tuple[list[Failure], tuple[str, ...]]:
     """Make the graphs and pass them to the writer; return the failures and the messages for the user."""
     failures: list[Failure] = []
     notes: list[str] = []
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
-    number = {example.id: i for i, example in enumerate(examples)}
-    read = dataset.read_options.with_ligands(plan.needs_ligands)
+    number = {example.id: i for i, example in enumerate(inputs.examples)}
     results = iter_graphs(
-        dataset_requests(dataset, examples, read, labels=labels),
-        plan,
-        read=read,
-        step=LabeledGraph(task),
-        jobs=jobs if dataset.reads_files else 1,
+        dataset_requests(inputs.dataset, inputs.examples, inputs.read, labels=inputs.labels),
+        inputs.plan,
+        read=inputs.read,
+        step=LabeledGraph(inputs.task),
+        jobs=jobs if inputs.dataset.reads_files else 1,
         cache=cache,
         fatal=(LabelError,),
     )
     for done, result in enumerate(results, 1):
         i = number[result.protein]
-        own, graph = labels[i], None
+        own, graph = inputs.labels[i], None
         if isinstance(result, Failure):
             failures.append(result)
         elif isinstance(own, ResidueLabels) and (missing := own.absent(result.residues)).any():
@@ -280,29 +280,22 @@ def _read(
             notes += result.notes
         writer.add(i, graph)
         if progress is not None:
-            progress(done, len(examples))
+            progress(done, len(inputs.examples))
     if absent:
         raise absent_residues_error(absent)
     return failures, count_notes(notes)
 
 
-def _raise_without_train(
-    dataset: Dataset,
-    task: Task,
-    plan: FeaturePlan,
-    examples: Sequence[Example],
-    labels: Sequence[Labels | None],
-    failures: Sequence[Failure],
-    others: Sequence[str],
-) -> None:
+def _raise_without_train(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
     """Raise the error of a component that failed on every protein, or of a training split without graphs."""
+    dataset, examples = inputs.dataset, inputs.examples
     with with_failures(failures):
         if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
-            read = dataset.read_options.with_ligands(plan.needs_ligands)
             first = next(i for i, example in enumerate(examples) if example.id == failures[0].protein)
-            one = dataset_requests(dataset, [examples[first]], read, labels=[labels[first]])
-            list(iter_graphs(one, plan, read=read, step=LabeledGraph(task), fatal=(ComponentError,)))  # raises it
-        raise empty_split_error(dataset.name, task.name, "train", examples, failures, others)
+            one = dataset_requests(dataset, [examples[first]], inputs.read, labels=[inputs.labels[first]])
+            step, options = LabeledGraph(inputs.task), {"read": inputs.read, "fatal": (ComponentError,)}
+            list(iter_graphs(one, inputs.plan, step=step, **options))  # raises it
+        raise empty_split_error(dataset.name, inputs.task.name, "train", examples, failures, others)
 
 
 def _open(folder: Path) -> Prepared | None:
