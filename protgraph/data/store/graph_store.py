@@ -342,9 +342,8 @@ def _edge_index(places: Sequence[tuple[GraphShard, int]], counts: Sequence[int],
     if same:
         index[1].reshape(-1, same)[:] = np.arange(starts[-1])[:, None]  # (N, K)
     for row, name in zip(index[: 1 if same else 2], EDGES, strict=False):
-        np.concatenate([shard.edges(name, i) for shard, i in places], out=row)
         end = 0
-        for count, start in zip(counts, starts, strict=False):
+        for (shard, i), count, start in zip(places, counts, starts, strict=False):
             begin, end = end, end + count
-            row[begin:end] += start
+            np.add(shard.edges(name, i), start, out=row[begin:end])
     return index
