@@ -44,6 +44,8 @@ class ProteinMPNNDecoder(Decoder):
         Constant divisor of the sum of messages (not the number of neighbors).
     dropout : float
         Probability.
+    unresolved : bool
+        True, as in the program: residues without incoming edges send messages of their types alone; their h is 0.
 
     Notes
     -----
@@ -59,7 +61,13 @@ class ProteinMPNNDecoder(Decoder):
     """
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, depth: int = 3, scale: float = 30.0, dropout: float = 0.1
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        depth: int = 3,
+        scale: float = 30.0,
+        dropout: float = 0.1,
+        unresolved: bool = False,
     ) -> None:
         super().__init__(fields)
         if depth < 1:
@@ -69,6 +77,7 @@ class ProteinMPNNDecoder(Decoder):
             raise WiringError(f"aatype of proteinmpnn_decoder is not a category: {fields['aatype'].name!r}.")
         dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
         self.embed = nn.Embedding(types, dim)
+        self.unresolved = unresolved
         self.layers = nn.ModuleList(_Layer(dim, edge, scale, dropout) for _ in range(depth))
         self.declare(h=f"{dim}x0e")
 
@@ -89,6 +98,7 @@ class ProteinMPNNDecoder(Decoder):
             neighbor=neighbor,
             there=None if there is None else there[..., None].to(h.dtype),
             count=edges.count[:, None].to(h.dtype),
+            resolved=(edges.count > 0)[:, None].to(h.dtype) if self.unresolved else None,
             undecoded=undecoded,
             of_source=[part.repeat(copies, 1) for part in undecoded] if copies else [],
             table=[layer.of_type(self.embed.weight) for layer in self.layers],
@@ -106,7 +116,7 @@ class ProteinMPNNDecoder(Decoder):
                 m = layer(state.edge[part.rows], nodes, part)
                 return self._total(m.view(*state.neighbor[part.nodes].shape, m.size(1)), state, part.nodes)
 
-            h = layer.update(h, map_blocks(parts, total, n), state.count)
+            h = state.mask(layer.update(h, map_blocks(parts, total, n), state.count))
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = sources
         return h
@@ -123,7 +133,7 @@ class ProteinMPNNDecoder(Decoder):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
             z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
             source = layer.source(h)
-            h = layer.update(h, self._total(layer.inner(z), state, node), state.count[node])
+            h = state.mask(layer.update(h, self._total(layer.inner(z), state, node), state.count[node]), node)
             of_source.index_copy_(0, rows, source)
         return h
 

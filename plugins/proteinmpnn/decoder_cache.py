@@ -38,6 +38,8 @@ class DecoderCache(DecoderState):
         Its current contribution, ``(copies · N, C)`` per layer; empty without copies.
     table : list of Tensor
         Contribution of each type, ``(types, C)`` per layer.
+    resolved : Tensor or None
+        ``(N, 1)``, 0 for residues whose h stays 0; None without such residues.
     """
 
     h: Tensor
@@ -51,6 +53,13 @@ class DecoderCache(DecoderState):
     undecoded: list[Tensor]
     of_source: list[Tensor]
     table: list[Tensor]
+    resolved: Tensor | None = None
+
+    def mask(self, h: Tensor, node: Tensor | None = None) -> Tensor:
+        """Set h ``(N, C)``, or ``(R, C)`` of ``node``, to 0 for unresolved residues."""
+        if self.resolved is None:
+            return h
+        return h * (self.resolved if node is None else self.resolved[node])
 
 
 def padded_neighbors(edges: Edges) -> tuple[Tensor, Tensor | None]:

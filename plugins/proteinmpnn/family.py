@@ -13,6 +13,7 @@ LEVELS = ("002", "010", "020", "030")
 VARIANTS = {f"v_48_{level}": f"vanilla_model_weights/v_48_{level}.pt" for level in LEVELS}
 CA_VARIANTS = {f"ca_v_48_{level}": f"ca_model_weights/v_48_{level}.pt" for level in LEVELS[:3]}
 VARIANTS |= {f"soluble_v_48_{level}": f"soluble_model_weights/v_48_{level}.pt" for level in LEVELS}
+VARIANTS |= {f"exact_{name}": VARIANTS[name] for name in [f"v_48_{level}" for level in LEVELS]}
 VARIANTS |= CA_VARIANTS | {name.replace("ca_", "ca_corrected_"): file for name, file in CA_VARIANTS.items()}
 
 
@@ -24,22 +25,27 @@ def _network(
     k: int = 48,
     dropout: float = 0.1,
     trace: str = "",
+    exact: bool = False,
     weights: str = "",
     doc: str = PAPER,
 ) -> ModelSpec:
-    """Return the network on whole backbones, or on CA only if ``trace`` is "published" or "corrected"."""
+    """Return the network on whole backbones, or on CA only if ``trace`` is "published" or "corrected".
+
+    ``exact`` takes unresolved and incomplete residues as neighbors, as the published program does.
+    """
     options = {"corrected": trace == "corrected"}
-    seen, read = ["virtual_cb", "atom_pair_rbf"], ["atom_pair_rbf"]
+    more = {"unresolved": True} if exact else {}
+    seen, read = ["virtual_cb", component("atom_pair_rbf", **more)], ["atom_pair_rbf"]
     if trace:
         read = ["ca_pair_rbf", "ca_orientation"]
         seen = ["chain_rank", *(component(name, **options) for name in read)]
-    first, *rest = [component("proteinmpnn_encoder", dim=dim, dropout=dropout)] + (depth - 1) * [
-        component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h"})
+    first, *rest = [component("proteinmpnn_encoder", dim=dim, dropout=dropout, **more)] + (depth - 1) * [
+        component("proteinmpnn_encoder", dropout=dropout, **more, reads={"h": "h"})
     ]
     return ModelSpec(
         name,
         features=[
-            component("backbone_knn", k=k, atoms="ca" if trace else "backbone"),
+            component("backbone_knn", k=k, atoms="ca" if trace else "backbone", **more),
             *seen,
             "relative_position",
             "decoding_rank",
@@ -51,7 +57,7 @@ def _network(
             component("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
             first,
             *rest,
-            component("proteinmpnn_decoder", depth=depth, dropout=dropout),
+            component("proteinmpnn_decoder", depth=depth, dropout=dropout, **more),
         ],
         weights=weights,
         doc=doc,
@@ -60,13 +66,15 @@ def _network(
 
 def _published(variant: str) -> ModelSpec:
     kind = "SolubleMPNN, trained on soluble proteins" if variant.startswith("soluble") else "trained on PDB assemblies"
-    trace = ""
+    trace, exact = "", variant.startswith("exact_")
+    kind += ", unresolved residues as neighbors of small proteins, as in the published program" if exact else ""
     if variant.startswith("ca_"):
         trace = "corrected" if "corrected" in variant else "published"
         kind += f", on CA alone, features {'as published, with their defects' if trace == 'published' else 'corrected'}"
     return _network(
         f"proteinmpnn.{variant}",
         trace=trace,
+        exact=exact,
         weights="protgraph_plugins.proteinmpnn.weights:load_proteinmpnn",
         doc=f"{PAPER}: {kind} with noise of 0.{variant[-2:]} Å; published weights.",
     )

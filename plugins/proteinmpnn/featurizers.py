@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from protgraph_plugins.proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
+from protgraph_plugins.proteinmpnn.unresolved import farthest_complete, knn_with_unresolved
 from torch import Tensor
 
 from protgraph import EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
@@ -41,11 +42,14 @@ class BackboneKnn(EdgeFeaturizer):
     atoms : {"backbone", "ca"}
         Required atoms of a residue: N, CA, C and O, or CA. A residue without them has no edges and is not a neighbor of
         any other; it keeps its sequence position.
+    unresolved : bool
+        True, as in the program: residues without the required atoms have no edges, but are the farthest neighbors of
+        the others in a protein of at most k complete ones. Design and scoring insert the missing residues as well.
 
     Notes
     -----
-    If a protein has fewer than k complete residues, the reference also takes incomplete ones, as the farthest, with
-    missing atoms at the origin. Its values then depend on the position of the protein. Otherwise the two agree.
+    The reference takes incomplete residues as neighbors in a protein with at most k complete ones. Otherwise the two
+    ways agree.
 
     References
     ----------
@@ -55,17 +59,20 @@ class BackboneKnn(EdgeFeaturizer):
     loops: ClassVar[bool] = True
     conformity: ClassVar[Conformity] = Conformity(options={"k": 6})  # fewer than the residues of its test proteins
 
-    def __init__(self, *, k: int = 48, atoms: str = "backbone") -> None:
+    def __init__(self, *, k: int = 48, atoms: str = "backbone", unresolved: bool = False) -> None:
         super().__init__()
         if not (isinstance(k, int) and k >= 1):
             raise OptionError(f"invalid k of backbone_knn: {k!r}. Use an integer from 1.")
         if atoms not in ("backbone", "ca"):
             raise OptionError(f"invalid atoms of backbone_knn: {atoms!r}. Allowed: 'backbone', 'ca'.")
-        self.k, self.atoms = k, atoms
+        self.k, self.atoms, self.inserts_unresolved = k, atoms, unresolved
 
     def __call__(self, residues: Residues) -> EdgeList:
         mask = residues.backbone_mask
-        there = np.flatnonzero(mask.all(1) if self.atoms == "backbone" else mask[:, 1])
+        complete = mask.all(1) if self.atoms == "backbone" else mask[:, 1]
+        there = np.flatnonzero(complete)
+        if self.inserts_unresolved and len(there) <= self.k and len(there) < len(residues):
+            return EdgeList(*knn_with_unresolved(residues, complete, self.k))
         most = max(min(self.k, len(there)) - 1, 0)
         others = knn(residues.pos[there], most).reshape(2, len(there), most)  # (2, M, K - 1)
         own = np.broadcast_to(np.arange(len(there))[:, None], (2, len(there), 1))
@@ -99,9 +106,13 @@ class VirtualCb(TensorFeaturizer):
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         there = f["backbone_mask"][:, :3].all(1)[:, None, None]
         n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would spread through the gradient
-        b, c = ca - n, c - ca
-        step = CB_CROSS * torch.linalg.cross(b, c) + CB_N * b + CB_C * c
-        return {CB.name: f["pos"] + step}
+        return {CB.name: f["pos"] + _cb_step(n, ca, c)}
+
+
+def _cb_step(n: Tensor, ca: Tensor, c: Tensor) -> Tensor:
+    """Return the vectors from CA to the virtual CB, ``(N, 3)``."""
+    b, c = ca - n, c - ca
+    return CB_CROSS * torch.linalg.cross(b, c) + CB_N * b + CB_C * c
 
 
 class AtomPairRbf(TensorFeaturizer):
@@ -115,18 +126,23 @@ class AtomPairRbf(TensorFeaturizer):
         Number of centers.
     low, high : float
         First and last center, Å; ``σ = (high - low) / bins``.
+    unresolved : bool
+        True, as in the program, with ``unresolved`` of ``backbone_knn``: missing atoms are at the origin, and the
+        distance from CA to that of an incomplete residue is the one to the farthest complete residue.
 
     Reads
     -----
     backbone : (N, 4, 3), point, Å
     backbone_mask : (N, 4)
     cb : (N, 3), point, Å
+    proteins
     edges : the edges j → i
 
     Writes
     ------
     atom_pair_rbf : (E, 25·bins), 0e, dimensionless
-        Index order: atom of i (N, CA, C, O, CB), atom of j, bin; 0 if either residue lacks an atom.
+        Index order: atom of i (N, CA, C, O, CB), atom of j, bin; 0 if either residue lacks an atom, unless
+        ``unresolved``.
 
     References
     ----------
@@ -134,26 +150,42 @@ class AtomPairRbf(TensorFeaturizer):
     the 1/2 of a normal density.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "cb", "edges")
+    reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "cb", "proteins", "edges")
     writes: ClassVar[tuple[str, ...]] = (ATOM_PAIR_RBF.name,)
 
-    def __init__(self, *, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
+    def __init__(self, *, bins: int = 16, low: float = 2.0, high: float = 22.0, unresolved: bool = False) -> None:
         super().__init__()
         if not (isinstance(bins, int) and bins >= 2):
             raise OptionError(f"invalid bins of atom_pair_rbf: {bins!r}. Use an integer from 2.")
         if not high > low:
             raise OptionError(f"invalid centers of atom_pair_rbf: {low!r} to {high!r} Å. high must be above low.")
-        self.bins, self.low, self.high = bins, low, high
+        self.bins, self.low, self.high, self.unresolved = bins, low, high, unresolved
         self.declare(atom_pair_rbf=f"{25 * bins}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, complete = f["edges"], f["backbone_mask"].all(1)
+        if self.unresolved:
+            return {ATOM_PAIR_RBF.name: self._with_unresolved(f, complete)}
         backbone = f["backbone"].masked_fill(~complete[:, None, None], 0.0)
         atoms = torch.cat([backbone, f["cb"][:, None]], 1).flatten(1)  # (N, 15)
         basis = self._basis(atoms, edges.index)  # (E, 25 bins)
         if complete.device.type != "cpu" or not bool(complete.all()):  # bool() would synchronize with a device
             basis = basis * (edges.target(complete) & edges.source(complete))[:, None]
         return {ATOM_PAIR_RBF.name: basis}
+
+    def _with_unresolved(self, f: Mapping[str, Any], complete: Tensor) -> Tensor:
+        """Return ``(E, 25 bins)`` with missing atoms at the origin; edges end at complete residues."""
+        index, backbone = f["edges"].index, f["backbone"].masked_fill(~f["backbone_mask"][..., None], 0.0)
+        n, ca, c = backbone[:, :3].unbind(1)
+        cb = torch.where(complete[:, None], f["cb"], ca + _cb_step(n, ca, c))
+        basis = self._basis(torch.cat([backbone, cb[:, None]], 1).flatten(1), index)
+        known = complete[index[0]]  # (E,)
+        if known.device.type != "meta" and bool(known.all()):
+            return basis
+        farthest = farthest_complete(ca, complete, f["proteins"])[index[1]]
+        far = gaussians(farthest, self.bins, self.low, self.high)  # (E, bins)
+        before, between, after = basis.split([6 * self.bins, self.bins, 18 * self.bins], 1)  # CA of i, CA of j
+        return torch.cat([before, torch.where(known[:, None], between, far), after], 1)
 
     def _basis(self, atoms: Tensor, index: Tensor) -> Tensor:
         """Return ``(E, 25 bins)`` from ``(N, 15)`` and ``(2, E)``; in blocks of edges on the CPU without gradients."""

@@ -76,6 +76,8 @@ class ProteinMPNNEncoder(GraphLayer):
         Constant divisor of the sum of messages (not the number of neighbors).
     dropout : float
         Probability.
+    unresolved : bool
+        True, as in the program: residues without incoming edges send no messages to nodes, and their h is 0.
 
     Notes
     -----
@@ -94,7 +96,13 @@ class ProteinMPNNEncoder(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("h", "edge_attr")
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, dim: int = 128, scale: float = 30.0, dropout: float = 0.1
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 128,
+        scale: float = 30.0,
+        dropout: float = 0.1,
+        unresolved: bool = False,
     ) -> None:
         super().__init__(fields)
         node, edge = self.scalar_width("h") if "h" in fields else None, self.scalar_width("edge_attr")
@@ -105,13 +113,22 @@ class ProteinMPNNEncoder(GraphLayer):
         self.edge_out = nn.Linear(dim, edge)
         self.edge_norm = nn.LayerNorm(edge)
         self.dropout = nn.Dropout(dropout)
+        self.unresolved = unresolved
         self.declare(h=f"{dim}x0e", edge_attr=f"{edge}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
         parts, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
-        total = map_blocks(parts, lambda part: part.sum(self.message(e[part.rows], nodes, part)), edges.num_nodes)
-        h = self.update(h, total, edges.count[:, None].to(e.dtype))
+        there = (edges.count > 0)[:, None].to(e.dtype) if self.unresolved else None  # (N, 1)
+
+        def total(part: EdgeBlock) -> Tensor:
+            m = self.message(e[part.rows], nodes, part)
+            return part.sum(m if there is None else m * there[part.edges.index[0]])
+
+        count = edges.count[:, None].to(e.dtype) if there is None else edges.sum(edges.source(there))
+        h = self.update(h, map_blocks(parts, total, edges.num_nodes), count)
+        if there is not None:
+            h = h * there
         pairs = self.edge_message.of_nodes(h)
         return {"h": h, "edge_attr": map_blocks(parts, lambda part: self._edges(e[part.rows], pairs, part), len(e))}
 

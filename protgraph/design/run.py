@@ -28,6 +28,7 @@ from protgraph.design.design_fasta import parse_sequence
 from protgraph.design.encode import encode, encoded_graphs, noisy_copies
 from protgraph.design.result import Design, Scores
 from protgraph.design.spec import DesignSpec
+from protgraph.design.unresolved_rows import constraints_of_rows, model_rows, without_unresolved
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel
 from protgraph.model.nonfinite import nonfinite_error
@@ -115,13 +116,16 @@ def design_sequences(
     check_design_model(model)
     request = SamplingRequest(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
 
-    def with_constraints(residues: Residues) -> tuple[Residues, Constraints]:
-        return residues, spec.constraints(residues, model.target.size)
+    def with_constraints(residues: Residues) -> _Designed:
+        rows, given = model_rows(model, residues)
+        own = spec.constraints(residues, model.target.size)
+        return _Designed(residues, rows, given, constraints_of_rows(own, given))
 
-    pairs = _accepted(proteins, with_constraints, refused)
-    for batch in pack(pairs, lambda pair: len(pair[0]), max_size=batch_residues):
-        designs = sample_designs(model, [residues for residues, _ in batch], [c for _, c in batch], request)
-        for design in designs:
+    accepted = _accepted(proteins, with_constraints, refused)
+    for batch in pack(accepted, lambda item: len(item.rows), max_size=batch_residues):
+        designs = sample_designs(model, [item.rows for item in batch], [item.constraints for item in batch], request)
+        for item, found in zip(batch, designs, strict=True):
+            design = without_unresolved(found, item.residues, item.given)
             if design.designed.any():
                 yield design
             else:
@@ -183,13 +187,15 @@ def score_sequences(
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
 
-    accepted = _accepted(proteins, lambda r: _Scored.of(r, chains, sequences), refused)
+    accepted = _accepted(proteins, lambda r: _Scored.of(model, r, chains, sequences), refused)
     for batch in pack(accepted, lambda s: len(s.whole), max_size=batch_residues):
         decoding = encode(model, noisy_copies([item.whole for item in batch], noise, seed))
-        mask = torch.cat([torch.from_numpy(np.isin(i.whole.chain, i.residues.chain_names)) for i in batch])
-        mask, failed = mask.to(decoding.aatype.device), []
+        in_chains = torch.from_numpy(np.concatenate([i.in_chains for i in batch])).to(decoding.aatype.device)
+        mask = in_chains & torch.from_numpy(np.concatenate([i.given for i in batch])).to(in_chains.device)
+        failed: list[_Scored] = []
         noise_of_orders = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(mask.device)
-        order = random_decoding_order(mask, decoding.proteins, noise_of_orders)
+        last = in_chains if mode == "conditional" else mask & decoding.decodable
+        order = random_decoding_order(last, decoding.proteins, noise_of_orders)
         rank = decoding_ranks(order, decoding.proteins)
         for number in range(max(len(item.sequences) for item in batch)):
             aatype = decoding.aatype.clone()
@@ -214,16 +220,33 @@ def score_sequences(
 
 
 @dataclass(frozen=True, eq=False)
+class _Designed:
+    """A protein, the rows that the model reads, a mask of the protein's residues among them, and their constraints."""
+
+    residues: Residues
+    rows: Residues
+    given: np.ndarray
+    constraints: Constraints
+
+
+@dataclass(frozen=True, eq=False)
 class _Scored:
-    """A protein, its scored chains, and the names and types of the sequences to score."""
+    """Rows of a protein, a mask of given ones, its scored chains, and the names and types of sequences to score."""
 
     whole: Residues
+    given: np.ndarray
     residues: Residues
     sequences: list[tuple[str, np.ndarray]]
+
+    @property
+    def in_chains(self) -> np.ndarray:
+        """Mask of the rows in scored chains."""
+        return np.isin(self.whole.chain, self.residues.chain_names)
 
     @classmethod
     def of(
         cls,
+        model: ProteinModel,
         whole: Residues,
         chains: Sequence[str],
         sequences: Sequence[tuple[str, str]] | Mapping[str, Sequence[tuple[str, str]]],
@@ -232,7 +255,8 @@ class _Scored:
         own = sequences.get(whole.name, ()) if isinstance(sequences, Mapping) else sequences
         _check(bool(own) or not sequences, f"no sequence for protein {whole.name}.")
         types = [(name, parse_sequence(residues, name, text)) for name, text in own]
-        return cls(whole, residues, types or [("", residues.aatype)])
+        rows, given = model_rows(model, whole)
+        return cls(rows, given, residues, types or [("", residues.aatype)])
 
 
 @torch.no_grad()

@@ -37,6 +37,9 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
         read ``pos`` or ``backbone`` need coordinates.
     needs_ligands : bool
         True: uses ``Residues.ligands``, so files are read with ligands and nucleic acids.
+    inserts_unresolved : bool
+        True: design and scoring insert a residue without coordinates for each missing residue number
+        (:func:`protgraph.structure.insert_unresolved`).
     out : dict of str to FieldSpec
         Specs of the written fields, with the widths set by :meth:`declare`.
     """
@@ -45,6 +48,7 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
     writes: ClassVar[tuple[str, ...]] = ()
     needs_coordinates: ClassVar[bool] = True
     needs_ligands: ClassVar[bool] = False
+    inserts_unresolved: bool = False
 
     def __init__(self) -> None:
         self.out: dict[str, FieldSpec] = {name: field(name) for name in self.writes}

@@ -57,6 +57,8 @@ class FeaturePlan:
         First featurizer that requires a structure, e.g. ``features[0] (knn)``; None without one.
     needs_ligands : bool
         True if a featurizer reads ligands, so that files must be read with them.
+    inserts_unresolved : bool
+        True if design and scoring insert a residue without coordinates for each missing residue number.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class FeaturePlan:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
         self.needs_coordinates: str | None = None
         self.needs_ligands = any(featurizer.needs_ligands for _, featurizer in featurizers)
+        self.inserts_unresolved = any(featurizer.inserts_unresolved for _, featurizer in featurizers)
         for i, (n, featurizer) in enumerate(featurizers):
             path = f"features[{i}] ({n.name})"
             self._place(path, n, featurizer)

