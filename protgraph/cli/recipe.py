@@ -10,7 +10,7 @@ import typer
 from protgraph.cli.output_path import Overwrite, check_output_folder
 
 if TYPE_CHECKING:
-    from protgraph.train import FitResult
+    from protgraph.train import Checkpoint
 
 __all__ = ["recipe_command"]
 
@@ -25,7 +25,7 @@ def recipe_command(
 
     The TOML file has the keys name, summary, dataset, task, models, seeds, calibration, float16 and [fit]. Each model
     is trained with each seed; predictions are of their mean logits. Calibration and thresholds are fitted on
-    validation, and test splits are evaluated once. The folder has model.safetensors for 'protgraph predict', the
+    validation, and test splits are evaluated once. An interrupted run continues with the next member. The folder has model.safetensors for 'protgraph predict', the
     recipe, card.json, README.md and reliability.svg.
 
     \b
@@ -44,5 +44,5 @@ def recipe_command(
     typer.echo(f"trained model → {out}")
 
 
-def _print_member(label: str, result: FitResult) -> None:
-    typer.echo(f"{label}\n{result.summary()}", err=True)
+def _print_member(label: str, member: Checkpoint) -> None:
+    typer.echo(f"{label}: {member}", err=True)

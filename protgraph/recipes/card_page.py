@@ -16,6 +16,7 @@ def card_page(card: ModelCard) -> str:
         ("input", card.input or "structure or sequence files, as for every model"),
         ("trained on", f"`{card.task}` of `{card.dataset}`{version}"),
         ("license of the training data", card.license + (" (**non-commercial use only**)" * card.non_commercial)),
+        ("terms of the weights", card.weights_note),
         ("citation", card.citation),
         ("members", f"{'; '.join(card.members)} ({card.parameters} parameters)"),
         ("calibration", card.calibration),

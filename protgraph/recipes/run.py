@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
@@ -13,6 +15,7 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.file_io import atomic_write, write_text_file
+from protgraph.model.build import as_model_spec
 from protgraph.recipes.card_page import card_page
 from protgraph.recipes.ensemble_predictions import predict_ensemble
 from protgraph.recipes.recipe import Recipe
@@ -22,12 +25,12 @@ from protgraph.task.metrics import best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 from protgraph.train.calibration import Calibration, check_calibration_method, fit_calibration
-from protgraph.train.checkpoint import Checkpoint, save_checkpoint
+from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.checkpoint_weights import round_to_half
+from protgraph.train.config import FitConfig
 from protgraph.train.fit import fit
 from protgraph.train.prepare import prepare
 from protgraph.train.resolve import resolve_task
-from protgraph.train.result import FitResult
 from protgraph.train.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
 from protgraph.train.training_set import summarize_training_set
 
@@ -42,7 +45,7 @@ def run_recipe(
     cache: str | Path | None = None,
     jobs: int = 1,
     overwrite: bool = False,
-    on_member: Callable[[str, FitResult], None] | None = None,
+    on_member: Callable[[str, Checkpoint], None] | None = None,
 ) -> TrainedModel:
     """Train all members of a recipe, and write weights, recipe, card, page and reliability figure.
 
@@ -53,13 +56,14 @@ def run_recipe(
     recipe : str or Path
         TOML file of a :class:`Recipe`. It is copied into the folder.
     out : str or Path
-        Folder to write. It appears when all of it is written.
+        Folder to write. It appears when all of it is written. Until then trained members are in ``OUT.members``: an
+        interrupted run continues with the next member.
     cache, jobs
         See :func:`protgraph.train.fit`.
     overwrite : bool
         Replace an existing folder.
     on_member : callable, optional
-        Called with the name and the result of each trained member.
+        Called with the name and the checkpoint of each trained member.
 
     Returns
     -------
@@ -76,15 +80,17 @@ def run_recipe(
         raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
     text = path.read_text(encoding="utf-8")
     dataset = recipe.data()
-    results = _train(recipe, dataset, cache, jobs, on_member)
-    first = next(iter(results.values()))
-    stores = prepare(dataset, first.task, first.model.plan, cache=cache, jobs=jobs).splits
-    predictions = predict_ensemble([r.model for r in results.values()], _held_out(stores), first.task)
+    folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
+    members = _train(recipe, dataset, folder_of_members, cache, jobs, on_member)
+    first, task = next(iter(members.values())), resolve_task(recipe.task, dataset)
+    task = task if first.model.decoder is None else task.for_decoder()
+    stores = prepare(dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
+    predictions = predict_ensemble([m.model for m in members.values()], _held_out(stores), task)
     calibration = None
     if recipe.calibration != "none":
         calibration = fit_calibration(recipe.calibration, predictions["val"], first.model.target)
-    checkpoint = _checkpoint(recipe, list(results.values()), stores, predictions["val"], calibration)
-    card = _card(recipe, dataset.card, results, predictions, checkpoint, first.task)
+    checkpoint = _checkpoint(recipe, list(members.values()), task, stores, predictions["val"], calibration)
+    card = _card(recipe, dataset.card, list(members), predictions, checkpoint, task)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
         write_text_file(folder / RECIPE, text)
@@ -92,31 +98,44 @@ def run_recipe(
         write_text_file(folder / "README.md", card_page(card))
         if calibration is not None:
             write_reliability_figure(folder / "reliability.svg", predictions, calibration, first.model.target)
+    shutil.rmtree(folder_of_members)
     return TrainedModel(Path(out))
 
 
 def _train(
     recipe: Recipe,
     dataset: Dataset,
+    folder: Path,
     cache: str | Path | None,
     jobs: int,
-    on_member: Callable[[str, FitResult], None] | None,
-) -> dict[str, FitResult]:
-    """Return the result of each member, by its model and seed."""
+    on_member: Callable[[str, Checkpoint], None] | None,
+) -> dict[str, Checkpoint]:
+    """Return each member by its model and seed; members of an interrupted run are read from ``folder``."""
     if recipe.calibration != "none":
         check_calibration_method(recipe.calibration, resolve_task(recipe.task, dataset).target)
-    results: dict[str, FitResult] = {}
+    members: dict[str, Checkpoint] = {}
     for number, model in enumerate(recipe.models):
         for seed in recipe.seeds:
-            result = fit(model, dataset, recipe.task, config=recipe.config(seed), cache=cache, jobs=jobs)
-            if recipe.float16:
-                round_to_half(result.model)
-            label = f"{result.model.spec.name} seed {seed}"
-            label = f"{label} ({number})" if label in results else label
-            results[label] = result
+            file, config = folder / f"{number}-{seed}.safetensors", recipe.config(seed)
+            member = load_checkpoint(file) if file.is_file() else None
+            if member is None or not _is_result_of(member, model, dataset, config):
+                member = fit(model, dataset, recipe.task, config=config, cache=cache, jobs=jobs).checkpoint()
+                if recipe.float16:
+                    round_to_half(member.model)
+                save_checkpoint(file, member)
+            label = f"{member.model.spec.name} seed {seed}"
+            label = f"{label} ({number})" if label in members else label
+            members[label] = member
             if on_member is not None:
-                on_member(label, result)
-    return results
+                on_member(label, member)
+    return members
+
+
+def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> bool:
+    """Return True if a checkpoint is of this model, dataset and these options."""
+    trained = member.trained
+    data = (trained["dataset"], trained["dataset_version"]) == (dataset.name, dataset.version)
+    return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)
 
 
 def _held_out(stores: Mapping[str, GraphStore]) -> dict[str, GraphStore]:
@@ -125,34 +144,34 @@ def _held_out(stores: Mapping[str, GraphStore]) -> dict[str, GraphStore]:
 
 def _checkpoint(
     recipe: Recipe,
-    results: list[FitResult],
+    members: list[Checkpoint],
+    task: Task,
     stores: Mapping[str, GraphStore],
     validation: SplitPredictions,
     calibration: Calibration | None,
 ) -> Checkpoint:
     """Return the checkpoint of all members, with the thresholds of their mean."""
-    first, *others = results
-    training_set = summarize_training_set(first.model, first.task, stores)
+    first, *others = members
+    training_set = summarize_training_set(first.model, task, stores)
     if training_set is not None and recipe.float16:
         training_set = replace(training_set, descriptors=training_set.descriptors.half().float())
     threshold = best_threshold(validation) if first.threshold is not None else None
-    own = first.checkpoint()
     seeds = {"seeds": list(recipe.seeds), "recipe": recipe.name}
     return replace(
-        own,
-        others=tuple(result.model for result in others),
+        first,
+        others=tuple(member.model for member in others),
         calibration=calibration,
         threshold=threshold,
         training_set=training_set,
         metrics={},
-        trained=dict(own.trained) | seeds,
+        trained=dict(first.trained) | seeds,
     )
 
 
 def _card(
     recipe: Recipe,
     data: object,
-    results: Mapping[str, FitResult],
+    members: list[str],
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
     task: Task,
@@ -168,12 +187,17 @@ def _card(
         dataset_version=getattr(data, "version", ""),
         license=license_,
         non_commercial=recipe.non_commercial or "NC" in license_.upper().replace("-", " ").split(),
+        weights_note=_weights_note(data),
         citation=getattr(data, "citation", ""),
         input=recipe.input,
         limits=list(recipe.limits),
-        members=list(results),
-        parameters=sum(result.parameters for result in results.values()),
+        members=members,
+        parameters=sum(member.num_parameters for member in checkpoint.members),
         calibration="none" if calibration is None else str(calibration),
         splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
     )
+
+
+def _weights_note(data: object) -> str:
+    return getattr(getattr(data, "provenance", None), "weights_note", "")

@@ -52,6 +52,8 @@ class ModelCard(BaseModel):
         License of the training data.
     non_commercial : bool
         True if that license forbids commercial use.
+    weights_note : str
+        What the license of the training data means for these weights.
     citation : str
     input : str
         What the model was trained on and expects.
@@ -77,6 +79,7 @@ class ModelCard(BaseModel):
     dataset_version: str
     license: str
     non_commercial: bool = False
+    weights_note: str = ""
     citation: str = ""
     input: str = ""
     limits: list[str] = []
@@ -89,7 +92,9 @@ class ModelCard(BaseModel):
 
     @property
     def license_note(self) -> str:
-        """A sentence about the license if it forbids commercial use, else ""."""
+        """A sentence about the license if it limits the use of the weights, else ""."""
+        if self.weights_note:
+            return f"model {self.name!r}, trained on data under {self.license}: {self.weights_note}"
         if not self.non_commercial:
             return ""
         return f"model {self.name!r} was trained on data under {self.license}: non-commercial use only"

@@ -108,3 +108,16 @@ def test_train_calibrates(run, structures_dir, tmp_path) -> None:
     assert result.code == 0 and "calibration: temperature" in result.out, result.err
     result = run("train", "gcn", "--data", tmp_path, *options, "--calibrate", "platt", "-o", tmp_path / "n.safetensors")
     assert result.code == 2 and "'platt'" in result.err
+
+
+def test_a_license_that_limits_the_use_is_printed(run, structures_dir, tmp_path, monkeypatch) -> None:
+    from protgraph.train import TrainedModel
+
+    card = TrainedModel.card
+
+    def limited(self):
+        return card(self).model_copy(update={"license": "CC BY-NC 4.0", "non_commercial": True})
+
+    monkeypatch.setattr(TrainedModel, "card", limited)
+    result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0 and "non-commercial use only" in result.err

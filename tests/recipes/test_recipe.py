@@ -131,3 +131,27 @@ def test_a_license_without_commercial_use_is_flagged(made) -> None:
     card = made.card().model_copy(update={"license": "CC BY-NC 4.0", "non_commercial": True})
     assert "CC BY-NC 4.0" in card.license_note and made.card().license_note == ""
     assert json.loads(card.model_dump_json())["non_commercial"]
+    card = made.card().model_copy(update={"weights_note": "Only for tests."})
+    assert "Only for tests." in card.license_note
+
+
+def test_an_interrupted_run_keeps_its_members(made, recipe, tmp_path, monkeypatch) -> None:
+    import protgraph.recipes.run as run
+    from protgraph.train import fit
+
+    trained: list[int] = []
+
+    def stopping(*args, config, **options):
+        if len(trained) == 3:
+            raise KeyboardInterrupt
+        trained.append(config.seed)
+        return fit(*args, config=config, **options)
+
+    monkeypatch.setattr(run, "fit", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run_recipe(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists() and len(list((tmp_path / "out.members").iterdir())) == 3
+    trained.clear()
+    again = run_recipe(recipe, tmp_path / "out")
+    assert trained == [1] and not (tmp_path / "out.members").exists()
+    assert (again.folder / "model.safetensors").read_bytes() == (made.folder / "model.safetensors").read_bytes()
