@@ -25,8 +25,8 @@ def recipe_command(
 
     The TOML file has the keys name, summary, dataset, task, models, seeds, calibration, float16 and [fit]. Each model
     is trained with each seed; predictions are of their mean logits. Calibration and thresholds are fitted on
-    validation, and test splits are evaluated once. An interrupted run continues with the next member. The folder has model.safetensors for 'protgraph predict', the
-    recipe, card.json, README.md and reliability.svg.
+    validation, and test splits are evaluated once. The folder has model.safetensors for 'protgraph predict', the
+    recipe, card.json, README.md and reliability.svg. An interrupted run continues with the next member.
 
     \b
     Examples:

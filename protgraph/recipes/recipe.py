@@ -41,7 +41,7 @@ class Recipe(BaseModel):
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "none"}
-        Fitted on the validation split; see :class:`protgraph.train.calibration.Calibration`.
+        Fitted on the validation split; see :class:`protgraph.train.calibration.CalibrationMap`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from protgraph.data.datasets.target import Target
 from protgraph.task.predictions import SplitPredictions
-from protgraph.train.calibration import Calibration, reliability_bins
+from protgraph.train.calibration import CalibrationMap, reliability_bins
 from protgraph.train.predict import probabilities
 
 __all__ = ["write_reliability_figure"]
@@ -18,7 +18,7 @@ _COLORS = {"uncalibrated": "#999999", "calibrated": "#0072b2"}
 
 
 def write_reliability_figure(
-    path: str | Path, splits: Mapping[str, SplitPredictions], calibration: Calibration, target: Target
+    path: str | Path, splits: Mapping[str, SplitPredictions], calibration: CalibrationMap, target: Target
 ) -> Path:
     """Draw a reliability diagram for each split, uncalibrated and calibrated; the same input gives the same bytes."""
     import matplotlib as mpl
@@ -41,5 +41,5 @@ def write_reliability_figure(
     return path
 
 
-def _curves(logits: Tensor, calibration: Calibration, target: Target) -> dict[str, Tensor]:
+def _curves(logits: Tensor, calibration: CalibrationMap, target: Target) -> dict[str, Tensor]:
     return {"uncalibrated": probabilities(logits, target), "calibrated": calibration.probabilities(logits, target)}

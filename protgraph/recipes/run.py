@@ -24,7 +24,7 @@ from protgraph.recipes.split_results import split_result
 from protgraph.task.metrics import best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
-from protgraph.train.calibration import Calibration, check_calibration_method, fit_calibration
+from protgraph.train.calibration import CalibrationMap, check_calibration_method, fit_calibration
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.checkpoint_weights import round_to_half
 from protgraph.train.config import FitConfig
@@ -148,7 +148,7 @@ def _checkpoint(
     task: Task,
     stores: Mapping[str, GraphStore],
     validation: SplitPredictions,
-    calibration: Calibration | None,
+    calibration: CalibrationMap | None,
 ) -> Checkpoint:
     """Return the checkpoint of all members, with the thresholds of their mean."""
     first, *others = members

@@ -21,7 +21,7 @@ from protgraph.task.losses import known_labels
 from protgraph.task.predictions import SplitPredictions
 
 __all__ = [
-    "Calibration",
+    "CalibrationMap",
     "CalibrationScores",
     "ReliabilityBin",
     "calibration_scores",
@@ -35,7 +35,7 @@ BINS = 15
 _BOUNDS = (0.02, 50.0)  # of slopes: a split that is separated perfectly has no finite optimum
 
 
-class Calibration(BaseModel):
+class CalibrationMap(BaseModel):
     """Map from logits to calibrated probabilities, as plain data.
 
     Parameters
@@ -129,7 +129,9 @@ def check_calibration_method(method: str, target: Target) -> None:
         raise OptionError(f"calibration {method!r} of {target.kind}.{hint} Allowed: {', '.join(allowed)}.")
 
 
-def fit_calibration(method: str, predictions: SplitPredictions, target: Target, *, split: str = "val") -> Calibration:
+def fit_calibration(
+    method: str, predictions: SplitPredictions, target: Target, *, split: str = "val"
+) -> CalibrationMap:
     """Fit a calibration to the predictions on the validation split, by likelihood or least squares.
 
     Parameters
@@ -155,13 +157,13 @@ def fit_calibration(method: str, predictions: SplitPredictions, target: Target, 
         raise OptionError(f"calibration {method!r}: no known label in the split {split!r}. Leave it out.")
     if target.kind == "classification":
         z, y = predictions.logits[known].double(), predictions.y[known]
-        return Calibration(slope=[_class_slope(z, y)], **origin)
+        return CalibrationMap(slope=[_class_slope(z, y)], **origin)
     columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
     if method == "isotonic":
-        return Calibration(knots=[_isotonic(z, y) for z, y in columns], **origin)
+        return CalibrationMap(knots=[_isotonic(z, y) for z, y in columns], **origin)
     parts = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
     offsets = [offset for _, offset in parts] if method == "platt" else []
-    return Calibration(slope=[slope for slope, _ in parts], offset=offsets, **origin)
+    return CalibrationMap(slope=[slope for slope, _ in parts], offset=offsets, **origin)
 
 
 def _class_slope(z: Tensor, y: Tensor) -> float:

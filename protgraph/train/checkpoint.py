@@ -27,7 +27,7 @@ from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.spec import ModelSpec
-from protgraph.train.calibration import Calibration
+from protgraph.train.calibration import CalibrationMap
 from protgraph.train.checkpoint_header import (
     FORMAT,
     FORMAT_VERSION,
@@ -57,7 +57,7 @@ class Checkpoint:
     others : sequence of ProteinModel
         Further members of an ensemble, for the same target and with the same featurizers. Predictions are of the mean
         of all members' logits.
-    calibration : Calibration, optional
+    calibration : CalibrationMap, optional
         Map from (mean) logits to probabilities.
     hidden : collection of str
         Parts of a structure that are removed before featurizers run; see :class:`protgraph.task.InputMasking`.
@@ -91,7 +91,7 @@ class Checkpoint:
     components: Sequence[ComponentSource] = ()
     training_set: TrainingSetSummary | None = None
     others: Sequence[ProteinModel] = ()
-    calibration: Calibration | None = None
+    calibration: CalibrationMap | None = None
 
     def __post_init__(self) -> None:
         first = self.model

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.train.calibration import Calibration
+from protgraph.train.calibration import CalibrationMap
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource"]
 
@@ -56,7 +56,7 @@ class CheckpointHeader(_Strict):
     one_chain: bool
     visible_types: bool
     threshold: list[float] | None
-    calibration: Calibration | None = None
+    calibration: CalibrationMap | None = None
     fields: dict[str, FieldSpec]
     components: list[ComponentSource]
     metrics: dict[str, dict[str, float | None]]

@@ -22,7 +22,7 @@ from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.train.calibration import Calibration
+from protgraph.train.calibration import CalibrationMap
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
 from protgraph.train.evaluate import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
@@ -190,7 +190,7 @@ def probabilities(logits: Tensor, target: Target) -> Tensor:
 
 
 def prediction_values(
-    logits: Tensor, target: Target, threshold: Tensor | None, calibration: Calibration | None = None
+    logits: Tensor, target: Target, threshold: Tensor | None, calibration: CalibrationMap | None = None
 ) -> list[tuple[str | int | float, ...]]:
     """Return the predicted columns of each row of ``(N, C)`` logits."""
     p = probabilities(logits, target) if calibration is None else calibration.probabilities(logits, target)

@@ -13,7 +13,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
 from protgraph.train.bootstrap import SplitScores
-from protgraph.train.calibration import Calibration
+from protgraph.train.calibration import CalibrationMap
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
@@ -61,7 +61,7 @@ class FitResult:
         Duration of the whole call, preparation included.
     training_set : TrainingSetSummary, optional
         Descriptors of training proteins, to recognize inputs that are unlike them.
-    calibration : Calibration, optional
+    calibration : CalibrationMap, optional
         Map from logits to probabilities, fitted on validation.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
@@ -87,7 +87,7 @@ class FitResult:
     peak_memory: float
     seconds: float
     training_set: TrainingSetSummary | None = None
-    calibration: Calibration | None = None
+    calibration: CalibrationMap | None = None
     notes: tuple[str, ...] = ()
     interrupted: str = ""
 
