@@ -25,6 +25,8 @@ from protgraph.structure.residues.structure import Structure, residue_starts, se
 
 __all__ = ["clean"]
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 @check_arguments("structure", "chains", "ligands", "nucleic")
 def clean(
@@ -136,8 +138,9 @@ def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
     run = np.repeat(np.arange(len(start)), run_lengths(start, len(atoms)))
     name = atoms.res_name[start]
     names, inverse = np.unique(name, return_inverse=True)
-    kinds = np.array([residue_kind(str(n)) for n in names], dtype="U10")[inverse]
-    modified = np.array([n not in THREE_LETTER for n in names.tolist()], bool)[inverse]
+    texts = names.tolist()
+    kinds = np.array([residue_kind(n) for n in texts], dtype="U10").take(inverse)
+    modified = np.array([n not in THREE_LETTER for n in texts], bool).take(inverse)
     return _Runs(start, run, slot, atoms.coord, name, kinds, atoms.hetero[start], modified)
 
 
@@ -207,11 +210,12 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
     res_name = atoms.res_name[start]
     alpha = np.flatnonzero(slot == CA)
     categories, of_residue = atoms.get_annotation_categories(), rows[alpha]
+    without_ca = {} if has_ca.all() else dict(sorted(Counter(res_name[~has_ca].tolist()).items()))
     of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
     for column, values in of_alpha.items():
         if column in categories:
             value = atoms.get_annotation(column)[of_residue]
-            values[residue[alpha]] = np.where(np.abs(value) < np.finfo(np.float32).max, value, 0.0)  # NaN too
+            values[residue[alpha]] = np.where(np.abs(value) < _LARGEST, value, 0.0)  # NaN too
     residues = Residues(
         name=name,
         chain=unique.chain,
@@ -227,9 +231,9 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
         atom_name=atoms.atom_name[rows],
         atom_element=atoms.element[rows],
         atom_residue=residue,
-        report=LossReport(without_ca=dict(sorted(Counter(res_name[~has_ca].tolist()).items()))),
+        report=LossReport(without_ca=without_ca),
     )
-    return residues if has_ca.all() else residues.select(has_ca)
+    return residues.select(has_ca) if without_ca else residues
 
 
 def _finish(residues: Residues, report: LossReport, *, predicted: bool) -> Residues:

@@ -65,19 +65,21 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, run: np.ndarray) -> D
     new = np.concatenate([[0], np.flatnonzero(each[1:] != each[:-1]) + 1])[: len(rows)]
     start, size = rows[new], run_lengths(new, len(rows))
     chain, name = atoms.chain_id[start], atoms.res_name[start]
-    columns = (chain.tolist(), atoms.res_id[start].tolist(), atoms.ins_code[start].tolist())
-    identity = list(zip(*columns, strict=True))
+    res_id, place = atoms.res_id[start], by_appearance(chain)
     target = np.arange(len(start))  # (P,) fragment that begins the residue of each fragment; -1: left out
     renamed: Counter[str] = Counter()
-    is_unique = len(set(identity)) == len(identity)
+    is_ascending = bool((place[1:] >= place[:-1]).all())  # the order of most files
+    is_unique = is_ascending and bool(((res_id[1:] > res_id[:-1]) | (place[1:] > place[:-1])).all())
+    if not is_unique:
+        identity = list(zip(chain.tolist(), res_id.tolist(), atoms.ins_code[start].tolist(), strict=True))
+        is_unique = len(set(identity)) == len(identity)
     if not is_unique:
         has_ca = np.zeros(len(start), bool)
         has_ca[np.repeat(target, size)[atoms.atom_name[rows] == "CA"]] = True
         target, copy = _assign(identity, chain, name, has_ca)
         chain = _names_of_copies(chain, copy)
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
-    place = by_appearance(chain)
-    if is_unique and (place[1:] >= place[:-1]).all():  # the order of most files
+    if is_unique and is_ascending:
         residue = np.repeat(target, size)
         first = _is_first(residue, atoms.atom_name[rows])
         if first.all():
