@@ -83,12 +83,12 @@ def prepare_dataset_command(
     from protgraph.data.datasets.preparation import prepare_dataset
     from protgraph.data.datasets.prepared_dataset import PreparedDataset
     from protgraph.data.datasets.source_download import download_source
-    from protgraph.errors import DatasetError, OptionError
+    from protgraph.errors import DatasetError, OptionError, list_first
 
     known = registry.datasets.create(name)
     if not isinstance(known, PreparedDataset):
         raise DatasetError(f"dataset {name!r} is part of its package and needs no preparation.")
-    dataset = known if out is None else registry.datasets.create(name, folder=str(out))
+    dataset = known if out is None else type(known)(folder=str(out))
     if (source is None) == (not download):
         raise OptionError("data prepare: give either --from FOLDER or --download.")
     if source is None:
@@ -98,6 +98,9 @@ def prepare_dataset_command(
     result = prepare_dataset(dataset, source)
     reused = f", {result.reused} of them there before" if result.reused else ""
     typer.echo(f"{result.folder}: {result.proteins} proteins{reused}; counts as on the card")
+    if result.without_ca:
+        number = len(result.without_ca)
+        typer.echo(f"note: {number} labeled residues without CA atom are left out: {list_first(result.without_ca, 10)}")
 
 
 def _place(dataset: Dataset) -> str:

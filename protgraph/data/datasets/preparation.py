@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from protgraph.data.datasets.card import SplitCount
+from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
 from protgraph.data.datasets.prepared_dataset import (
     EXAMPLES,
     MANIFEST,
@@ -26,7 +27,8 @@ from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.errors import DatasetError, list_first
 from protgraph.file_io import atomic_write, file_sha256
-from protgraph.structure import Structure, clean, load_structure
+from protgraph.structure import Residues, Structure, clean, load_structure
+from protgraph.structure.residues.identity import residue_ids
 
 __all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset", "protein_bytes"]
 
@@ -44,11 +46,14 @@ class PreparationResult:
         Proteins of the dataset.
     reused : int
         Proteins that an earlier, interrupted run had converted, or all of them if the folder was complete.
+    without_ca : tuple of str
+        Labeled residues that are left out because they have no CA atom.
     """
 
     folder: Path
     proteins: int
     reused: int
+    without_ca: tuple[str, ...] = ()
 
 
 def prepare_dataset(
@@ -78,8 +83,9 @@ def prepare_dataset(
         if damaged := damaged_files(dataset):
             names = list_first(damaged, _SHOWN)
             raise DatasetError(f"{final}: {len(damaged)} damaged files: {names}. Remove the folder and prepare again.")
-        number = len(read_tsv(final / EXAMPLES))
-        return PreparationResult(final, number, number)
+        examples = read_tsv(final / EXAMPLES)
+        dropped = [f"{row['file']} {name}" for row in examples for name in row["without_ca"].split(",") if name]
+        return PreparationResult(final, len(examples), len(examples), tuple(dropped))
     if not source.is_dir():
         raise DatasetError(f"source {str(source)!r} of dataset {dataset.name!r} is not a folder.")
     _check_sources(dataset, source)
@@ -91,7 +97,7 @@ def prepare_dataset(
         for protein in dataset.convert(SourceFolder(source, part / "source")):
             row, is_reused = _convert(protein, part, earlier)
             if not is_reused:
-                log.write("\t".join(row) + "\n")
+                log.write(row.line())
                 log.flush()
             proteins.append(protein)
             rows.append(row)
@@ -103,7 +109,8 @@ def prepare_dataset(
     shutil.rmtree(part / "source", ignore_errors=True)
     (part / "done.tsv").unlink()
     part.rename(final)
-    return PreparationResult(final, len(proteins), reused)
+    dropped = [f"{row.file} {name}" for row in rows for name in row.without_ca.split(",") if name]
+    return PreparationResult(final, len(proteins), reused, tuple(dropped))
 
 
 def damaged_files(dataset: PreparedDataset) -> list[str]:
@@ -132,20 +139,19 @@ def check_counts(dataset: PreparedDataset) -> None:
         raise DatasetError(f"dataset {dataset.name!r} differs from its card: " + "; ".join(faults) + ".")
 
 
-def protein_bytes(structure: Structure, chains: Iterable[str] | None, name: str) -> bytes:
-    """Return a BinaryCIF file of the protein residues of a structure, heavy atoms only.
+def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
+    """Return a BinaryCIF file of residues of a structure, heavy atoms only.
 
     Parameters
     ----------
     structure : Structure
-    chains : iterable of str, optional
-        Author chain ids to keep.
+    residues : Residues
+        Residues of the structure to keep.
     name : str
         Name of the data block.
     """
     from biotite.structure.io import pdbx
 
-    residues = clean(structure, chains=None if chains is None else list(chains))
     columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
     known = set(zip(*(column.tolist() for column in columns), strict=True))
     atoms = structure.atoms
@@ -158,61 +164,102 @@ def protein_bytes(structure: Structure, chains: Iterable[str] | None, name: str)
     return content.getvalue()
 
 
-def _convert(
-    protein: SourceProtein, part: Path, earlier: Mapping[str, tuple[str, str]]
-) -> tuple[tuple[str, ...], bool]:
-    """Write the structure of a protein unless it is there; return file, source digest and digest, and if it was."""
+@dataclass(frozen=True)
+class _Converted:
+    """One line of the log: file, digests of source and content, and labeled residues that have no CA atom."""
+
+    file: str
+    source: str
+    digest: str
+    without_ca: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Converted:
+        return cls(*line.split("\t"))
+
+    def line(self) -> str:
+        return f"{self.file}\t{self.source}\t{self.digest}\t{self.without_ca}\n"
+
+
+def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converted]) -> tuple[_Converted, bool]:
+    """Write the structure of a protein unless an earlier run did; return its line of the log, and if one did."""
     name = f"{protein.id}.bcif"
     path = part / STRUCTURES / name
-    content = repr(protein.chains).encode() + protein.path.read_bytes()
+    labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
+    content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.path.read_bytes()
     source = hashlib.sha256(content).hexdigest()
-    if name in earlier and earlier[name][0] == source and _has_digest(path, earlier[name][1]):
-        return (name, source, earlier[name][1]), True
-    data = protein_bytes(load_structure(protein.path), protein.chains, protein.id)
+    if name in earlier and earlier[name].source == source and _has_digest(path, earlier[name].digest):
+        return earlier[name], True
+    structure = load_structure(protein.path)
+    residues = clean(structure, chains=None if protein.chains is None else list(protein.chains))
+    data = protein_bytes(structure, residues, protein.id)
     with atomic_write(path) as temporary:
         temporary.write_bytes(data)
-    return (name, source, hashlib.sha256(data).hexdigest()), False
+    without_ca = [] if labeled is None else _without_ca(labeled, residues, structure)
+    return _Converted(name, source, hashlib.sha256(data).hexdigest(), ",".join(without_ca)), False
 
 
-def _earlier_files(part: Path) -> dict[str, tuple[str, str]]:
-    """Return file → digests of its source and content, from the log of an interrupted run."""
+def _without_ca(labels: ResidueLabels, residues: Residues, structure: Structure) -> list[str]:
+    """Return the labeled residues of a structure that are no residues of a graph because they have no CA atom.
+
+    Raises
+    ------
+    LabelError
+        A labeled residue is not in the structure at all.
+    """
+    absent = labels.absent(residues)
+    atoms = structure.atoms
+    present = set(residue_ids(atoms.chain_id, atoms.res_id, atoms.ins_code))
+    names = [labels.ids[i] for i in np.flatnonzero(absent)]
+    missing = np.isin(labels.ids, [name for name in names if name not in present])
+    if missing.any():
+        raise absent_residues_error([(structure.name, labels, missing)])
+    return names
+
+
+def _earlier_files(part: Path) -> dict[str, _Converted]:
+    """Return the lines of the log of an interrupted run by file; a last line that is cut is left out."""
     log = part / "done.tsv"
     lines = log.read_text(encoding="utf-8").split("\n")[:-1] if log.is_file() else []
-    rows = (line.split("\t") for line in lines)
-    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+    found = [_Converted.parse(line) for line in lines if line.count("\t") == 3]
+    return {row.file: row for row in found}
 
 
-def _write_tables(dataset: PreparedDataset, part: Path, proteins: list[SourceProtein], rows: list) -> None:
+def _write_tables(dataset: PreparedDataset, part: Path, proteins: list[SourceProtein], rows: list[_Converted]) -> None:
     """Write examples, label tables and, last, the manifest."""
-    lines = [f"{p.id}\t{p.id}.bcif\t{p.split}\t{p.cluster}\n" for p in proteins]
-    (part / EXAMPLES).write_text("id\tfile\tsplit\tcluster\n" + "".join(lines), encoding="utf-8")
+    cells = [(p.id, row.file, p.split, p.cluster, row.without_ca) for p, row in zip(proteins, rows, strict=True)]
+    lines = ["\t".join(row) + "\n" for row in [("id", "file", "split", "cluster", "without_ca"), *cells]]
+    (part / EXAMPLES).write_text("".join(lines), encoding="utf-8")
+    dropped = {row.file: set(row.without_ca.split(",")) - {""} for row in rows}
     tasks = {
         level: [t for t, c in dataset.card.tasks.items() if c.target.level == level] for level in ("node", "graph")
     }
     if tasks["node"]:
-        pq.write_table(_residue_table(proteins, tasks["node"]), part / RESIDUE_LABELS, compression="zstd")
+        pq.write_table(_residue_table(proteins, tasks["node"], dropped), part / RESIDUE_LABELS, compression="zstd")
     if tasks["graph"]:
         pq.write_table(_protein_table(proteins, tasks["graph"]), part / PROTEIN_LABELS, compression="zstd")
     tables = [name for name in (EXAMPLES, RESIDUE_LABELS, PROTEIN_LABELS) if (part / name).is_file()]
     files = [(name, file_sha256(part / name), "") for name in tables]
-    files += [(f"{STRUCTURES}/{name}", digest, source) for name, source, digest in sorted(rows)]
+    files += [(f"{STRUCTURES}/{r.file}", r.digest, r.source) for r in sorted(rows, key=lambda r: r.file)]
     text = "".join("\t".join(row) + "\n" for row in files)
     (part / MANIFEST).write_text("file\tsha256\tsource_sha256\n" + text, encoding="utf-8")
 
 
-def _residue_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
-    """Return one row per labeled residue, in the layout of a label table of users."""
-    labeled = [p for p in proteins if p.residues is not None]
-    lengths = [len(p.residues[0]) for p in labeled]
-    keys = [np.concatenate([p.residues[i] for p in labeled]) for i in range(3)]
-    columns = {"file": np.repeat([f"{p.id}.bcif" for p in labeled], lengths)}
-    columns |= dict(zip(("chain", "res_id", "ins_code"), keys, strict=True))
-    columns["split"] = np.repeat([p.split for p in labeled], lengths)
-    arrays = {name: pa.array(column.tolist()) for name, column in columns.items()}
-    for task in tasks:
-        values = np.concatenate([p.residue_labels[task] for p in labeled])
-        arrays[task] = pa.array(values, from_pandas=True)
-    return pa.table(arrays)
+def _residue_table(proteins: list[SourceProtein], tasks: list[str], dropped: Mapping[str, Collection[str]]) -> pa.Table:
+    """Return one row per labeled residue, in the layout of a label table of users; residues without CA are left out."""
+    columns: dict[str, list] = {name: [] for name in ("file", "chain", "res_id", "ins_code", "split", *tasks)}
+    for protein in proteins:
+        if protein.residues is None:
+            continue
+        chain, number, code = protein.residues
+        keep = ~np.isin(residue_ids(chain, number, code), list(dropped[f"{protein.id}.bcif"]))
+        columns["file"] += [f"{protein.id}.bcif"] * int(keep.sum())
+        columns["split"] += [protein.split] * int(keep.sum())
+        for name, values in (("chain", chain), ("res_id", number), ("ins_code", code)):
+            columns[name] += values[keep].tolist()
+        for task in tasks:
+            columns[task] += protein.residue_labels[task][keep].tolist()
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
 
 
 def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:

@@ -47,14 +47,15 @@ class SourceRepository:
     commit : str
         40 hexadecimal digits.
     files : str
-        Table beside the card with the columns ``path`` (in the repository) and ``sha256``.
+        Table beside the card with the columns ``path`` (in the repository) and ``sha256``; empty if ``prepare`` does
+        not read the repository's own files.
     mirrors : tuple of str
         Addresses to try first or instead, with ``{repository}``, ``{commit}`` and ``{path}``.
     """
 
     repository: str
     commit: str
-    files: str
+    files: str = ""
     mirrors: tuple[str, ...] = ()
 
 
@@ -105,7 +106,7 @@ class SourceRepositorySchema(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     repository: str
     commit: str
-    files: str
+    files: str = ""
     mirrors: list[str] = []
 
     def source(self) -> SourceRepository:

@@ -59,20 +59,21 @@ def download_source(
     Raises
     ------
     DatasetError
-        The card lists no repository.
+        The card lists no files of a repository.
     OfflineError
         A file is missing and downloads are disabled.
     FetchError
         A file cannot be downloaded, or has another checksum.
     """
-    if not card.provenance.sources:
+    sources = [source for source in card.provenance.sources if source.files]
+    if not sources:
         raise DatasetError(
             f"dataset {card.name!r} has no files to download. Give the folder of its source: "
             f"protgraph data prepare {card.name} --from FOLDER."
         )
     folder, done = cache_dir() / "datasets" / f"{card.name}-{card.version}.source", 0
     offline = is_offline() if offline is None else offline
-    for source in card.provenance.sources:
+    for source in sources:
         for row in read_tsv(package / source.files):
             path = folder / row["path"]
             if not (path.is_file() and file_sha256(path) == row["sha256"]):
