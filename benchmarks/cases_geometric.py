@@ -7,7 +7,7 @@ from e3nn import o3
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
-from benchmarks.layer_case import LayerInputs, SpeedCase
+from benchmarks.layer_case import LayerInputs, SpeedCase, leaf
 from benchmarks.plain_geometric import PlainEGCL, PlainGVPConv, PlainIPA
 from benchmarks.plain_steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
 from benchmarks.synthetic_inputs import scalars
@@ -31,10 +31,6 @@ PAIRWISE = "16x0e+16x1o"  # as many channels as the paper's network: each pair o
 BODIES = "128x0e+128x1o"
 
 
-def _leaf(*parts: Tensor) -> Tensor:
-    return torch.cat([p.detach().flatten(1) for p in parts], 1).requires_grad_()
-
-
 def egnn(s: LayerInputs) -> SpeedCase:
     """Compare EGNN with its equations on every edge; x is h and positions."""
     width, fields = s.h.size(1), {"h": scalars("h", s.h.size(1)), "pos": field("pos"), "edges": field("edges")}
@@ -51,7 +47,7 @@ def egnn(s: LayerInputs) -> SpeedCase:
         "plain formula",
         lambda x: torch.cat(plain(x[:, :width], x[:, width:], s.edges.index, s.e), 1),
         plain,
-        _leaf(s.h, s.pos),
+        leaf(s.h, s.pos),
         f"{width} channels",
         (5 * width**2, 2 * width**2 + (s.e.size(1) + 2) * width, "5 W on nodes; 2 W and W_e on edges"),
     )
@@ -76,7 +72,7 @@ def gvp_conv(s: LayerInputs) -> SpeedCase:
         "plain formula",
         theirs,
         plain,
-        _leaf(s.h, torch.randn(len(s.h), 3 * VECTORS)),
+        leaf(s.h, torch.randn(len(s.h), 3 * VECTORS)),
         node.irreps,
         (
             10 * node.scalars**2,
@@ -98,7 +94,7 @@ def schnet(s: LayerInputs) -> SpeedCase:
         "PyG InteractionBlock",
         lambda x: theirs(x, j_i, d.flatten(), smear(d.flatten())),
         theirs,
-        _leaf(s.h),
+        leaf(s.h),
         f"{width} channels",
         (3 * width**2, width**2 + (GAUSSIANS + 1) * width, "W₁, W₂, W₃ on nodes; F and a sum on edges"),
     )
@@ -163,7 +159,7 @@ def se3_conv(s: LayerInputs) -> SpeedCase:
         "plain formula with e3nn TensorProduct",
         lambda h: plain(h, vec, s.edges.index, s.e),
         plain,
-        _leaf(torch.randn(len(s.h), o3.Irreps(PAIRWISE).dim)),
+        leaf(torch.randn(len(s.h), o3.Irreps(PAIRWISE).dim)),
         PAIRWISE,
         (0, edges, "R of every pair of channels, and R times products, on edges"),
     )
@@ -179,7 +175,7 @@ def product_basis(s: LayerInputs) -> SpeedCase:
         "plain formula, dense contractions",
         plain,
         plain,
-        _leaf(torch.randn(len(s.h), o3.Irreps(BODIES).dim)),
+        leaf(torch.randn(len(s.h), o3.Irreps(BODIES).dim)),
         BODIES,
         (channels * 4 * (4 * 15) + 4 * channels**2, 0, "monomials of two factors to P_d, and W on nodes"),
     )
@@ -202,7 +198,7 @@ def ipa(s: LayerInputs) -> SpeedCase:
         "plain formula on all pairs",
         lambda h: plain(h, frame, s.pos, sizes, s.edges.index, s.e),
         plain,
-        _leaf(s.h),
+        leaf(s.h),
         f"{width} channels",
         (
             maps + joined * s.proteins.num_pairs / len(s.h),

@@ -19,7 +19,7 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from benchmarks.layer_case import LayerInputs, SpeedCase
+from benchmarks.layer_case import LayerInputs, SpeedCase, leaf
 from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.gvp_modules import ScalarVectorWidths
@@ -55,7 +55,7 @@ def ipa_package(s: LayerInputs) -> SpeedCase:
         "invariant-point-attention",
         lambda x: theirs(x.view(b, n, width), dense, **given).flatten(0, 1),
         theirs,
-        _leaf(s.h),
+        leaf(s.h),
         f"{width} channels",
         (maps + n * (2 * PAIR + 2 * 16 + 3 * (4 + 8)) * HEADS, 0, "linear maps on nodes; logits and sums on all pairs"),
     )
@@ -114,7 +114,7 @@ def egnn_package(s: LayerInputs) -> SpeedCase:
         "egnn-pytorch, with its neighbor search",
         peer,
         theirs,
-        _leaf(s.h, pos),
+        leaf(s.h, pos),
         f"{width} channels, messages of {MESSAGE} through {hidden}",
         (2 * hidden * width, hidden * (MESSAGE + 1) + 4 * MESSAGE**2, "W_i and W_j on nodes; the rest of φ on edges"),
     )
@@ -197,10 +197,6 @@ def _mace_state(theirs: nn.ModuleList, irreps: o3.Irreps) -> dict[str, Tensor]:
 def _batch(s: LayerInputs) -> tuple[int, int]:
     """Return the number of proteins and their common length."""
     return len(s.proteins), s.proteins.sizes[0]
-
-
-def _leaf(*parts: Tensor) -> Tensor:
-    return torch.cat([part.detach().flatten(1) for part in parts], 1).requires_grad_()
 
 
 #: Module of a package → name of the case and its function.

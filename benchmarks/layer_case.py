@@ -9,12 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
     from protgraph.ops import Edges, Proteins
 
-__all__ = ["SpeedCase", "LayerInputs"]
+__all__ = ["LayerInputs", "SpeedCase", "leaf"]
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,8 @@ class SpeedCase:
     x: Tensor
     channels: str
     products: tuple[float, float, str]
+
+
+def leaf(*parts: Tensor) -> Tensor:
+    """Join fields ``(N, …)`` to one input ``(N, C)``, which requires a gradient."""
+    return torch.cat([part.detach().flatten(1) for part in parts], 1).requires_grad_()

@@ -13,7 +13,7 @@ from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn, cases_p
 from benchmarks.layer_case import LayerInputs, SpeedCase
 from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, scalars, threads
 from benchmarks.timing import Measurement, interleave
-from protgraph.data.graph.fields import field
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
@@ -94,30 +94,45 @@ def _gcn(s: LayerInputs) -> SpeedCase:
     )
 
 
+def _fields() -> dict[str, FieldSpec]:
+    return {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
+
+
+def _with_edge_features(
+    s: LayerInputs, ours: nn.Module, peer: str, theirs: nn.Module, products: tuple[float, float, str]
+) -> SpeedCase:
+    """Compare a layer that reads h and edge features with a module called with x, edge index and edge features."""
+    return SpeedCase(
+        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+        ours,
+        peer,
+        lambda x: theirs(x, s.edges.index, s.e),
+        theirs,
+        s.h,
+        f"{WIDTH} channels",
+        products,
+    )
+
+
 def _gat(s: LayerInputs) -> SpeedCase:
-    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
-    ours = GAT(fields, dim=WIDTH, heads=HEADS, version=2)
+    ours = GAT(_fields(), dim=WIDTH, heads=HEADS, version=2)
     theirs = GATv2Conv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH, fill_value="mean")
     with torch.no_grad():
         theirs.lin_l.load_state_dict(ours.score.source.state_dict())
         theirs.lin_r.load_state_dict(ours.score.target.state_dict())
         theirs.lin_edge.load_state_dict(ours.score.edge.state_dict())
         theirs.att.copy_(ours.score.att[None])
-    return SpeedCase(
-        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+    return _with_edge_features(
+        s,
         ours,
         "PyG GATv2Conv",
-        lambda x: theirs(x, s.edges.index, s.e),
         theirs,
-        s.h,
-        f"{WIDTH} channels",
         (2 * WIDTH**2, (EDGE_WIDTH + 2) * WIDTH, "W, W' on nodes; W_e, a and a sum on edges"),
     )
 
 
 def _graph_transformer(s: LayerInputs) -> SpeedCase:
-    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
-    ours = GraphTransformer(fields, dim=WIDTH, heads=HEADS)
+    ours = GraphTransformer(_fields(), dim=WIDTH, heads=HEADS)
     theirs = TransformerConv(WIDTH, WIDTH // HEADS, heads=HEADS, edge_dim=EDGE_WIDTH)
     with torch.no_grad():
         weights = zip(ours.qkv.weight.chunk(3), ours.qkv.bias.chunk(3), strict=True)
@@ -126,14 +141,11 @@ def _graph_transformer(s: LayerInputs) -> SpeedCase:
             part.bias.copy_(bias)
     theirs.lin_edge.load_state_dict(ours.edge.state_dict())
     theirs.lin_skip.load_state_dict(ours.root.state_dict())
-    return SpeedCase(
-        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+    return _with_edge_features(
+        s,
         ours,
         "PyG TransformerConv",
-        lambda x: theirs(x, s.edges.index, s.e),
         theirs,
-        s.h,
-        f"{WIDTH} channels",
         (
             4 * WIDTH**2 + 2 * EDGE_WIDTH * WIDTH,
             2 * WIDTH + 2 * EDGE_WIDTH * HEADS,
@@ -162,16 +174,12 @@ class _ConcatMPNN(MessagePassing):
 
 
 def _mpnn(s: LayerInputs) -> SpeedCase:
-    fields = {"h": scalars("h", WIDTH), "edges": field("edges"), "edge_attr": scalars("edge_attr", EDGE_WIDTH)}
-    ours = MPNN(fields, dim=WIDTH, aggregate="sum", update="mlp", act="silu")
+    ours = MPNN(_fields(), dim=WIDTH, aggregate="sum", update="mlp", act="silu")
     theirs = _ConcatMPNN(ours)
-    return SpeedCase(
-        lambda x: ours({"h": x, "edges": s.edges, "edge_attr": s.e})["h"],
+    return _with_edge_features(
+        s,
         ours,
         "PyG MessagePassing over concatenated pairs",
-        lambda x: theirs(x, s.edges.index, s.e),
         theirs,
-        s.h,
-        f"{WIDTH} channels",
         (6 * WIDTH**2, (EDGE_WIDTH + 1) * WIDTH, "W₁, W₂, W₄, U on nodes; W₃ and a sum on edges"),
     )
