@@ -276,7 +276,7 @@ def test_a_run_on_litdata_is_resumed_like_one_on_the_store(same_features, stream
 def test_litdata_is_read_by_predict_and_inspect(same_features, stream, tiny, quick, run_command, tmp_path):
     model = pg.fit(tiny, same_features, "secondary_structure", config=quick, cache=tmp_path)
     one, two = (predict(model.checkpoint(), path, device="cpu") for path in (same_features, stream))
-    assert one.rows == two.rows and len(one.rows) > 200 and one.notes == two.notes == ()
+    assert one.rows == two.rows and len(one.rows) > 200 and one.notes == two.notes
     texts = [run_command("data", "inspect", path, "--task", "secondary_structure") for path in (same_features, stream)]
     assert [text.exit_code for text in texts] == [0, 0]
     assert texts[0].output.replace("dataset same", "dataset stream") == texts[1].output
