@@ -127,7 +127,7 @@ def _split_parts(
     title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
     parts = [f"<h3>{escape(title)}</h3>", score_table(one, rows, spec.baselines, published)]
     charts = [("Test scores", interval_chart(_monitored(one), series))]
-    curves = {m.model: c.curve() for m in one.models if (c := m.calibration()) is not None}
+    curves = {m.model: c.curve() for m in one.models if (c := m.reliability()) is not None}
     charts += [("Reliability", reliability_chart(curves, series))] if curves else []
     charts += [("Mean ranks over proteins", rank_chart(one.ranks, series) + _rank_note(one))] if one.ranks else []
     parts.append(f'<div class="charts">{"".join(_figure(*chart) for chart in charts if chart[1])}</div>')

@@ -14,7 +14,7 @@ from protgraph.task.predictions import SplitPredictions
 from protgraph.train.bootstrap import RESAMPLES
 from protgraph.train.weighted_metrics import WEIGHTED, ratio
 
-__all__ = ["BINS", "Calibration", "calibration", "protein_values", "resample_mean"]
+__all__ = ["BINS", "ReliabilityBins", "protein_values", "reliability_bins", "resample_mean"]
 
 #: Bins of equal width of the calibration error, as in Guo et al. 2017.
 BINS = 15
@@ -59,7 +59,7 @@ def resample_mean(values: np.ndarray, *, resamples: int = RESAMPLES, seed: int =
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class ReliabilityBins:
     """Reliability of predicted probabilities: sums over the rows of each protein in bins of equal width.
 
     Parameters
@@ -103,7 +103,7 @@ class Calibration:
         return [(float(probability[b] / count[b]), float(positive[b] / count[b]), int(count[b])) for b in used]
 
 
-def calibration(predictions: RunPredictions, *, bins: int = BINS) -> Calibration | None:
+def reliability_bins(predictions: RunPredictions, *, bins: int = BINS) -> ReliabilityBins | None:
     """Sort probabilities into bins; None if predictions are not probabilities of labels.
 
     All labels of a yes/no task with several are counted together.
@@ -115,7 +115,7 @@ def calibration(predictions: RunPredictions, *, bins: int = BINS) -> Calibration
     place = np.clip(np.ceil(probability * bins).astype(int) - 1, 0, bins - 1)  # (a, b], as torchmetrics has it
     index, size = protein * bins + place, len(predictions.names) * bins
     sums = (np.bincount(index, weights, minlength=size) for weights in (None, probability, positive))
-    return Calibration(*(x.astype(float).reshape(-1, bins) for x in sums))
+    return ReliabilityBins(*(x.astype(float).reshape(-1, bins) for x in sums))
 
 
 def _probabilities(rows: SplitPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

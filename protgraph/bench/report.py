@@ -17,6 +17,7 @@ from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
+from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
 from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
@@ -28,8 +29,6 @@ __all__ = ["FAILURES", "write_report"]
 
 #: Manifest of the proteins that could not be used, in the folder of the report.
 FAILURES = "failures.csv"
-#: Spec and keys of the rows of the last report.
-RUN_FILE = "run.json"
 
 
 @check_arguments("spec", "rows")

@@ -203,7 +203,7 @@ class BenchSpec(BaseModel):
         names = sorted(f.name.removesuffix(".toml") for f in _BUILT_IN.iterdir() if f.name.endswith(".toml"))
         if name not in names:
             raise OptionError(
-                f"bench spec {name!r} not found.{suggest(name, names)} Allowed: a TOML file (see 'bench --help'), "
+                f"bench spec {name!r} not found.{suggest(name, names)} Allowed: a TOML file (see 'bench run --help'), "
                 f"or a built-in spec: {', '.join(names)}."
             )
         text = _BUILT_IN.joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -45,7 +46,7 @@ COMMANDS = {
     "design": "protgraph.cli.design:design_command",
     "score": "protgraph.cli.score:score_command",
     "view": "protgraph.cli.view:view_command",
-    "bench": "protgraph.cli.bench:bench_command",
+    "bench": "protgraph.cli.bench:SUBCOMMANDS",
     "speed": "protgraph.cli.speed:speed_command",
     "check": "protgraph.cli.check:check_command",
     "card": "protgraph.cli.card:card_command",
@@ -98,6 +99,13 @@ class _LazyGroup(TyperGroup):
     """Command group that imports each subcommand when it is used."""
 
     table: Mapping[str, str] = COMMANDS
+    default: str = ""
+    """Subcommand of a call without one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if self.default and (not args or args[0] not in (*self.table, "--help")):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.table)
@@ -133,7 +141,7 @@ def _load(name: str, table: Mapping[str, str] = COMMANDS) -> Any:
     module, _, attribute = table[name].partition(":")
     found = getattr(import_module(module), attribute)
     if isinstance(found, Mapping):
-        return _group(name, found, import_module(module).GROUP_HELP)
+        return _group(name, found, import_module(module))
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name)(found)
     command = typer.main.get_command(single)
@@ -146,11 +154,12 @@ def _load(name: str, table: Mapping[str, str] = COMMANDS) -> Any:
     return command
 
 
-def _group(name: str, table: Mapping[str, str], text: str) -> Any:
-    """Return a group of commands that imports each of them when it is used."""
+def _group(name: str, table: Mapping[str, str], module: ModuleType) -> Any:
+    """Return a group of commands that imports each of them when it is used; ``module`` has its help and default."""
+    text = module.GROUP_HELP
     group = typer.main.get_command(typer.Typer(cls=_LazyGroup, callback=_no_options, no_args_is_help=True))
     group.name, group.table, group.help = name, table, _unwrapped(text)
-    group.params = _common_options(name)
+    group.params, group.default = _common_options(name), getattr(module, "DEFAULT", "")
     return group
 
 

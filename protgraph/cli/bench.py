@@ -9,12 +9,32 @@ import typer
 
 from protgraph.cli.output_path import check_output_folder
 
-__all__ = ["bench_command"]
+__all__ = ["DEFAULT", "GROUP_HELP", "SUBCOMMANDS", "bench_command"]
+
+SUBCOMMANDS = {
+    "run": "protgraph.cli.bench:bench_command",
+    "compare": "protgraph.cli.bench_compare:bench_compare_command",
+}
+"""Subcommand → its function."""
+
+DEFAULT = "run"
+"""Subcommand of ``protgraph bench`` without one."""
+
+GROUP_HELP = """Compare models on tasks over seeds; test two runs against each other.
+
+Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, ts50, sites.
+
+\b
+Examples:
+  protgraph bench
+  protgraph bench spec.toml
+  protgraph bench compare runs/before runs/after
+"""
 
 
 def bench_command(
     spec: Annotated[
-        str, typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, ts50.")
+        str, typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, ts50, sites.")
     ] = "pdb_core",
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished runs too.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes; 0 starts one per core.")] = None,
@@ -48,6 +68,18 @@ def bench_command(
       assembly = "1"
 
     \b
+    Several datasets, and a published score beside the models:
+      tasks = ["ligand_binding", "site"]
+      [datasets]
+      ligand_binding = "pdb_core"
+      site = "my_structures"
+      [[published]]
+      task = "site"
+      method = "Name"
+      metric = "auprc"
+      value = 0.4
+
+    \b
     Examples:
       protgraph bench
       protgraph bench sequences
@@ -76,6 +108,6 @@ def bench_command(
     failures = {failure for row in rows for failure in row.failures}
     if failures:
         typer.echo(f"{count_noun(len(failures), 'protein')} left out; see {report.parent / FAILURES}")
-    typer.echo(f"\nreport: {report}")
+    typer.echo(f"\nreport: {report}\n  page: {report.with_name('report.html')}")
     if any(row.error for row in rows):
         raise typer.Exit(1)

@@ -77,7 +77,7 @@ def test_folder_and_table_are_relative_to_the_file(tmp_path: Path, monkeypatch: 
     text = 'name = "own"\ndataset = "structures"\nlabels = "tables/labels.csv"\ntasks = ["t"]\nmodels = ["m"]\n'
     (tmp_path / "own.toml").write_text(text)
     read = BenchSpec.from_toml(tmp_path / "own.toml")
-    assert read.is_folder and read.dataset == str(tmp_path / "structures")
+    assert read.is_folder("t") and read.dataset == str(tmp_path / "structures")
     assert read.labels == tmp_path / "tables" / "labels.csv"
     assert BenchSpec.from_dict(read.to_dict()) == read
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,258 @@
+"""Compare two benchmark runs, e.g. of two versions of a model, on the same proteins and seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from protgraph.argument_types import check_arguments
+from protgraph.bench.paired_tests import holm, sign_permutation_test
+from protgraph.bench.protein_scores import protein_values
+from protgraph.bench.rows import BenchRow, read_rows
+from protgraph.bench.run_predictions import RunPredictions, load_predictions
+from protgraph.bench.statistics import same_rows
+from protgraph.errors import DatasetError, OptionError, list_first
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+
+__all__ = ["RUN_FILE", "RunDifference", "compare_runs", "differences_table"]
+
+#: Spec and keys of the rows of a finished run, in its folder.
+RUN_FILE = "run.json"
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """Difference of a model of run B from a model of run A in one metric on one tested split.
+
+    Parameters
+    ----------
+    task, split, metric, mode : str
+    model_a, model_b : str
+    seeds : int
+        Seeds that both have.
+    proteins : int
+        Proteins with a value of the metric.
+    a, b : float
+        Pooled metric, mean over the common seeds.
+    interval : BootstrapInterval
+        95 % over proteins, of the pooled metric of B minus that of A.
+    protein_difference : float
+        Mean over proteins of B minus A; NaN if the metric is not defined for single proteins.
+    p_value, p_holm : float
+        Two-sided sign permutation test over proteins; adjusted for all rows of the comparison.
+    """
+
+    task: str
+    split: str
+    metric: str
+    mode: str
+    model_a: str
+    model_b: str
+    seeds: int
+    proteins: int
+    a: float
+    b: float
+    interval: BootstrapInterval
+    protein_difference: float
+    p_value: float
+    p_holm: float = math.nan
+
+    @property
+    def verdict(self) -> str:
+        """Return "A better" or "B better" if the adjusted p-value is below 0.05, else "no difference shown"."""
+        if math.isnan(self.p_holm):
+            return "not tested"
+        if self.p_holm >= _LEVEL:
+            return "no difference shown"
+        return "B better" if (self.protein_difference > 0) == (self.mode == "max") else "A better"
+
+
+@check_arguments("a", "b")
+def compare_runs(
+    a: str | Path, b: str | Path, *, models: Mapping[str, str] | None = None, resamples: int = RESAMPLES
+) -> list[RunDifference]:
+    """Test two benchmark runs against each other, paired over proteins and seeds.
+
+    Parameters
+    ----------
+    a, b : str or Path
+        Folders of finished runs, e.g. ``runs/mine``.
+    models : mapping of str to str, optional
+        Model of A → model of B. By default, the models that both have; if each run has a single model, these two.
+    resamples : int
+        Resamples of the intervals.
+
+    Returns
+    -------
+    list of RunDifference
+        One per task, tested split, pair of models and metric.
+
+    Raises
+    ------
+    DatasetError
+        A folder is not a finished run; or the runs are of other versions of a dataset, other proteins or other labels:
+        the message has what differs.
+    OptionError
+        The runs have no task, model or seed in common.
+    """
+    sides = [_read(Path(folder)) for folder in (a, b)]
+    pairs = _model_pairs([list(dict.fromkeys(key[1] for key in side)) for side in sides], models)
+    tasks = [task for task in dict.fromkeys(key[0] for key in sides[0]) if any(key[0] == task for key in sides[1])]
+    if not tasks:
+        names = [", ".join(dict.fromkeys(key[0] for key in side)) for side in sides]
+        raise OptionError(f"bench compare: no common task. {a} has {names[0]}; {b} has {names[1]}.")
+    found: list[RunDifference] = []
+    for task in tasks:
+        for one, other in pairs:
+            if (task, one) in sides[0] and (task, other) in sides[1]:
+                found += _differences((Path(a), sides[0][task, one]), (Path(b), sides[1][task, other]), resamples)
+    adjusted = holm([row.p_value for row in found])
+    return [replace(row, p_holm=p) for row, p in zip(found, adjusted, strict=True)]
+
+
+def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:
+    """Return the finished rows of a run: (task, model) → seed → row."""
+    try:
+        keys = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["rows"]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise DatasetError(
+            f"not a finished benchmark run: {str(folder)!r} (no readable {RUN_FILE}). Allowed: the folder of "
+            "'protgraph bench' with report.md, e.g. runs/pdb_core."
+        ) from e
+    rows = read_rows(folder / "rows.jsonl")
+    found: dict[tuple[str, str], dict[int, BenchRow]] = {}
+    for key in keys:
+        row = rows.get(key)
+        if row is not None and not row.error and row.predictions:
+            found.setdefault((row.task, row.model), {})[row.seed] = row
+    if not found:
+        raise DatasetError(
+            f"benchmark run without predictions: {str(folder)!r}. Run 'protgraph bench' on its spec again."
+        )
+    return found
+
+
+def _model_pairs(models: Sequence[Sequence[str]], chosen: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    for side, names in enumerate((list(chosen), list(chosen.values())) if chosen else ()):
+        for name in names:
+            if name not in models[side]:
+                raise OptionError(
+                    f"bench compare: model {name!r} is not in run {'AB'[side]}. Allowed: {', '.join(models[side])}."
+                )
+    if chosen:
+        return list(chosen.items())
+    common = [name for name in models[0] if name in models[1]]
+    if not common and len(models[0]) == len(models[1]) == 1:
+        return [(models[0][0], models[1][0])]
+    if not common:
+        raise OptionError(
+            f"bench compare: no common model. A has {', '.join(models[0])}; B has {', '.join(models[1])}. Give pairs "
+            f"with --models {models[0][0]}={models[1][0]}."
+        )
+    return [(name, name) for name in common]
+
+
+def _differences(
+    one: tuple[Path, dict[int, BenchRow]], other: tuple[Path, dict[int, BenchRow]], resamples: int
+) -> list[RunDifference]:
+    """Return the differences of one pair of models on one task, without adjusted p-values."""
+    seeds = [seed for seed in one[1] if seed in other[1]]
+    a, b = next(iter(one[1].values())), next(iter(other[1].values()))
+    _require_equal_data(a, b)
+    if not seeds:
+        raise OptionError(
+            f"bench compare: no common seed of {a.model} and {b.model} on {a.task}. A has {sorted(one[1])}, B has "
+            f"{sorted(other[1])}."
+        )
+    found = []
+    for split in [split for split in a.predictions if split in b.predictions]:
+        runs = [
+            [load_predictions(folder / rows[seed].predictions[split]) for seed in seeds]
+            for folder, rows in (one, other)
+        ]
+        _require_equal_rows(a, split, runs[0][0], runs[1][0])
+        for name, mode in a.modes.items():
+            if name in METRICS and name in b.modes:
+                found.append(_difference((a, b), split, METRICS[name], mode, runs, resamples))
+    return found
+
+
+def _difference(
+    rows: tuple[BenchRow, BenchRow],
+    split: str,
+    metric: Metric,
+    mode: str,
+    runs: Sequence[Sequence[RunPredictions]],
+    resamples: int,
+) -> RunDifference:
+    pooled = [float(np.mean([metric(run.rows) for run in side])) for side in runs]
+    samples = [
+        np.mean([bootstrap_scores(run.rows, metric, resamples=resamples) for run in side], axis=0) for side in runs
+    ]
+    values = [np.mean([protein_values(run, metric) for run in side], axis=0) for side in runs]
+    difference = values[1] - values[0]
+    defined = int((~np.isnan(difference)).sum())
+    tested = defined > 1
+    return RunDifference(
+        task=rows[0].task,
+        split=split,
+        metric=metric.name,
+        mode=mode,
+        model_a=rows[0].model,
+        model_b=rows[1].model,
+        seeds=len(runs[0]),
+        proteins=defined,
+        a=pooled[0],
+        b=pooled[1],
+        interval=percentile_interval(samples[1] - samples[0]),
+        protein_difference=float(np.nanmean(difference)) if tested else math.nan,
+        p_value=sign_permutation_test(difference) if tested else math.nan,
+    )
+
+
+def _require_equal_data(a: BenchRow, b: BenchRow) -> None:
+    for what, one, other in (
+        ("dataset", a.dataset, b.dataset),
+        ("dataset version", a.dataset_version, b.dataset_version),
+    ):
+        if one != other:
+            raise DatasetError(
+                f"bench compare: task {a.task!r}: the {what} differs: A {one!r}, B {other!r}. Compare runs on the same "
+                "data."
+            )
+
+
+def _require_equal_rows(row: BenchRow, split: str, a: RunPredictions, b: RunPredictions) -> None:
+    if same_rows(a, b):
+        return
+    only = [sorted(set(x.names) - set(y.names)) for x, y in ((a, b), (b, a))]
+    if any(only):
+        parts = [f"only in {side}: {list_first(names, 5)}" for side, names in zip("AB", only, strict=True) if names]
+        raise DatasetError(f"bench compare: task {row.task!r}, split {split!r}: other proteins: {'; '.join(parts)}.")
+    raise DatasetError(
+        f"bench compare: task {row.task!r}, split {split!r}: the same proteins with other residues or labels. Compare "
+        "runs on the same data."
+    )
+
+
+def differences_table(differences: Sequence[RunDifference]) -> str:
+    """Return a Markdown table with a verdict per row."""
+    head = ["task", "split", "model", "metric", "A", "B", "B − A (95 %)", "per protein", "p, Holm", "verdict"]
+    lines = [head, ["---"] * 4 + ["---:"] * 5 + ["---"]]
+    for d in differences:
+        model = d.model_a if d.model_a == d.model_b else f"{d.model_a} → {d.model_b}"
+        mean, p = (
+            "–" if math.isnan(value) else f"{value:{form}}"
+            for value, form in ((d.protein_difference, "+.3f"), (d.p_holm, ".2g"))
+        )
+        difference = f"{d.b - d.a:+.3f} ({d.interval.text()})"
+        place = [d.task, d.split, model, f"{d.metric} {'↑' if d.mode == 'max' else '↓'}"]
+        lines.append([*place, f"{d.a:.3f}", f"{d.b:.3f}", difference, mean, p, d.verdict])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
