@@ -14,6 +14,7 @@ from protgraph.bench.breakdown import GroupScore, break_down
 from protgraph.bench.page_charts import curves_chart, interval_chart, rank_chart, reliability_chart, style_of
 from protgraph.bench.page_tables import breakdown_table, pair_table, score_table
 from protgraph.bench.protein_view import ProteinView, best_model, view_proteins
+from protgraph.bench.published import PublishedScore
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import SplitStatistics
@@ -123,7 +124,9 @@ def _split_parts(
     dataset = spec.data(one.task)
     examples = dataset.examples(one.task)
     resolutions = {e.id: e.resolution for e in examples if e.resolution is not None}
-    published = [row for row in spec.published if row.task == one.task and row.split == one.split]
+    card = dataset.card.tasks[one.task].published
+    published = [*spec.published, *(PublishedScore.of_card(one.task, score) for score in card)]
+    published = [row for row in published if row.task == one.task and row.split == one.split]
     title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
     parts = [f"<h3>{escape(title)}</h3>", score_table(one, rows, spec.baselines, published)]
     charts = [("Test scores", interval_chart(_monitored(one), series))]

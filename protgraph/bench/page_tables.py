@@ -44,13 +44,12 @@ def score_table(
         kind = ' class="baseline"' if model.model in baselines else ""
         lines.append(f"<tr{kind}><td>{escape(name)}</td>{''.join(cells)}</tr>")
     for row in published:
-        note = f"published{', other training data' if row.trained_on else ''}"
         cells = [
             _number(row.value, ".3f") if c == (row.metric, "pooled") else '<td data-value="">–</td>' for c in columns
         ]
-        about = escape(f"{note}{f': {row.trained_on}' if row.trained_on else ''}. {row.source}".strip())
         lines.append(
-            f'<tr class="published"><td title="{about}">{escape(row.method)}<small>{escape(note)}</small></td>'
+            f'<tr class="published"><td title="{escape(row.source)}">{escape(row.method)}'
+            f"<small>{escape(row.note)}</small></td>"
             f'{"".join(cells)}<td data-value="">–</td><td data-value="">–</td></tr>'
         )
     return _table(head, lines)

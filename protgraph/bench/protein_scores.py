@@ -14,7 +14,7 @@ from protgraph.task.predictions import SplitPredictions
 from protgraph.train.bootstrap import RESAMPLES
 from protgraph.train.weighted_metrics import WEIGHTED, ratio
 
-__all__ = ["BINS", "ReliabilityBins", "protein_values", "reliability_bins", "resample_mean"]
+__all__ = ["BINS", "ReliabilityBins", "protein_values", "bin_probabilities", "resample_mean"]
 
 #: Bins of equal width of the calibration error, as in Guo et al. 2017.
 BINS = 15
@@ -103,7 +103,7 @@ class ReliabilityBins:
         return [(float(probability[b] / count[b]), float(positive[b] / count[b]), int(count[b])) for b in used]
 
 
-def reliability_bins(predictions: RunPredictions, *, bins: int = BINS) -> ReliabilityBins | None:
+def bin_probabilities(predictions: RunPredictions, *, bins: int = BINS) -> ReliabilityBins | None:
     """Sort probabilities into bins; None if predictions are not probabilities of labels.
 
     All labels of a yes/no task with several are counted together.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StrictStr
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.provenance import ReferenceScore
 
 __all__ = ["PublishedScore"]
 
@@ -20,9 +24,11 @@ class PublishedScore(BaseModel):
         Name of the method.
     value : float
     trained_on : str
-        Training data, if they differ from those of the benchmark; empty if they are the same.
+        Training data, shown beside the score.
     source : str
         Reference, and how the value was obtained.
+    confirmed : bool
+        True: read in the source or computed; False: from memory.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,6 +40,18 @@ class PublishedScore(BaseModel):
     split: StrictStr = "test"
     trained_on: StrictStr = ""
     source: StrictStr = ""
+    confirmed: bool = True
+
+    @classmethod
+    def of_card(cls, task: str, score: ReferenceScore) -> PublishedScore:
+        """Return a score of the card of a dataset."""
+        return cls(task=task, **asdict(score))
+
+    @property
+    def note(self) -> str:
+        """What a reader has to know: training data, and whether the value was read in the source."""
+        parts = ["published", *([f"trained on {self.trained_on}"] if self.trained_on else [])]
+        return ", ".join([*parts, *([] if self.confirmed else ["not confirmed"])])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON and TOML."""

@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_test
-from protgraph.bench.protein_scores import ReliabilityBins, protein_values, reliability_bins, resample_mean
+from protgraph.bench.protein_scores import ReliabilityBins, bin_probabilities, protein_values, resample_mean
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.task.metrics import METRICS, Metric
@@ -123,7 +123,7 @@ class ModelRuns:
 
     def reliability(self) -> ReliabilityBins | None:
         """Return the sums of all seeds."""
-        parts = [reliability_bins(run) for run in self.runs.values()]
+        parts = [bin_probabilities(run) for run in self.runs.values()]
         if any(part is None for part in parts):
             return None
         return ReliabilityBins(*(sum(getattr(p, key) for p in parts) for key in ("count", "probability", "positive")))
@@ -243,7 +243,7 @@ def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
             samples = resample_mean(np.mean(values, axis=0), resamples=resamples)
             means = [float(np.nanmean(one)) for one in values]
             yield _estimate(model, metric.name, "proteins", metric.mode, means, samples, defined)
-    parts = [reliability_bins(run) for run in runs]
+    parts = [bin_probabilities(run) for run in runs]
     if all(part is not None for part in parts):
         drawn = np.random.default_rng(0).integers(0, count, (resamples, count))
         times = np.stack([np.bincount(row, minlength=count) for row in drawn])

@@ -67,7 +67,7 @@ def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
     text = page.read_text()
     assert len(text) < 6_000_000
     assert not re.search(r"(?:src|href)=\"(?!#|data:)", text) and "url(" not in text and "@import" not in text
-    assert "Other &lt;b&gt;" in text and "other training data: its own set" in text
+    assert "Other &lt;b&gt;" in text and "published, trained on its own set" in text
     assert "&quot;protgraph-pyg&quot;" in text and "&quot;baselines&quot;" in text
 
 

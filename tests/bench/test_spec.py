@@ -108,7 +108,7 @@ def test_built_in_specs_name_registered_components(name: str) -> None:
 
 
 def test_an_unknown_built_in_spec_is_an_error_with_the_allowed_ones() -> None:
-    with pytest.raises(OptionError, match="contacts, pdb_core, sequences, ts50"):
+    with pytest.raises(OptionError, match="contacts, pdb_core, sequences, sites, ts50"):
         BenchSpec.built_in("sequence")
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from protgraph.bench.breakdown import break_down
-from protgraph.bench.protein_scores import protein_values, reliability_bins, resample_mean
+from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import ModelRuns, split_statistics
 from protgraph.errors import DatasetError
@@ -92,16 +92,16 @@ def test_the_calibration_error_is_that_of_torchmetrics(kind):
         expected = multiclass_calibration_error(
             run.rows.logits.double().softmax(1), run.rows.y, num_classes=4, n_bins=15, norm="l1", ignore_index=-1
         )
-    assert reliability_bins(run).error()[0] == pytest.approx(float(expected), abs=1e-6)
+    assert bin_probabilities(run).error()[0] == pytest.approx(float(expected), abs=1e-6)
 
 
 def test_a_perfectly_calibrated_bin_has_no_error_and_a_wrong_one_its_distance():
     y = torch.tensor([1.0] * 8 + [0.0] * 2)[:, None]
     logits = torch.full((10, 1), 0.8).double().logit().float()
     one = SplitPredictions(logits, y, protein=torch.zeros(10, dtype=torch.long))
-    assert reliability_bins(RunPredictions.of(["a"], one)).error()[0] == pytest.approx(0, abs=1e-6)
+    assert bin_probabilities(RunPredictions.of(["a"], one)).error()[0] == pytest.approx(0, abs=1e-6)
     flipped = SplitPredictions(logits, 1 - y, protein=torch.zeros(10, dtype=torch.long))
-    result = reliability_bins(RunPredictions.of(["a"], flipped))
+    result = bin_probabilities(RunPredictions.of(["a"], flipped))
     assert result.error()[0] == pytest.approx(0.6, abs=1e-6)
     assert result.curve() == [(pytest.approx(0.8), 0.2, 10)]
 
