@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from protgraph_plugins.proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
-from protgraph_plugins.proteinmpnn.unresolved import farthest_complete, knn_with_unresolved
+from protgraph_plugins.proteinmpnn.unresolved_neighbors import farthest_complete, knn_with_unresolved
 from torch import Tensor
 
 from protgraph import EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
