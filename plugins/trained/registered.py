@@ -6,12 +6,17 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["LIGAND_SITE", "SECONDARY_STRUCTURE"]
+__all__ = ["DNA_SITE", "LIGAND_SITE", "SECONDARY_STRUCTURE"]
 ENTRY_POINTS = {
-    "protgraph.trained_models": {"ligand_site": "LIGAND_SITE", "secondary_structure": "SECONDARY_STRUCTURE"}
+    "protgraph.trained_models": {
+        "dna_site": "DNA_SITE",
+        "ligand_site": "LIGAND_SITE",
+        "secondary_structure": "SECONDARY_STRUCTURE",
+    }
 }
 
 _FOLDER = Path(__file__).parent
 
+DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)

@@ -15,6 +15,7 @@ from protgraph.train import predict
 
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ).
 RECORDED = {
+    "dna_site": ("p_dna_site", [0.030507, 0.009542, 0.003373, 0.012848, 0.012108, 0.011122]),
     "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
     "secondary_structure": ("p_H", [0.023664, 0.076778, 0.996311, 0.420083, 0.006244, 0.129011]),
 }
