@@ -105,9 +105,9 @@ def test_notes_give_the_reason_if_features_of_a_store_are_recomputed(store, same
     used = pg.fit(tiny, same_features, "secondary_structure", **options)
     assert used.notes == ()
     checkpoint = used.checkpoint()
-    [left_out] = predict(checkpoint, same_features).notes
-    assert left_out.startswith("not read by the model: 4 other molecules")
-    assert embed(checkpoint, same_features).notes == ()
+    for use in (predict, embed):
+        [left_out] = use(checkpoint, same_features).notes
+        assert left_out.startswith("not read by the model: 4 other molecules")
     runs = [
         (store, "featurizers", lambda: pg.fit(tiny, store, "secondary_structure", **options)),
         (same_features, "hides", lambda: pg.fit(tiny, same_features, "inverse_folding", **options)),
