@@ -17,16 +17,18 @@ ENTRY_POINTS = {"protgraph.datasets": {"sugar_site": "SugarSite"}}
 class SugarSite(PreparedDataset):
     """Residues that touch a carbohydrate, in crystal structures without their ligands.
 
-    The proteins of ``test`` without a homolog in training are also in ``test_no_homolog``, as examples of their own.
+    The proteins of ``val`` and ``test`` without a homolog in training are also in ``val_no_homolog`` and
+    ``test_no_homolog``, as examples of their own.
     """
 
     card_path = Path(__file__).with_name("dataset.toml")
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the proteins of the tables, then those of ``test_no_homolog``."""
-        with_homolog = {row["query"] for row in read_tsv(source.path("leaks.tsv")) if row["pair"] == "test~train"}
+        """Yield the proteins of the tables, then those of ``val_no_homolog`` and ``test_no_homolog``."""
+        homologs = {(row["pair"], row["query"]) for row in read_tsv(source.path("leaks.tsv"))}
         proteins = list(read_site_tables(source, {"sugar_site": "label"}))
         yield from proteins
         for protein in proteins:
-            if protein.split == "test" and f"{protein.id}.bcif" not in with_homolog:
-                yield replace(protein, id=f"{protein.id}_no_homolog", split="test_no_homolog")
+            has_homolog = (f"{protein.split}~train", f"{protein.id}.bcif") in homologs
+            if protein.split != "train" and not has_homolog:
+                yield replace(protein, id=f"{protein.id}_no_homolog", split=f"{protein.split}_no_homolog")

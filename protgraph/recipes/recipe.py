@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, suggest
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
 from protgraph.train.resolve import load_dataset
 from protgraph.validation import Seed, describe_errors
@@ -42,6 +43,8 @@ class Recipe(BaseModel):
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "none"}
         Fitted on the validation split; see :class:`protgraph.train.calibration.CalibrationMap`.
+    metrics : sequence of str
+        Further metrics for the card, names of :data:`protgraph.task.METRICS`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool
@@ -76,6 +79,7 @@ class Recipe(BaseModel):
     fit: dict[str, Any] = {}
     read: dict[str, Any] = {}
     calibration: Literal["temperature", "platt", "isotonic", "none"] = "temperature"
+    metrics: tuple[str, ...] = ()
     float16: bool = True
     non_commercial: bool = False
     input: str = ""
@@ -88,6 +92,9 @@ class Recipe(BaseModel):
         unknown = sorted(set(self.fit) - set(FitConfig.__dataclass_fields__))
         if unknown:
             raise ValueError(f"fit: unknown {unknown[0]!r}")
+        for name in self.metrics:
+            if name not in METRICS:
+                raise ValueError(f"metrics: {name!r}.{suggest(name, METRICS)} Allowed: {', '.join(sorted(METRICS))}")
         self.config(0)
         ReadOptions.from_dict(self.read, where="read")
         return self

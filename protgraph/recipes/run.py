@@ -21,7 +21,7 @@ from protgraph.recipes.ensemble_predictions import predict_ensemble
 from protgraph.recipes.recipe import Recipe
 from protgraph.recipes.reliability_figure import write_reliability_figure
 from protgraph.recipes.split_results import split_result
-from protgraph.task.metrics import best_threshold
+from protgraph.task.metrics import METRICS, best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 from protgraph.train.calibration import CalibrationMap, check_calibration_method, fit_calibration
@@ -90,7 +90,7 @@ def run_recipe(
     if recipe.calibration != "none":
         calibration = fit_calibration(recipe.calibration, predictions["val"], first.model.target)
     checkpoint = _checkpoint(recipe, list(members.values()), task, stores, predictions["val"], calibration)
-    card = _card(recipe, dataset.card, list(members), predictions, checkpoint, task)
+    card = _card(recipe, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, recipe))
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
         write_text_file(folder / RECIPE, text)
@@ -136,6 +136,12 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
     trained = member.trained
     data = (trained["dataset"], trained["dataset_version"]) == (dataset.name, dataset.version)
     return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)
+
+
+def _with_metrics(task: Task, recipe: Recipe) -> Task:
+    """Return the task with the further metrics of the recipe."""
+    names = [metric.name for metric in task.metrics]
+    return replace(task, metrics=(*task.metrics, *(METRICS[name] for name in recipe.metrics if name not in names)))
 
 
 def _held_out(stores: Mapping[str, GraphStore]) -> dict[str, GraphStore]:

@@ -8,6 +8,7 @@ Not torchmetrics for ``rmse`` and ``mae``: torchmetrics 1.9 sums in float32, thi
 (2026-11-22).
 Not torchmetrics for Matthews' correlation: torchmetrics 1.9 gives 1 or -1 if only one class occurs, this 0; and
 :func:`best_threshold` needs it at all thresholds at once (2026-11-22).
+Not torchmetrics for ``dice``: torchmetrics 1.9 gives 0 without positives, where it is undefined (2026-11-23).
 """
 
 from __future__ import annotations
@@ -220,13 +221,38 @@ def auroc(o: SplitPredictions) -> float:
 @as_metric("max")
 def mcc(o: SplitPredictions) -> float:
     """Matthews correlation at the threshold, mean over labels."""
-    cuts = (o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
-    values = []
-    for c, known in enumerate(known_labels(o.y).unbind(1)):
-        predicted, true = o.logits[known, c] >= cuts[known, c], o.y[known, c] == 1
-        counts = [(predicted & true), (predicted & ~true), (~predicted & true), (~predicted & ~true)]
-        values.append(float(_matthews(*(n.sum().double() for n in counts))) if len(true) else math.nan)
+    values = [float(_matthews(*counts)) if sum(counts) else math.nan for counts in _decisions(o)]
     return _mean(values)
+
+
+@as_metric("max")
+def dice(o: SplitPredictions) -> float:
+    """Dice coefficient (F1) of the positives at the threshold, mean over labels."""
+    return _mean([float(_dice(*counts)) for counts in _decisions(o)])
+
+
+@as_metric("max")
+def dice_mean(o: SplitPredictions) -> float:
+    """Mean over proteins of the Dice coefficient of each, for those with a true or predicted positive."""
+    protein = torch.zeros(len(o.y), dtype=torch.int64) if o.protein is None else o.protein
+    place = protein.unique(return_inverse=True)[1]
+    values = torch.cat([_dice(*counts) for counts in _decisions(o, place)])
+    return values.nanmean()
+
+
+def _decisions(o: SplitPredictions, place: Tensor | None = None) -> Iterable[list[Tensor]]:
+    """Yield true and false positives, false and true negatives of each label, by place: ``(P,)`` float64 each."""
+    cuts = (o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
+    place = torch.zeros(len(o.y), dtype=torch.int64) if place is None else place
+    for c, known in enumerate(known_labels(o.y).unbind(1)):
+        called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
+        parts = (called & true, called & ~true, ~called & true, ~called & ~true)
+        yield [torch.bincount(place, (part & known).double(), minlength=1) for part in parts]
+
+
+def _dice(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    """Compute ``2 TP / (2 TP + FP + FN)``; NaN without positives."""
+    return 2 * tp / (2 * tp + fp + fn)
 
 
 @as_metric("min")

@@ -34,7 +34,9 @@ __all__ = [
 
 RESAMPLES = 1000
 _LEVEL = 0.95
-_PER_CHAIN = frozenset({"pearson", "pearson_undefined", "perplexity_mean", "recovery_mean", "recovery_median"})
+_PER_CHAIN = frozenset(
+    {"dice_mean", "pearson", "pearson_undefined", "perplexity_mean", "recovery_mean", "recovery_median"}
+)
 FEW_PROTEINS, FEW_POSITIVE = 10, 5
 """A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
 MIN_PROTEINS = 2

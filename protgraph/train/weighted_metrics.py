@@ -65,17 +65,31 @@ def _perplexity(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> 
     return np.exp(ratio(times @ loss, times @ total))
 
 
-def _mcc(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    cuts = (torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
-    values = []
-    for c, known in enumerate(known_labels(o.y).unbind(1)):
-        called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
-        parts = (known & called & true, known & called & ~true, known & ~called & true, known & ~called & ~true)
-        tp, fp, fn, tn = (times @ _sums(part, place, times.shape[1]) for part in parts)
-        under = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-        mcc = np.divide(tp * tn - fp * fn, under, out=np.zeros(len(times)), where=under > 0)
-        values.append(np.where(tp + fp + fn + tn > 0, mcc, np.nan))
-    return _mean(values)
+def _of_decisions(
+    function: Callable[..., np.ndarray],
+) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+    """Return the function that computes a score from true and false positives, false and true negatives."""
+
+    def scores(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+        cuts = (torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
+        values = []
+        for c, known in enumerate(known_labels(o.y).unbind(1)):
+            called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
+            parts = (known & called & true, known & called & ~true, known & ~called & true, known & ~called & ~true)
+            values.append(function(*(times @ _sums(part, place, times.shape[1]) for part in parts)))
+        return _mean(values)
+
+    return scores
+
+
+def _matthews(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
+    under = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    mcc = np.divide(tp * tn - fp * fn, under, out=np.zeros(len(tp)), where=under > 0)
+    return np.where(tp + fp + fn + tn > 0, mcc, np.nan)
+
+
+def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
+    return ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def _ranked(
@@ -120,9 +134,10 @@ WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.nd
     "accuracy": _accuracy,
     "auprc": _ranked(_average_precision),
     "auroc": _ranked(_area_under_roc),
+    "dice": _of_decisions(_dice),
     "macro_f1": _macro_f1,
     "mae": _errors(1),
-    "mcc": _mcc,
+    "mcc": _of_decisions(_matthews),
     "perplexity": _perplexity,
     "recovery": _accuracy,
     "rmse": _errors(2),

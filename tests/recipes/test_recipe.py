@@ -22,6 +22,7 @@ labels = "splits.csv"
 task = "secondary_structure"
 models = ["gcn", "gcn.mean"]
 seeds = [0, 1]
+metrics = ["perplexity"]
 limits = ["A test."]
 
 [fit]
@@ -71,6 +72,7 @@ def test_the_card_has_the_results_of_the_written_weights(made, recipe) -> None:
     card, checkpoint = made.card(), made.checkpoint()
     value, low, high = card.splits["test"].metrics["accuracy"]
     assert low <= value <= high and card.splits["test"].proteins == 2
+    assert list(card.splits["test"].metrics)[-1] == "perplexity"  # of the recipe
     assert checkpoint.calibration.split == "val" and card.calibration == str(checkpoint.calibration)
     files = [recipe.parent / "data" / f"{name}.bcif" for name, split in SPLITS.items() if split == "test"]
     predicted = predict(checkpoint, files, device="cpu")
@@ -114,8 +116,9 @@ def test_an_existing_folder_is_kept(made, recipe) -> None:
         ({"models": []}, "models"),
         ({"seeds": [-1]}, "seeds"),
         ({"calibration": "plat"}, "calibration"),
+        ({"metrics": ["dise"]}, "dise"),
     ],
-    ids=["key", "fit_key", "seed", "fit_value", "models", "seeds", "calibration"],
+    ids=["key", "fit_key", "seed", "fit_value", "models", "seeds", "calibration", "metrics"],
 )
 def test_wrong_recipes_are_errors_with_the_key(change, part) -> None:
     with pytest.raises(OptionError, match=part):

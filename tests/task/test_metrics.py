@@ -97,6 +97,20 @@ def test_mcc_is_torchmetrics_and_the_correlation_of_two_binary_vectors():
     assert value == pytest.approx(scipy.stats.pearsonr(predicted, y.flatten().numpy()).statistic, abs=1e-6)
 
 
+def test_dice_is_the_f1_of_torchmetrics_and_its_mean_is_over_proteins_with_positives():
+    logits, y = _labels()
+    cut, protein = torch.tensor([0.45]), torch.arange(len(y)) * 4 // len(y)
+    y[protein == 2] = 0
+    logits[protein == 2] = -1.0
+    score = torchmetrics.F1Score(task="binary")
+    called = (logits >= cut).int()
+    assert _of("dice", logits, y, threshold=cut) == pytest.approx(float(score(called, y.int())), abs=1e-6)
+    each = [float(score(called[protein == p], y[protein == p].int())) for p in (0, 1, 3)]
+    predictions = SplitPredictions(logits, y, threshold=cut, protein=protein)
+    assert METRICS["dice_mean"](predictions) == pytest.approx(np.mean(each), abs=1e-6)
+    assert math.isnan(_of("dice", logits[protein == 2], y[protein == 2], threshold=cut))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_size=12))
 def test_best_threshold_is_never_worse_than_any_other(pairs):

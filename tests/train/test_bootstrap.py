@@ -37,7 +37,7 @@ def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
     ("kind", "name"),
     [
         *(("classes", name) for name in ("accuracy", "macro_f1", "perplexity", "recovery")),
-        *(("binary", name) for name in ("auprc", "auroc", "mcc")),
+        *(("binary", name) for name in ("auprc", "auroc", "dice", "mcc")),
         *(("values", name) for name in ("mae", "rmse")),
     ],
 )
