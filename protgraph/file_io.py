@@ -1,9 +1,10 @@
-"""Atomic writes and checksums of files, used by every package that writes or caches files."""
+"""Atomic writes, appended lines and checksums of files, used by every package that writes or caches files."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -11,10 +12,19 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from protgraph.errors import OutputFileError, ProtgraphError
 
-__all__ = ["atomic_write", "file_sha256", "output_errors", "remove_if_empty", "write_text_file"]
+__all__ = [
+    "append_line",
+    "atomic_write",
+    "file_sha256",
+    "output_errors",
+    "read_json_lines",
+    "remove_if_empty",
+    "write_text_file",
+]
 
 #: Error number of a failed write → how to fix it.
 _FIXES = {
@@ -145,6 +155,38 @@ def write_text_file(path: str | Path, text: str) -> None:
     """Write text as UTF-8 with :func:`atomic_write`."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def append_line(path: str | Path, line: str) -> None:
+    """Append a line to a text file with a single write, synced to disk; create its folder.
+
+    An unfinished last line of an earlier, killed process is terminated first, so that only that line is lost.
+    """
+    path = Path(path)
+    with output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            text = line.encode() + b"\n"
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                text = text if file.read(1) == b"\n" else b"\n" + text
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_json_lines(path: str | Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON lines; empty if there is none. Unfinished lines are skipped."""
+    found = []
+    lines = Path(path).read_bytes().splitlines() if Path(path).is_file() else []
+    for line in lines:
+        try:
+            data = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(data, dict):
+            found.append(data)
+    return found
 
 
 def _write_failure(e: BaseException, names: tuple[str, ...]) -> tuple[int | None, str] | None:

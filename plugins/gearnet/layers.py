@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
-from protgraph_plugins.gearnet.relational_conv import RelationalConv, apply_batch_norm
+from protgraph_plugins.gearnet.relational_conv import RelationalConv
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
+from protgraph.nn.batch_norm import RowBatchNorm
 from protgraph.validation import check_choice
 
 __all__ = ["GearNet", "GearNetEdge"]
@@ -80,7 +81,7 @@ class GearNet(GraphLayer):
         if norm == "batch":
             self.conformity = _LEAKY
         self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)
-        self.norm = nn.BatchNorm1d(dim) if norm == "batch" else None
+        self.norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -98,7 +99,7 @@ class GearNet(GraphLayer):
             slots = Edges(torch.stack([edge, slot])[:, order], n * r)
             summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
             out = out + self.conv.act(self.conv.linear(summed))  # eq. 3
-        return {"h": apply_batch_norm(self.norm, out)}
+        return {"h": self.norm(out)}
 
 
 class GearNetEdge(GraphLayer):

@@ -74,7 +74,7 @@ def _nodes(
         fields, dim=dim, norm="batch" if norm else "none", shortcut=shortcut and width == dim, reduce=reduce
     )
     _load(layer.conv, conv)
-    if layer.norm is not None:
+    if norm:
         _load(layer.norm, norm)
     return layer.eval()
 

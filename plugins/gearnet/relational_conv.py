@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, linear
+from torch.nn.functional import linear
 
 from protgraph.nn import activation
+from protgraph.nn.batch_norm import RowBatchNorm
 from protgraph.validation import check_choice
 
-__all__ = ["RelationalConv", "apply_batch_norm"]
+__all__ = ["RelationalConv"]
 
 
 class RelationalConv(nn.Module):
@@ -31,21 +32,15 @@ class RelationalConv(nn.Module):
         self.relations = relations
         self.self_loop = nn.Linear(width, dim)
         self.linear = nn.Linear(relations * width, dim)  # [W_1 … W_R]
-        self.batch_norm = nn.BatchNorm1d(dim) if check_choice("norm", norm, ("none", "batch")) == "batch" else None
+        check_choice("norm", norm, ("none", "batch"))
+        self.batch_norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
         self.act = activation(act)
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
         """Compute the output ``(N, dim)`` from x ``(N, C)`` and the sum over relations ``(N, dim)``."""
-        return self.act(apply_batch_norm(self.batch_norm, mixed + self.linear.bias + self.self_loop(x)))
+        return self.act(self.batch_norm(mixed + self.linear.bias + self.self_loop(x)))
 
     def table(self, x: Tensor) -> Tensor:
         """Compute ``W_r x_j`` of all nodes and relations, ``(N, C)`` to ``(N R, dim)``."""
         each = self.linear.weight.unflatten(1, (self.relations, -1)).transpose(0, 1).flatten(0, 1)  # (R dim, C)
         return linear(x, each).view(len(x) * self.relations, -1)
-
-
-def apply_batch_norm(norm: nn.BatchNorm1d | None, x: Tensor) -> Tensor:
-    """Apply batch normalization if given; use running statistics for a single row, which has no variance."""
-    if norm is None or len(x) > 1 or not norm.training:
-        return x if norm is None else norm(x)
-    return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
-from protgraph.file_io import output_errors
+from protgraph.file_io import append_line, read_json_lines
 from protgraph.validation import describe_errors
 
 if TYPE_CHECKING:
@@ -233,25 +232,8 @@ def _validated(cls: type[_T], data: Mapping[str, Any], name: str) -> _T:
 
 
 def append_row(path: Path, row: BenchRow) -> None:
-    """Append one row to a file of JSON lines with a single write, synced to disk.
-
-    An unfinished last line of an earlier, killed process is terminated first, so that only that line is lost.
-    """
-    line = json.dumps(row.to_dict(), sort_keys=True, allow_nan=False).encode() + b"\n"
-    with output_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _append(path, line)
-
-
-def _append(path: Path, line: bytes) -> None:
-    with path.open("ab+") as file:
-        if file.tell() > 0:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                line = b"\n" + line
-        file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
+    """Append one row to a file of JSON lines."""
+    append_line(path, json.dumps(row.to_dict(), sort_keys=True, allow_nan=False))
 
 
 def read_rows(path: Path) -> dict[str, BenchRow]:
@@ -260,12 +242,10 @@ def read_rows(path: Path) -> dict[str, BenchRow]:
     Unfinished lines, and rows with other columns, are skipped: their runs are done again.
     """
     rows: dict[str, BenchRow] = {}
-    if not path.is_file():
-        return rows
-    for line in path.read_bytes().splitlines():
+    for data in read_json_lines(path):
         try:
-            row = BenchRow.from_dict(json.loads(line))
-        except (OptionError, TypeError, ValueError):  # not JSON, not an object, or another layout
+            row = BenchRow.from_dict(data)
+        except OptionError:  # another layout
             continue
         rows.pop(row.key, None)
         rows[row.key] = row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class FeaturePlan:
         Featurizers in order; a tensor featurizer follows those that write its inputs.
     node_type : {"residue", "backbone", "atom"}
         Nodes of the graph. Features of residues are repeated for their atoms; edges are between atoms.
+    given : mapping of str to str
+        Registered fields that graphs have when they are given, with their irreps; no featurizer computes them.
 
     Attributes
     ----------
@@ -68,7 +71,11 @@ class FeaturePlan:
     """
 
     def __init__(
-        self, features: Sequence[ComponentSpec | str | Mapping[str, Any]], *, node_type: str = "residue"
+        self,
+        features: Sequence[ComponentSpec | str | Mapping[str, Any]],
+        *,
+        node_type: str = "residue",
+        given: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         if node_type not in NODE_TYPES:
             hint = suggest(str(node_type), NODE_TYPES)
@@ -80,11 +87,15 @@ class FeaturePlan:
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
         always = (*ALWAYS, "proteins", *(ATOM_FIELDS if node_type != "residue" else ()))
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
+        self.given = dict(given)
+        self.fields |= {name: field(name).as_(name, irreps=irreps) for name, irreps in self.given.items()}
         featurizers = [self._create(i, n) for i, n in enumerate(self.components)]
         for n, featurizer in featurizers:
             if isinstance(featurizer, EdgeFeaturizer):
                 self.edges.append((n, featurizer))
-        if self.edges:
+        if self.edges and "edge_index" in self.given:
+            raise WiringError("the edges are given with the graphs, and an edge featurizer makes others. Remove one.")
+        if self.edges or "edge_index" in self.given:
             self.fields |= {name: field(name) for name in ("edge_index", "edges")}
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
@@ -134,7 +145,7 @@ class FeaturePlan:
         """Names of the fields that :meth:`precompute` makes."""
         own = {n.writes.get(local, local) for n, featurizer in self.structure for local in featurizer.out}
         always = ALWAYS if self.node_type == "residue" else (*ALWAYS, *ATOM_FIELDS)
-        return frozenset({*always, *own, "edge_index", "edge_kind"} & self.fields.keys())
+        return frozenset({*always, *own, *self.given, "edge_index", "edge_kind"} & self.fields.keys())
 
     def key(self) -> str:
         """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
@@ -142,7 +153,7 @@ class FeaturePlan:
             (n.to_dict(), featurizer.depends_on(), [repr(spec) for spec in featurizer.out.values()])
             for n, featurizer in (*self.structure, *self.edges)
         ]
-        return json.dumps([self.node_type, *stored], sort_keys=True)
+        return json.dumps([self.node_type, *stored, *([self.given] if self.given else [])], sort_keys=True)
 
     def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
         """Compute the features that are stored, once per protein.
@@ -158,6 +169,8 @@ class FeaturePlan:
         ------
         EmptyStructureError
             There are no residues.
+        FieldError
+            The plan has fields that are given with graphs.
         MissingCoordinatesError
             The protein has no coordinates, and a featurizer requires them.
         ComponentError
@@ -165,6 +178,11 @@ class FeaturePlan:
         """
         if len(residues) == 0:
             raise EmptyStructureError(f"{residues.name}: no protein residues, hence no graph")
+        if self.given:
+            raise FieldError(
+                f"{residues.name}: {', '.join(self.given)} cannot be computed from residues. The model reads graphs "
+                "that have these fields: give a list of graphs, or a model with featurizers."
+            )
         if self.needs_coordinates is not None and not residues.has_coordinates:
             raise MissingCoordinatesError(
                 f"{self.needs_coordinates} needs coordinates, and {residues.name!r} is a sequence without them.\n"

@@ -15,7 +15,7 @@ from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
-from protgraph.featurize.plan import COORDINATES, FeaturePlan, inputs
+from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.run_layer import run_head, run_layer
 from protgraph.model.spec import ModelSpec, wire
@@ -45,7 +45,7 @@ class ProteinModel(nn.Module):
     def __init__(self, spec: ModelSpec, target: Target) -> None:
         super().__init__()
         self.spec, self.target = spec, target
-        self.plan = FeaturePlan(spec.features, node_type=spec.node_type)
+        self.plan = spec.plan()
         self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
         self.layers = nn.ModuleList()

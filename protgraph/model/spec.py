@@ -36,6 +36,7 @@ _TYPES: dict[str, Any] = {
     "doc": str,
     "weights": str,
     "node_type": str,
+    "inputs": dict[str, str],
 }
 
 
@@ -62,6 +63,9 @@ class ModelSpec:
     node_type : {"residue", "backbone", "atom"}
         Nodes of the graphs: residues, their atoms N, CA, C, O, or all heavy atoms. Predictions per residue are read at
         the CA.
+    inputs : mapping of str to str
+        Fields that graphs already have, with their irreps, e.g. ``{"node_attributes": "21x0e"}``; given edges are
+        ``{"edge_index": "index"}``. No featurizer computes them: such a model reads graphs only, not files.
 
     Examples
     --------
@@ -78,9 +82,10 @@ class ModelSpec:
     doc: str = ""
     weights: str = ""
     node_type: str = "residue"
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_fields(self, "name", "readout", "heads", "doc", "weights", error=WiringError)
+        check_fields(self, "name", "readout", "heads", "doc", "weights", "inputs", error=WiringError)
         if self.node_type not in NODE_TYPES:
             hint = suggest(str(self.node_type), NODE_TYPES)
             raise WiringError(
@@ -88,6 +93,7 @@ class ModelSpec:
             )
         object.__setattr__(self, "features", as_components(self.features, "features"))
         object.__setattr__(self, "layers", as_components(self.layers, "layers"))
+        object.__setattr__(self, "inputs", MappingProxyType(dict(self.inputs)))
         object.__setattr__(self, "readout", MappingProxyType(dict(self.readout)))
         object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in self.heads.items()}))
 
@@ -105,8 +111,9 @@ class ModelSpec:
         return ModelSpec.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON and TOML; ``weights`` and ``node_type`` only if not the default."""
+        """Return plain data for JSON and TOML; ``weights``, ``node_type`` and ``inputs`` only if not the default."""
         optional = {"weights": (self.weights, ""), "node_type": (self.node_type, "residue")}
+        optional["inputs"] = (dict(self.inputs), {})
         return {
             "name": self.name,
             "features": [n.to_dict() for n in self.features],
@@ -135,13 +142,23 @@ class ModelSpec:
             check_value(value, _TYPES[key], path=f"{path}: {key}", error=WiringError)
         return cls(**data)
 
+    def plan(self) -> FeaturePlan:
+        """Create the featurizers.
+
+        Raises
+        ------
+        WiringError, FieldError
+            A featurizer or an input does not exist or does not fit.
+        """
+        return FeaturePlan(self.features, node_type=self.node_type, given=self.inputs)
+
     def dag(self) -> nx.DiGraph:
         """Build the graph of components: an edge a → b has the ``fields`` that b reads from a.
 
         Its nodes are ``"structure"`` (the fields of every protein graph), one per featurizer and layer, and ``"head"``,
         with the attributes ``kind``, ``name`` and ``step``.
         """
-        plan = FeaturePlan(self.features, node_type=self.node_type)
+        plan = self.plan()
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(self.features):

@@ -40,7 +40,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
         No head fits.
     """
     targets, needed = _fitting_targets(spec)
-    plan = FeaturePlan(spec.features, node_type=spec.node_type)
+    plan = spec.plan()
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
         label="",

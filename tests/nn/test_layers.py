@@ -14,9 +14,11 @@ from protgraph.nn.heads import ContactHead, EdgeHead, GraphHead, NodeHead
 from protgraph.nn.layers import (
     GAT,
     GCN,
+    GIN,
     GRU,
     MLP,
     MPNN,
+    SAGE,
     Constant,
     EdgeNetwork,
     Embed,
@@ -38,6 +40,7 @@ LAYERS = {
     "gat2_no_loops": (GAT, ("h", "edges"), {"dim": 8, "self_loops": False}),
     "gcn": (GCN, ("h", "edges", "edge_weight"), {"dim": 8}),
     "gcn_mean": (GCN, ("h", "edges"), {"dim": 16, "norm": "mean"}),
+    "gin": (GIN, ("h", "edges"), {"dim": 8, "norm": "layer", "learn_eps": True}),
     "gru": (GRU, ("h", "update"), {}),
     "layer_norm": (LayerNorm, ("h",), {}),
     "linear": (Linear, ("h",), {"dim": 8}),
@@ -47,6 +50,8 @@ LAYERS = {
     "mpnn_sum": (MPNN, ("h", "edges", "edge_attr"), {"dim": 8}),
     "pyg_conv": (PygConv, ("h", "edges"), {"dim": 8}),
     "residual": (Residual, ("h", "update"), {}),
+    "sage_max": (SAGE, ("h", "edges"), {"dim": 8, "aggregate": "max"}),
+    "sage_mean": (SAGE, ("h", "edges"), {"dim": 16}),
     "transformer": (Transformer, ("h", "proteins"), {"dim": 8}),
     "window": (Window, ("h", "seq_pos", "chain", "proteins"), {"size": 2}),
 }

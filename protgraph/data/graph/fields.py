@@ -299,6 +299,7 @@ _BUILT_IN = (
         doc="rows are the axes of the residue frame from N, CA, C; 0 if one is missing",
     ),
     FieldSpec("b_factor", "node", "1x0e", unit="Å²", doc="isotropic B factor of CA"),
+    FieldSpec("node_attributes", "node", "1x0e", doc="attributes of nodes that are given with graphs; any width"),
     # edges
     FieldSpec(
         "edge_index",

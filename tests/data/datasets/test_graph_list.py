@@ -11,7 +11,7 @@ import torch
 import protgraph as pg
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.target import Target
-from protgraph.errors import DatasetError, LabelError
+from protgraph.errors import DatasetError, FieldError, LabelError, UnknownNameError, WiringError
 from protgraph.train import FitConfig, load_dataset
 
 NAMES = ("1ajj", "1crn", "1vii", "2erl", "1bx8", "1fas")
@@ -102,3 +102,55 @@ def test_invalid_lists_are_typed_errors(graphs, tmp_path):
             graph.y = graph.aatype
         pg.fit("gcn", labeled, "inverse_folding", config=FitConfig(epochs=1, device="cpu"), cache=tmp_path)
     assert np.isfinite(graphs[0].pos).all()
+
+
+def given_graphs(count=24):
+    """Return graphs of three nodes without a structure; the class is in the first attribute of one node."""
+    found = []
+    for i in range(count):
+        attributes = torch.zeros(3, 2)
+        attributes[i % 3, 0] = i % 2
+        missing = {"pos": torch.full((3, 3), torch.nan), "backbone": torch.full((3, 4, 3), torch.nan)}
+        rows = {name: torch.arange(3) for name in ("res_id", "seq_pos")} | {"chain": torch.zeros(3, dtype=torch.long)}
+        rows |= {"aatype": torch.full((3,), 20), "masked": torch.zeros(3, dtype=torch.bool)}
+        edges = torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]])
+        graph = pg.ProteinGraph(
+            **missing,
+            **rows,
+            backbone_mask=torch.zeros(3, 4, dtype=torch.bool),
+            node_attributes=attributes,
+            edge_index=edges,
+            y=torch.tensor([i % 2]),
+            y_level="graph",
+            name=f"g{i:02}",
+            split=("train", "train", "val", "test")[i // 2 % 4],
+        )
+        found.append(graph)
+    return found
+
+
+GIVEN = {"node_attributes": "2x0e", "edge_index": "index"}
+EMBED = pg.component("embed", reads=["node_attributes"], dim=8)
+
+
+def test_a_model_with_inputs_trains_on_graphs_that_have_them():
+    model = pg.ModelSpec("given", layers=[EMBED, pg.component("gin", dim=8)], inputs=GIVEN)
+    assert pg.ModelSpec.from_dict(model.to_dict()) == model
+    result = pg.fit(model, given_graphs(), "parity", config=FitConfig(epochs=30, lr=0.03, device="cpu"))
+    assert result.test["accuracy"] == 1.0
+
+
+def test_inputs_are_not_computed_from_residues(structures_dir):
+    model = pg.ModelSpec("given", layers=[EMBED, "gin"], inputs=GIVEN)
+    residues = pg.clean(pg.load_structure(structures_dir / "1crn.bcif"))
+    with pytest.raises(FieldError, match="1crn: node_attributes, edge_index"):
+        model.plan().precompute(residues)
+
+
+def test_edges_are_given_or_made(graphs):
+    with pytest.raises(WiringError):
+        pg.ModelSpec("both", features=["knn"], layers=[EMBED, "gin"], inputs=GIVEN).plan()
+    with pytest.raises(UnknownNameError, match="charges"):
+        pg.ModelSpec("no field", layers=[EMBED], inputs={"charges": "1x0e"}).plan()
+    with pytest.raises(DatasetError, match="'1ajj' lacks the fields node_attributes"):
+        pg.fit(pg.ModelSpec("given", layers=[EMBED], inputs={"node_attributes": "2x0e"}), graphs, "size")

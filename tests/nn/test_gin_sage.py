@@ -1,0 +1,83 @@
+"""``gin`` equals PyG's GINConv, and ``sage`` PyG's SAGEConv."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch_geometric.nn import GINConv, SAGEConv
+
+from protgraph.errors import OptionError
+from protgraph.nn.batch_norm import RowBatchNorm
+from protgraph.nn.layers import GIN, SAGE
+
+DTYPES = [(torch.float64, 1e-12), (torch.float32, 1e-5)]
+
+
+def gin_pair(specs, learn_eps, norm="none"):
+    ours = GIN({n: specs[n] for n in ("h", "edges")}, dim=6, norm=norm, learn_eps=learn_eps)
+    norms = [nn.BatchNorm1d(6) if norm == "batch" else nn.Identity() for _ in range(2)]
+    network = nn.Sequential(nn.Linear(12, 6), norms[0], nn.ReLU(), nn.Linear(6, 6), norms[1], nn.ReLU())
+    theirs = GINConv(network, train_eps=learn_eps)  # it initializes the network again
+    network.load_state_dict(ours.mlp.state_dict())
+    if learn_eps:
+        ours.eps.data.fill_(0.3)
+        theirs.eps.data.fill_(0.3)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("dtype, tol", DTYPES)
+@pytest.mark.parametrize("degree", [None, 3])
+@pytest.mark.parametrize("learn_eps", [True, False])
+def test_gin_equals_pyg(scene, specs, agree, dtype, tol, degree, learn_eps):
+    s = scene(degree=degree)
+    ours, theirs = (m.to(dtype) for m in gin_pair(specs, learn_eps))
+    h = s.f["h"].to(dtype).requires_grad_()
+    agree(lambda: ours(s.inputs(ours.fields, h=h))["h"], lambda: theirs(h, s.index), [h], tol=tol)
+    own, other = (
+        torch.autograd.grad(out.sin().sum(), list(m.parameters()))
+        for m, out in ((ours, ours(s.inputs(ours.fields, h=h))["h"]), (theirs, theirs(h, s.index)))
+    )
+    assert len(own) == 4 + learn_eps
+    # PyG has eps last or first; the other gradients are in the order of the network
+    assert sorted(float(g.norm()) for g in own) == pytest.approx(sorted(float(g.norm()) for g in other), rel=10 * tol)
+
+
+def test_gin_with_batch_normalization_trains_as_pyg(scene, specs, float64):
+    s = scene()
+    ours, theirs = gin_pair(specs, learn_eps=False, norm="batch")
+    for _ in range(2):  # the second call sees the running statistics of the first
+        torch.testing.assert_close(ours(s.inputs(ours.fields))["h"], theirs(s.f["h"], s.index), rtol=1e-12, atol=1e-13)
+    ours.eval(), theirs.eval()
+    torch.testing.assert_close(ours(s.inputs(ours.fields))["h"], theirs(s.f["h"], s.index), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype, tol", DTYPES)
+@pytest.mark.parametrize("degree", [None, 3])
+@pytest.mark.parametrize("dim", [6, 16])
+@pytest.mark.parametrize("aggregate", ["mean", "sum", "max"])
+def test_sage_equals_pyg(scene, specs, agree, dtype, tol, degree, dim, aggregate):
+    s = scene(degree=degree)
+    ours = SAGE({n: specs[n] for n in ("h", "edges")}, dim=dim, aggregate=aggregate, act="none").to(dtype)
+    theirs = SAGEConv(12, dim, aggr=aggregate).to(dtype)
+    theirs.lin_r.load_state_dict(ours.own.state_dict())
+    theirs.lin_l.load_state_dict(ours.neighbors.state_dict())
+    h = s.f["h"].to(dtype).requires_grad_()
+    agree(lambda: ours(s.inputs(ours.fields, h=h))["h"], lambda: theirs(h, s.index), [h], tol=tol)
+
+
+def test_a_single_row_is_normalized_by_running_statistics(float64):
+    norm, x = RowBatchNorm(3), torch.arange(3.0)[None]
+    norm.running_mean.fill_(1.0)
+    norm.running_var.fill_(4.0)
+    before = norm.running_mean.clone()
+    torch.testing.assert_close(norm(x), (x - 1) / torch.tensor(4.0 + 1e-5).sqrt())
+    assert torch.equal(norm.running_mean, before)
+
+
+def test_invalid_options_are_errors(specs):
+    given = {n: specs[n] for n in ("h", "edges")}
+    with pytest.raises(OptionError, match="'batched'"):
+        GIN(given, norm="batched")
+    with pytest.raises(OptionError, match="'median'"):
+        SAGE(given, aggregate="median")
