@@ -14,7 +14,7 @@ from protgraph.data.datasets.preparation import prepare_dataset
 from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.structure import load_structure
 
-NAMES = ("dna_site", "sugar_site", "paratope", "paratope_expanded", "cryptic_pocket", "ppi_site")
+NAMES = ("dna_site", "sugar_site", "paratope", "paratope_expanded", "paratope_joined", "cryptic_pocket", "ppi_site")
 
 
 def create(name: str, folder: Path) -> pg.Dataset:

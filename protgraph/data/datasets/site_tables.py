@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def read_site_tables(
     source: SourceFolder,
     labels: Mapping[str, str | tuple[str, str]],
     *,
-    split: str = "split",
+    split: str | Callable[[Mapping[str, str]], str] = "split",
     cluster: str = "cluster30",
 ) -> Iterator[SourceProtein]:
     """Yield the proteins of ``splits.tsv`` with their rows of ``labels.tsv.gz``, in the order of ``splits.tsv``.
@@ -39,8 +39,10 @@ def read_site_tables(
     labels : mapping of str to str or (str, str)
         Task → column of ``labels.tsv.gz``; an empty cell is an unknown label. With a second column, labels are unknown
         where it is not 1.
-    split, cluster : str
-        Columns of ``splits.tsv``. Proteins without a split are left out.
+    split : str or callable
+        Column of ``splits.tsv``, or a function from a row of it to the split. Proteins with "" are left out.
+    cluster : str
+        Column of ``splits.tsv``.
 
     Raises
     ------
@@ -50,7 +52,8 @@ def read_site_tables(
     rows = _columns_by_file(source.path("labels.tsv.gz"))
     structures = source.unpacked("structures.tar.xz")
     for entry in read_tsv(source.path("splits.tsv")):
-        if not _cell(entry, split, "splits.tsv"):
+        own_split = split(entry) if callable(split) else _cell(entry, split, "splits.tsv")
+        if not own_split:
             continue
         own = rows.get(entry["file"])
         if own is None:
@@ -60,7 +63,7 @@ def read_site_tables(
         chains = tuple(dict.fromkeys(own["chain"]))
         group = _cell(entry, cluster, "splits.tsv")
         yield SourceProtein(
-            Path(entry["file"]).stem, structures / entry["file"], entry[split], chains, group, keys, values
+            Path(entry["file"]).stem, structures / entry["file"], own_split, chains, group, keys, values
         )
 
 
