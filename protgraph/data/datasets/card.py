@@ -76,6 +76,11 @@ class TaskCard:
     floors: tuple[ReferenceScore, ...] = ()
     published: tuple[ReferenceScore, ...] = ()
 
+    @property
+    def is_derived(self) -> bool:
+        """True if the task computes its labels, so that the card has no number of labeled residues or proteins."""
+        return all(count.labeled is None for count in self.counts.values())
+
 
 @dataclass(frozen=True)
 class DatasetCard:

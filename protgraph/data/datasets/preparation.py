@@ -27,7 +27,7 @@ from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.errors import DatasetError, list_first
 from protgraph.file_io import atomic_write, file_sha256
-from protgraph.structure import Residues, Structure, clean, load_structure
+from protgraph.structure import Residues, Structure, clean
 from protgraph.structure.residues.identity import residue_ids
 
 __all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset", "protein_bytes"]
@@ -186,11 +186,11 @@ def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converte
     name = f"{protein.id}.bcif"
     path = part / STRUCTURES / name
     labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
-    content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.path.read_bytes()
+    content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.source_bytes()
     source = hashlib.sha256(content).hexdigest()
     if name in earlier and earlier[name].source == source and _has_digest(path, earlier[name].digest):
         return earlier[name], True
-    structure = load_structure(protein.path)
+    structure = protein.structure()
     residues = clean(structure, chains=None if protein.chains is None else list(protein.chains))
     data = protein_bytes(structure, residues, protein.id)
     with atomic_write(path) as temporary:
@@ -231,9 +231,8 @@ def _write_tables(dataset: PreparedDataset, part: Path, proteins: list[SourcePro
     lines = ["\t".join(row) + "\n" for row in [("id", "file", "split", "cluster", "without_ca"), *cells]]
     (part / EXAMPLES).write_text("".join(lines), encoding="utf-8")
     dropped = {row.file: set(row.without_ca.split(",")) - {""} for row in rows}
-    tasks = {
-        level: [t for t, c in dataset.card.tasks.items() if c.target.level == level] for level in ("node", "graph")
-    }
+    labeled = {t: c for t, c in dataset.card.tasks.items() if not c.is_derived}
+    tasks = {level: [t for t, c in labeled.items() if c.target.level == level] for level in ("node", "graph")}
     if tasks["node"]:
         pq.write_table(_residue_table(proteins, tasks["node"], dropped), part / RESIDUE_LABELS, compression="zstd")
     if tasks["graph"]:
@@ -258,13 +257,14 @@ def _residue_table(proteins: list[SourceProtein], tasks: list[str], dropped: Map
         for name, values in (("chain", chain), ("res_id", number), ("ins_code", code)):
             columns[name] += values[keep].tolist()
         for task in tasks:
-            columns[task] += protein.residue_labels[task][keep].tolist()
+            own = protein.residue_labels.get(task)
+            columns[task] += [np.nan] * int(keep.sum()) if own is None else own[keep].tolist()
     return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
 
 
 def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
     columns: dict[str, list] = {"file": [f"{p.id}.bcif" for p in proteins], "split": [p.split for p in proteins]}
-    columns |= {task: [float(p.protein_labels[task]) for p in proteins] for task in tasks}
+    columns |= {task: [float(p.protein_labels.get(task, np.nan)) for p in proteins] for task in tasks}
     return pa.table(columns)
 
 

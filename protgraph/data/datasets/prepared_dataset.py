@@ -54,9 +54,11 @@ class PreparedDataset(Dataset):
         return (self.folder / MANIFEST).is_file()
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
-        """Return the examples of a task, of all splits or of one."""
-        counts = self._task(task).counts
-        found = (example for example in self._examples.values() if example.split in counts)
+        """Return the examples of a task, of all splits or of one: the proteins with a known label."""
+        counts, examples = self._task(task).counts, self._examples.values()
+        labeled = self._labeled(task)
+        found = (example for example in examples if example.split in counts)
+        found = (example for example in found if labeled is None or example.path.name in labeled)
         return [example for example in found if split in (None, example.split)]
 
     def links(self, example: Example) -> frozenset[str]:
@@ -65,14 +67,30 @@ class PreparedDataset(Dataset):
         return frozenset({f"cluster {cluster}"}) if cluster else super().links(example)
 
     def labels(self, task: str, example: Example) -> Labels | None:
-        """Return the labels of an example."""
+        """Return the labels of an example; None if the task computes them."""
         target = self._task(task).target
+        if self._task(task).is_derived:
+            return None
         if target.level == "graph":
             row = self._protein_rows[example.id]
             return ProteinLabels(_values(self._protein_table[task][row : row + 1], target)[0])
         rows = slice(*self._residue_rows[example.path.name])
         keys = (self._residue_table[key][rows] for key in ("chain", "res_id", "ins_code"))
         return ResidueLabels(*keys, _values(self._residue_table[task][rows], target), name=example.path.name)
+
+    def _labeled(self, task: str) -> frozenset[str] | None:
+        """Return the files with a known label; None if the task computes its labels."""
+        card = self._task(task)
+        if card.is_derived:
+            return None
+        if task not in self._labeled_files:
+            table = self._protein_table if card.target.level == "graph" else self._residue_table
+            self._labeled_files[task] = frozenset(table["file"][~np.isnan(table[task])].tolist())
+        return self._labeled_files[task]
+
+    @cached_property
+    def _labeled_files(self) -> dict[str, frozenset[str]]:
+        return {}
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, str]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from protgraph.errors import DatasetError
+from protgraph.structure import Structure, load_structure
 
 __all__ = ["SourceFolder", "SourceProtein"]
 
@@ -33,9 +34,13 @@ class SourceProtein:
     residues : tuple of ndarray, optional
         ``(R,)`` chain, residue number and insertion code of the labeled residues.
     residue_labels : mapping of str to ndarray
-        Task → ``(R,)`` float, NaN for unknown; for classes, the number of the class.
+        Task → ``(R,)`` float, NaN for unknown; for classes, the number of the class. A task may be absent.
     protein_labels : mapping of str to float
-        Task → label of the protein; for classes, the number of the class.
+        Task → label of the protein; for classes, the number of the class. A task may be absent.
+    read : callable, optional
+        Function that returns the structure. Default: :func:`protgraph.structure.load_structure` of the path.
+    content : bytes, optional
+        Bytes that the structure depends on. Default: the file.
     """
 
     id: str
@@ -46,6 +51,16 @@ class SourceProtein:
     residues: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     residue_labels: Mapping[str, np.ndarray] = field(default_factory=dict)
     protein_labels: Mapping[str, float] = field(default_factory=dict)
+    read: Callable[[], Structure] | None = None
+    content: bytes | None = None
+
+    def structure(self) -> Structure:
+        """Return the structure, with everything that the source has."""
+        return load_structure(self.path) if self.read is None else self.read()
+
+    def source_bytes(self) -> bytes:
+        """Return bytes that the prepared structure depends on; it is converted again where they differ."""
+        return self.path.read_bytes() if self.content is None else self.content
 
 
 @dataclass(frozen=True)

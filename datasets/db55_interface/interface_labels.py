@@ -1,0 +1,102 @@
+"""Interface residues of a bound complex, and their transfer to the unbound partners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from biotite.sequence import ProteinSequence
+from biotite.sequence.align import SubstitutionMatrix, align_optimal
+from biotite.structure import concatenate
+from scipy.spatial import cKDTree
+
+from protgraph.similarity.pair_alignment import standard_letters
+from protgraph.structure import Residues, Structure, clean, load_structure
+from protgraph.structure.descriptors.sasa import MAX_SASA, residue_sasa
+
+__all__ = ["CUTOFF", "BoundPartner", "counterparts", "read_bound"]
+
+CUTOFF = 5.0
+"""Largest distance of heavy atoms of two partners in contact, Å."""
+LOST_AREA, ACCESSIBLE = 1.0, 0.05  # Å², and fraction of the largest area of the residue type
+LEAST_IDENTITY = 0.5  # of the aligned residues, for two chains to be counterparts
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPartner:
+    """One partner of a bound complex.
+
+    Parameters
+    ----------
+    residues : Residues
+        N residues.
+    in_contact : ndarray
+        ``(N,)`` bool, a heavy atom within :data:`CUTOFF` of the other partner.
+    loses_area : ndarray
+        ``(N,)`` bool, more than 5 % of the residue is accessible without the other partner, which hides more than 1 Å².
+    """
+
+    residues: Residues
+    in_contact: np.ndarray
+    loses_area: np.ndarray
+
+
+def read_bound(receptor: Path, ligand: Path) -> tuple[BoundPartner, BoundPartner]:
+    """Read the partners of a complex and return their interface residues."""
+    structures = [load_structure(path) for path in (receptor, ligand)]
+    parts = [clean(structure) for structure in structures]
+    joined = _joined(structures)
+    area = residue_sasa(joined)
+    partners, first = [], 0
+    for own, other in (parts, parts[::-1]):
+        rows = slice(first, first := first + len(own))
+        alone = residue_sasa(own)
+        accessible = alone > ACCESSIBLE * MAX_SASA[own.aatype]
+        distance = cKDTree(other.atom_pos).query(own.atom_pos, distance_upper_bound=CUTOFF)[0]
+        near = np.zeros(len(own), bool)
+        near[own.atom_residue[distance <= CUTOFF]] = True
+        partners.append(BoundPartner(own, near, accessible & (alone - area[rows] > LOST_AREA)))
+    return partners[0], partners[1]
+
+
+def counterparts(unbound: Residues, bound: Residues) -> np.ndarray:
+    """Return ``(N,)`` int64, the residue of the bound partner of each unbound one; −1 without one.
+
+    Chains are assigned by the number of identical residues of their global alignment; of equal ones, the closest in
+    space, since the unbound partners are superposed on the complex.
+    """
+    found = np.full(len(unbound), -1)
+    candidates = []
+    for a, b in product(unbound.chain_names, bound.chain_names):
+        rows, others = np.flatnonzero(unbound.chain == a), np.flatnonzero(bound.chain == b)
+        first, second = _align(unbound.select(unbound.chain == a).sequence, bound.select(bound.chain == b).sequence)
+        rows, others = rows[first], others[second]
+        same = int((unbound.aatype[rows] == bound.aatype[others]).sum())
+        if same >= LEAST_IDENTITY * len(rows) > 0:
+            away = float(np.median(np.linalg.norm(unbound.pos[rows] - bound.pos[others], axis=1)))
+            candidates.append((-same, away, a, b, rows, others))
+    used: set[tuple[str, str]] = set()
+    for _, _, a, b, rows, others in sorted(candidates, key=lambda c: c[:4]):
+        if not used & {("unbound", a), ("bound", b)}:
+            found[rows] = others
+            used |= {("unbound", a), ("bound", b)}
+    return found
+
+
+def _joined(structures: list[Structure]) -> Residues:
+    """Return the residues of two structures in one, with chain ids that differ."""
+    parts = [structure.atoms.copy() for structure in structures]
+    for prefix, atoms in zip("rl", parts, strict=True):
+        atoms.chain_id = np.array([prefix + chain for chain in atoms.chain_id.tolist()])
+    return clean(replace(structures[0], atoms=concatenate(parts)))
+
+
+def _align(first: str, second: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the aligned positions of two sequences, global alignment with free ends."""
+    sequences = [ProteinSequence(standard_letters(text)) for text in (first, second)]
+    matrix = SubstitutionMatrix.std_protein_matrix()
+    trace = align_optimal(*sequences, matrix, (-11, -1), terminal_penalty=False, max_number=1)[0].trace
+    pairs = trace[(trace >= 0).all(axis=1)]
+    return pairs[:, 0], pairs[:, 1]
