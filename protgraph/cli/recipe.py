@@ -25,8 +25,9 @@ def recipe_command(
 
     The TOML file has the keys name, summary, dataset, task, models, seeds, calibration, float16 and [fit]. Each model
     is trained with each seed; predictions are of their mean logits. Calibration and thresholds are fitted on
-    validation, and test splits are evaluated once. The folder has model.safetensors for 'protgraph predict', the
-    recipe, card.json, README.md and reliability.svg. An interrupted run continues with the next member.
+    validation, and test splits are evaluated once. [[evaluate]] adds other datasets, whose homologs are not trained on.
+    The folder has model.safetensors for 'protgraph predict', the recipe, card.json, README.md and reliability.svg. An
+    interrupted run continues with the next member.
 
     \b
     Examples:
@@ -41,6 +42,8 @@ def recipe_command(
     check_output_folder(out, inputs=[path], overwrite=overwrite)
     trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
     typer.echo(trained.doc)
+    if left_out := trained.card().left_out:
+        typer.echo(f"left out of training: {left_out}")
     typer.echo(f"trained model → {out}")
 
 

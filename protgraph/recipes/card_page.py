@@ -17,6 +17,7 @@ def card_page(card: ModelCard) -> str:
         ("trained on", f"`{card.task}` of `{card.dataset}`{version}"),
         ("license of the training data", card.license + (" (**non-commercial use only**)" * card.non_commercial)),
         ("terms of the weights", card.weights_note),
+        ("left out of training", card.left_out),
         ("citation", card.citation),
         ("members", f"{'; '.join(card.members)} ({card.parameters} parameters)"),
         ("calibration", card.calibration),

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError, suggest
+from protgraph.recipes.evaluation_dataset import Evaluation
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
@@ -19,6 +20,19 @@ from protgraph.train.resolve import load_dataset
 from protgraph.validation import Seed, describe_errors
 
 __all__ = ["Recipe"]
+
+
+class EvaluationSet(BaseModel):
+    """Dataset by name, and its task."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    task: str
+
+    def load(self) -> Evaluation:
+        """Return the dataset with its task."""
+        return Evaluation(load_dataset(self.dataset, task=self.task), self.task)
 
 
 class Recipe(BaseModel):
@@ -45,6 +59,10 @@ class Recipe(BaseModel):
         Fitted on the validation split; see :class:`protgraph.train.calibration.CalibrationMap`.
     metrics : sequence of str
         Further metrics for the card, names of :data:`protgraph.task.METRICS`.
+    evaluate : sequence of mapping
+        Other datasets to evaluate on (``[[evaluate]]`` with the keys ``dataset`` and ``task``); results of their splits
+        are on the card. Proteins of train and val with a homolog among them are left out; see
+        :func:`protgraph.recipes.evaluation_dataset.add_evaluations`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool
@@ -80,6 +98,7 @@ class Recipe(BaseModel):
     read: dict[str, Any] = {}
     calibration: Literal["temperature", "platt", "isotonic", "none"] = "temperature"
     metrics: tuple[str, ...] = ()
+    evaluate: tuple[EvaluationSet, ...] = ()
     float16: bool = True
     non_commercial: bool = False
     input: str = ""

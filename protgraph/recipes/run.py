@@ -18,6 +18,7 @@ from protgraph.file_io import atomic_write, write_text_file
 from protgraph.model.build import as_model_spec
 from protgraph.recipes.card_page import card_page
 from protgraph.recipes.ensemble_predictions import predict_ensemble
+from protgraph.recipes.evaluation_dataset import add_evaluations
 from protgraph.recipes.recipe import Recipe
 from protgraph.recipes.reliability_figure import write_reliability_figure
 from protgraph.recipes.split_results import split_result
@@ -79,7 +80,8 @@ def run_recipe(
     if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
         raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
     text = path.read_text(encoding="utf-8")
-    dataset = recipe.data()
+    evaluations = [one.load() for one in recipe.evaluate]
+    dataset, left_out = add_evaluations(recipe.data(), recipe.task, evaluations, cache=cache)
     folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
     members = _train(recipe, dataset, folder_of_members, cache, jobs, on_member)
     first, task = next(iter(members.values())), resolve_task(recipe.task, dataset)
@@ -90,7 +92,7 @@ def run_recipe(
     if recipe.calibration != "none":
         calibration = fit_calibration(recipe.calibration, predictions["val"], first.model.target)
     checkpoint = _checkpoint(recipe, list(members.values()), task, stores, predictions["val"], calibration)
-    card = _card(recipe, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, recipe))
+    card = _card(recipe, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, recipe), left_out)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
         write_text_file(folder / RECIPE, text)
@@ -181,6 +183,7 @@ def _card(
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
     task: Task,
+    left_out: str,
 ) -> ModelCard:
     """Describe the data, the members and their results on validation and on each test split."""
     license_ = getattr(data, "license", "") or "unknown license"
@@ -194,6 +197,7 @@ def _card(
         license=license_,
         non_commercial=recipe.non_commercial or "NC" in license_.upper().replace("-", " ").split(),
         weights_note=_weights_note(data),
+        left_out=left_out,
         citation=getattr(data, "citation", ""),
         input=recipe.input,
         limits=list(recipe.limits),

@@ -54,6 +54,8 @@ class ModelCard(BaseModel):
         True if that license forbids commercial use.
     weights_note : str
         What the license of the training data means for these weights.
+    left_out : str
+        Proteins of the dataset that were not used because an evaluated dataset has homologs of them.
     citation : str
     input : str
         What the model was trained on and expects.
@@ -80,6 +82,7 @@ class ModelCard(BaseModel):
     license: str
     non_commercial: bool = False
     weights_note: str = ""
+    left_out: str = ""
     citation: str = ""
     input: str = ""
     limits: list[str] = []
