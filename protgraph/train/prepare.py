@@ -59,7 +59,7 @@ class Prepared:
     failures : tuple of Failure
         Proteins that could not be used.
     one_chain : bool
-        True if every protein is a single chain.
+        True if every training protein is a single chain.
     notes : tuple of str
         Messages for the user of the run that made the graphs, e.g. that features of a graph store are recomputed.
     """
@@ -129,7 +129,7 @@ def prepare(
         stores, folder = graphs_by_split(dataset, task, plan)
         if "train" in stores:
             require_no_leak(task, plan, stores["train"])
-        return Prepared(stores, (), all(is_one_chain(g) for store in stores.values() for g in store), (), folder)
+        return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), folder)
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]

@@ -25,7 +25,7 @@ class SplitWriter:
     Attributes
     ----------
     one_chain : bool
-        True if every graph so far is of a single chain.
+        True if every training graph so far is of a single chain.
 
     Notes
     -----
@@ -60,8 +60,8 @@ class SplitWriter:
     def _write(self, number: int, graph: ProteinGraph | None) -> None:
         if graph is None:
             return
-        self.one_chain = self.one_chain and is_one_chain(graph)
         split = self.examples[number].split
+        self.one_chain = self.one_chain and (split != "train" or is_one_chain(graph))
         if split not in self._writers:
             self._writers[split] = ShardWriter(self.folder / split)
         self._writers[split].add(graph)

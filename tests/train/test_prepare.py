@@ -77,6 +77,16 @@ def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, 
     assert len(read) == len(set(read)) == 11
 
 
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_chains_are_single_if_those_of_training_are(split, small, plan, structures_dir, tmp_path):
+    other = type(small)(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
+    two = Example("1hf9", structures_dir / "1hf9.bcif", ("A", "B"), split)
+    other._examples = [*(e for e in other._examples if e.split != split), two]
+    prepared = prepare(other, resolve_task("helix", other), plan, cache=tmp_path)
+    assert prepared.splits[split][0].chain.max() == 1
+    assert prepared.one_chain == (split == "val")
+
+
 def test_a_fasta_file_is_opened_once_for_fingerprint_and_graphs(tmp_path, opened_files):
     rng = np.random.default_rng(0)
     path = tmp_path / "files" / "many.fasta"
