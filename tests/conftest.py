@@ -158,8 +158,14 @@ def one_cuda_item_per_module(items: list[pytest.Item]) -> tuple[list[pytest.Item
     return kept, left_out
 
 
+#: Id of each collected test, before any selection, and True if it needs a CUDA device.
+COLLECTED = pytest.StashKey[list[tuple[str, bool]]]()
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark checks that compile as slow."""
+    """Record the id, and mark checks that compile as slow."""
+    collected = item.config.stash.setdefault(COLLECTED, [])
+    collected.append((item.nodeid, item.get_closest_marker("cuda") is not None))
     if item.name.endswith("-compiled]"):
         item.add_marker(pytest.mark.slow)
 

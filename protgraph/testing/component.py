@@ -20,7 +20,7 @@ from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry import Registry
 from protgraph.task.task import Task
 from protgraph.testing.featurizer_wiring import wire_featurizer
-from protgraph.testing.layer_wiring import wire_layer
+from protgraph.testing.layer_wiring import wire_layer, wire_small_layer
 from protgraph.testing.model_wiring import model_parts, wire_model
 from protgraph.testing.offline_models import offline_models
 from protgraph.testing.task_inputs import TaskInputs
@@ -122,6 +122,17 @@ class Component:
         if issubclass(loaded, Featurizer):
             return (wire_featurizer(loaded, self.conformity),)
         return wire_layer(loaded, self.name, self.conformity)
+
+    @cached_property
+    def small_wirings(self) -> tuple[Wiring, ...]:
+        """Wirings of a layer or head without repetition of inputs, for checks that take seconds for each.
+
+        Raises
+        ------
+        ProtgraphError
+            The component cannot be built.
+        """
+        return wire_small_layer(self.loaded, self.name, self.conformity)
 
 
 def find_components(

@@ -19,11 +19,13 @@ from protgraph.testing.make_inputs import default_spec, degenerate_inputs, level
 from protgraph.testing.model_wiring import TARGET_SIZE, targets_of_all_kinds
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["wire_layer"]
+__all__ = ["wire_layer", "wire_small_layer"]
 
 #: Irreps of unregistered local names, tried in this order.
 _SCALARS = ("16x0e", "64x0e", "1x0e", "point")
 _MIXED = ("8x0e+2x0o+4x1o+2x1e+2x2e", "8x0e+4x1o", "64x0e+16x1o")
+#: With fewer kinds of irreps first, for checks whose time grows with the number of tensor products.
+_FEW_KINDS = (*_MIXED[1:], _MIXED[0])
 #: Fields of a variadic component that states none.
 _VARIADIC = ("x", "y")
 
@@ -40,6 +42,19 @@ def wire_layer(component: type[GraphLayer], name: str, conformity: Conformity) -
     """
     search = _Search(component, name, conformity)
     return tuple(search.wiring(specs) for specs in search.choices())
+
+
+def wire_small_layer(component: type[GraphLayer], name: str, conformity: Conformity) -> tuple[Wiring, ...]:
+    """Wire a layer or head bare, and with all optional inputs and few kinds of irreps.
+
+    Raises
+    ------
+    WiringError
+        It cannot be built on any of these inputs.
+    """
+    search = _Search(component, name, conformity)
+    choices = search.choices(_FEW_KINDS)
+    return tuple(search.wiring(specs) for specs in choices[:1] + choices[1:][-1:])
 
 
 class _Search:
@@ -60,16 +75,16 @@ class _Search:
             find_reads=read_names,
         )
 
-    def choices(self) -> list[dict[str, FieldSpec]]:
-        """Return every set of input fields to test; at least one."""
-        scalars, mixed = self._required(_SCALARS), self._required(_MIXED)
+    def choices(self, kinds: Sequence[str] = _MIXED) -> list[dict[str, FieldSpec]]:
+        """Return every set of input fields to test, at least one; ``kinds`` are mixed irreps in order of preference."""
+        scalars, mixed = self._required(_SCALARS), self._required(kinds)
         if isinstance(scalars, Exception) and isinstance(mixed, Exception):
             reads = ", ".join(self.component.reads) or "nothing"
             raise WiringError(
                 f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}\n"
                 "State them: conformity = protgraph.Conformity(inputs={...})."
             ) from scalars
-        bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, _MIXED)) if isinstance(specs, dict)]
+        bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, kinds)) if isinstance(specs, dict)]
         chosen = [bare[0][0], *(self._with_optional(*b) for b in bare)]
         return [specs for i, specs in enumerate(chosen) if specs not in chosen[:i]]
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
@@ -62,12 +65,26 @@ def test_training_keeps_most_of_the_bare_rate(monkeypatch):
     assert all(value > 0 for value in table.rows[0][1:]) and table.rows[0][4] < table.rows[0][3]
 
 
+def test_each_step_has_a_process_of_its_own():
+    ids = {os.getpid(), *(speed_scale._in_process(os.getpid) for _ in range(2))}
+    assert len(ids) == 3
+
+
 @pytest.mark.slow
 def test_scale_has_a_row_for_each_step(monkeypatch):
+    steps = []
+
+    def in_process(function, *arguments):
+        steps.append(function.__name__)
+        return pool.submit(function, *arguments).result()
+
+    monkeypatch.setattr(speed_scale, "_in_process", in_process)
     monkeypatch.setattr(speed_scale, "SIZES", (300, 900))
     monkeypatch.setattr(speed_scale, "PDB_SIZES", (300, 900))
     monkeypatch.setattr(speed_scale, "MODELS", ("gcn",))
-    (table,) = measure_costs("scale", seconds=0)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        (table,) = measure_costs("scale", seconds=0)
+    assert steps == ["_memory", "_times"] * 4 + ["_memory"]
     assert len(table.rows) == 5 and all(len(row) == len(table.columns) for row in table.rows)
     assert all(row[2] > 0 and row[3] > 0 for row in table.rows[:-1])
     assert table.rows[-1][2] is None and table.rows[-1][3] > 0

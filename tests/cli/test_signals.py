@@ -185,15 +185,15 @@ def stop(args, number, when, *, group=False) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "group"), [(signal.SIGTERM, False), (signal.SIGINT, True)], ids=["SIGTERM to one", "SIGINT to both"]
-)
-def test_two_processes_keep_the_best_epoch_and_are_resumed(run, here, number, group):
+def test_two_processes_keep_the_best_epoch_and_are_resumed(run, here):
+    """A run is ended by SIGTERM to one process, its continuation by Ctrl-C, which is SIGINT to both."""
     args = ["train", "gcn", "--data", "A", "--task", "secondary_structure", "--epochs", 4, "-o", "m.safetensors"]
     args += ["--devices", 2, "--strategy", "ddp", "--callback", "stopping:slow"]
-    code, log = stop(args, number, "epoch +2 ", group=group)
-    assert code == 128 + number and "Traceback" not in log, log
-    assert load_checkpoint("m.safetensors").trained["interrupted"] == number.name
+    for number, epoch, more in ((signal.SIGTERM, 2, []), (signal.SIGINT, 3, ["--resume"])):
+        code, log = stop(args + more, number, f"epoch +{epoch} ", group=number == signal.SIGINT)
+        assert code == 128 + number and "Traceback" not in log, log
+        trained = load_checkpoint("m.safetensors").trained
+        assert trained["interrupted"] == number.name and trained["epochs"] == epoch
     command = [sys.executable, "-m", "protgraph", *map(str, args)]
     assert subprocess.run([*command, "--resume"], timeout=200).returncode == 0
     weights = load_checkpoint("m.safetensors").model.state_dict()

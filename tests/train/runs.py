@@ -1,4 +1,8 @@
-"""Small training run for subprocesses: ``python -m tests.train.runs OUT STRUCTURES OPTIONS``."""
+"""Small training runs, also one after another in a process: ``python -m tests.train.runs STRUCTURES RUNS``.
+
+``RUNS`` is a JSON list of pairs: path of the weights, options. Several runs share the start of the process, and with
+``devices`` = 2 that of the second one.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,9 @@ class RecordBatches(Callback):
                 file.write(json.dumps([trainer.global_step, sorted(batch.name)]) + "\n")
 
 
-def main(out: Path, structures: Path, options: dict) -> None:
+def run(out: Path, structures: Path, options: dict) -> None:
+    """Train, and write weights and numbers; ``options`` are those of ``fit`` and of this module."""
+    options = dict(options)
     config = FitConfig(**{"batch_residues": 256, "device": "cpu", "patience": None} | options.pop("config"))
     task, dropout, pause = options.pop("task", "helix"), options.pop("dropout", 0.0), options.pop("pause", 0.0)
 
@@ -54,4 +60,5 @@ def main(out: Path, structures: Path, options: dict) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]))
+    for path, given in json.loads(sys.argv[2]):
+        run(Path(path), Path(sys.argv[1]), given)

@@ -18,39 +18,56 @@ from safetensors.torch import load_file
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.train import fit
 from protgraph.train.state_file import StateFileIO
+from tests.train.runs import run
 
 ROOT = Path(__file__).parents[2]
 
 
 def start(structures_dir, out, options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "tests.train.runs", out, structures_dir, json.dumps(options)]
+    command = [sys.executable, "-m", "tests.train.runs", str(structures_dir), json.dumps([(str(out), options)])]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Use one thread, as the processes that :func:`start` starts."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+LONG = {"config": {"epochs": 6}, "dropout": 0.2}
+
+
+@pytest.fixture(scope="module")
+def whole(structures_dir, tmp_path_factory, one_thread) -> Path:
+    """Weights of a run that is not interrupted."""
+    out = tmp_path_factory.mktemp("whole") / "m.safetensors"
+    run(out, structures_dir, LONG)
+    return out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("interval", [600.0, 0.0], ids=["state at the end of an epoch", "state within an epoch"])
-def test_a_killed_run_is_resumed_to_the_same_bits(interval, structures_dir, tmp_path):
-    options = {"config": {"epochs": 6}, "dropout": 0.2, "state_interval": interval}
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    whole.mkdir(), parts.mkdir()
-    assert start(structures_dir, whole / "m.safetensors", options).wait(300) == 0
-    options |= {"run_dir": str(parts / "run")}
-    killed = start(structures_dir, parts / "m.safetensors", options | {"pause": 0.3})
-    while not (parts / "epochs.txt").exists() or len((parts / "epochs.txt").read_text().split()) < 2:
+def test_a_killed_run_is_resumed_to_the_same_bits(interval, whole, structures_dir, tmp_path):
+    options = LONG | {"state_interval": interval, "run_dir": str(tmp_path / "run")}
+    killed = start(structures_dir, tmp_path / "m.safetensors", options | {"pause": 0.3})
+    while not (tmp_path / "epochs.txt").exists() or len((tmp_path / "epochs.txt").read_text().split()) < 2:
         assert killed.poll() is None
         time.sleep(0.05)
     time.sleep(0.8)  # some batches into the third epoch
     killed.send_signal(signal.SIGKILL)
     assert killed.wait(60) == -signal.SIGKILL
-    assert (parts / "run" / "checkpoints" / "state.ckpt").is_file()
-    assert not (parts / "m.safetensors").exists()
-    assert start(structures_dir, parts / "m.safetensors", options | {"resume": True}).wait(300) == 0
-    expected, weights = load_file(whole / "m.safetensors"), load_file(parts / "m.safetensors")
+    assert (tmp_path / "run" / "checkpoints" / "state.ckpt").is_file()
+    assert not (tmp_path / "m.safetensors").exists()
+    run(tmp_path / "m.safetensors", structures_dir, options | {"resume": True})
+    expected, weights = load_file(whole), load_file(tmp_path / "m.safetensors")
     assert expected.keys() == weights.keys()
     assert all(torch.equal(expected[name], weights[name]) for name in expected)
-    assert (parts / "m.json").read_bytes() == (whole / "m.json").read_bytes()
-    assert not (parts / "run").exists()
-    assert len((parts / "epochs.txt").read_text().split()) < 12  # epochs were not repeated
+    assert (tmp_path / "m.json").read_bytes() == whole.with_suffix(".json").read_bytes()
+    assert not (tmp_path / "run").exists()
+    assert len((tmp_path / "epochs.txt").read_text().split()) < 12  # epochs were not repeated
 
 
 def interrupt(small, tiny, config, folder):
