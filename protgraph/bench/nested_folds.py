@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.graph_dataset import GraphDataset
 from protgraph.errors import DatasetError
 
 __all__ = ["NestedFold", "read_folds", "stratified_folds"]
@@ -74,7 +74,7 @@ def _deal(labels: np.ndarray, parts: int, rng: np.random.Generator) -> np.ndarra
 
 def _labels(dataset: Dataset, task: str) -> np.ndarray:
     source, target = dataset.source, dataset.target(task)
-    if not isinstance(source, GraphListDataset) or (target.level, target.kind) != ("graph", "classification"):
+    if not isinstance(source, GraphDataset) or (target.level, target.kind) != ("graph", "classification"):
         raise DatasetError(
             f"dataset {dataset.name!r}, task {task!r}: {target.kind} per {target.level}. Allowed: classification of "
             "graphs of a list or of a dataset such as tu_enzymes."

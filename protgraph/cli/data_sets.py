@@ -81,12 +81,12 @@ def prepare_dataset_command(
     """
     from protgraph import registry
     from protgraph.data.datasets.preparation import prepare_dataset
-    from protgraph.data.datasets.prepared_dataset import PreparedDataset
+    from protgraph.data.datasets.prepared_folder import PreparedFolder
     from protgraph.data.datasets.source_download import download_source
     from protgraph.errors import DatasetError, OptionError, list_first
 
     known = registry.datasets.create(name)
-    if not isinstance(known, PreparedDataset):
+    if not isinstance(known, PreparedFolder):
         raise DatasetError(f"dataset {name!r} is part of its package and needs no preparation.")
     dataset = known if out is None else type(known)(folder=str(out))
     if (source is None) == (not download):
@@ -105,9 +105,9 @@ def prepare_dataset_command(
 
 def _place(dataset: Dataset) -> str:
     """Return the folder of a prepared dataset, or that it is not prepared."""
-    from protgraph.data.datasets.prepared_dataset import PreparedDataset
+    from protgraph.data.datasets.prepared_folder import PreparedFolder
 
-    if not isinstance(dataset, PreparedDataset):
+    if not isinstance(dataset, PreparedFolder):
         return "with the package"
     return str(dataset.folder) if dataset.is_prepared else "not prepared"
 

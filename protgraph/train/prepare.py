@@ -17,7 +17,7 @@ from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
-from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.graph_dataset import GraphDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -125,7 +125,7 @@ def prepare(
     _check(plan, task)
     cache = cache_dir(cache)
     require_card(dataset)
-    if isinstance(dataset.source, GraphListDataset):
+    if isinstance(dataset.source, GraphDataset):
         stores, folder = graphs_by_split(dataset, task, plan)
         if "train" in stores:
             require_no_leak(task, plan, stores["train"])

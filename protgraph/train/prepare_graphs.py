@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.graph_dataset import GraphDataset
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_writer import write_store
@@ -28,7 +28,7 @@ def graphs_by_split(
     Parameters
     ----------
     dataset : Dataset
-        Its ``source`` is a :class:`~protgraph.data.datasets.graph_list.GraphListDataset`.
+        Its ``source`` is a :class:`~protgraph.data.datasets.graph_dataset.GraphDataset`.
     task : Task
     plan : FeaturePlan
 
@@ -45,7 +45,7 @@ def graphs_by_split(
         features.
     """
     source = dataset.source
-    assert isinstance(source, GraphListDataset)
+    assert isinstance(source, GraphDataset)
     if task.inputs.hidden or task.inputs.noise:
         raise DatasetError(
             f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "

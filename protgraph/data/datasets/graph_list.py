@@ -6,15 +6,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
-from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.folder_splits import order_splits
+from protgraph.data.datasets.graph_dataset import GraphDataset
 from protgraph.data.datasets.label_strata import label_strata
 from protgraph.data.datasets.labels import count_example
 from protgraph.data.datasets.split_assignment import SplitUnit, assign_random_splits, splits_from_table
@@ -28,7 +29,7 @@ __all__ = ["GraphListDataset"]
 _WHERE = "list of graphs"
 
 
-class GraphListDataset(Dataset):
+class GraphListDataset(GraphDataset):
     """Graphs with labels ``y`` as a dataset for one task; their features are used as they are.
 
     Parameters
@@ -89,11 +90,6 @@ class GraphListDataset(Dataset):
         cards = {task: TaskCard(target, "y of the graphs", "all graphs", counts)}
         self.card = DatasetCard("graphs", self._version(), "", "", _WHERE, rule, sizes, cards)
 
-    @property
-    def reads_files(self) -> bool:
-        """False: there are no files."""
-        return False
-
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a split, or all."""
         self._task(task)
@@ -103,17 +99,9 @@ class GraphListDataset(Dataset):
         """Return the digest of the sequence."""
         return frozenset({self._sequences[example.id]} - {""})
 
-    def labels(self, task: str, example: Example) -> None:
-        """Return None: the labels are in the graphs."""
-        self._task(task)
-
     def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
         """Return the graph of an example, and its labels in the form of the target."""
         return self._graphs[example.id], torch.from_numpy(self._labels[example.id])
-
-    def read(self, example: Example) -> NoReturn:
-        """Raise, because graphs have no residues."""
-        raise DatasetError(f"graph {example.id!r} has no residues. Give files, a folder or a graph store.")
 
     def _assign(
         self, target: Target, fractions: Mapping[str, float], seed: int

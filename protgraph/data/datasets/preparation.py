@@ -1,36 +1,20 @@
-"""Conversion of a source folder to a prepared dataset: proteins alone, label tables, checksums, verified counts."""
+"""Preparation of a dataset from a source folder: checksums of the source, conversion, verified counts."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
-from protgraph.data.datasets.prepared_dataset import (
-    EXAMPLES,
-    MANIFEST,
-    PROTEIN_LABELS,
-    RESIDUE_LABELS,
-    STRUCTURES,
-    PreparedDataset,
-)
+from protgraph.data.datasets.prepared_folder import EXAMPLES, MANIFEST, PreparedFolder, has_digest
 from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.errors import DatasetError, list_first
-from protgraph.file_io import atomic_write, file_sha256
-from protgraph.structure import Residues, Structure, clean
-from protgraph.structure.residues.identity import residue_ids
+from protgraph.file_io import file_sha256
 
-__all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset", "protein_bytes"]
+__all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset"]
 
 _SHOWN = 5
 
@@ -57,7 +41,7 @@ class PreparationResult:
 
 
 def prepare_dataset(
-    dataset: PreparedDataset, source: str | Path, *, progress: Callable[[int], None] | None = None
+    dataset: PreparedFolder, source: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> PreparationResult:
     """Convert a source folder into ``dataset.folder``.
 
@@ -67,7 +51,7 @@ def prepare_dataset(
 
     Parameters
     ----------
-    dataset : PreparedDataset
+    dataset : PreparedFolder
     source : str or Path
         Folder in one of the layouts that the dataset supports.
     progress : callable, optional
@@ -83,44 +67,27 @@ def prepare_dataset(
         if damaged := damaged_files(dataset):
             names = list_first(damaged, _SHOWN)
             raise DatasetError(f"{final}: {len(damaged)} damaged files: {names}. Remove the folder and prepare again.")
-        examples = read_tsv(final / EXAMPLES)
-        dropped = [f"{row['file']} {name}" for row in examples for name in row["without_ca"].split(",") if name]
-        return PreparationResult(final, len(examples), len(examples), tuple(dropped))
+        return _result(final)
     if not source.is_dir():
         raise DatasetError(f"source {str(source)!r} of dataset {dataset.name!r} is not a folder.")
     _check_sources(dataset, source)
     part = final.with_name(f".{final.name}.part")
-    (part / STRUCTURES).mkdir(parents=True, exist_ok=True)
-    proteins, rows, reused = [], [], 0
-    earlier = _earlier_files(part)
-    with open(part / "done.tsv", "a", encoding="utf-8") as log:
-        for protein in dataset.convert(SourceFolder(source, part / "source")):
-            row, is_reused = _convert(protein, part, earlier)
-            if not is_reused:
-                log.write(row.line())
-                log.flush()
-            proteins.append(protein)
-            rows.append(row)
-            reused += is_reused
-            if progress is not None:
-                progress(len(proteins))
-    _write_tables(dataset, part, proteins, rows)
+    part.mkdir(parents=True, exist_ok=True)
+    reused = dataset.write(SourceFolder(source, part / "source"), part, progress)
     check_counts(type(dataset)(folder=str(part)))
     shutil.rmtree(part / "source", ignore_errors=True)
-    (part / "done.tsv").unlink()
     part.rename(final)
-    dropped = [f"{row.file} {name}" for row in rows for name in row.without_ca.split(",") if name]
-    return PreparationResult(final, len(proteins), reused, tuple(dropped))
+    return _result(final, reused)
 
 
-def damaged_files(dataset: PreparedDataset) -> list[str]:
+def damaged_files(dataset: PreparedFolder) -> list[str]:
     """Return the files of a prepared dataset that are missing or differ from its manifest."""
     rows = read_tsv(dataset.folder / MANIFEST)
     paths = {row["file"]: dataset.folder / row["file"] for row in rows}
-    return [row["file"] for row in rows if not _has_digest(paths[row["file"]], row["sha256"])]
+    return [row["file"] for row in rows if not has_digest(paths[row["file"]], row["sha256"])]
 
 
-def check_counts(dataset: PreparedDataset) -> None:
+def check_counts(dataset: PreparedFolder) -> None:
     """Read all proteins of a prepared dataset and compare the counts of every task with the card.
 
     Raises
@@ -139,144 +106,18 @@ def check_counts(dataset: PreparedDataset) -> None:
         raise DatasetError(f"dataset {dataset.name!r} differs from its card: " + "; ".join(faults) + ".")
 
 
-def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
-    """Return a BinaryCIF file of residues of a structure, heavy atoms only.
-
-    Parameters
-    ----------
-    structure : Structure
-    residues : Residues
-        Residues of the structure to keep.
-    name : str
-        Name of the data block.
-    """
-    from biotite.structure.io import pdbx
-
-    columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
-    known = set(zip(*(column.tolist() for column in columns), strict=True))
-    atoms = structure.atoms
-    columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.res_name)
-    keep = [key in known for key in zip(*(column.tolist() for column in columns), strict=True)]
-    atoms = atoms[np.array(keep) & ~np.isin(atoms.element, ["H", "D"])]
-    file, content = pdbx.BinaryCIFFile(), io.BytesIO()
-    pdbx.set_structure(file, atoms, data_block=name)
-    pdbx.compress(file).write(content)
-    return content.getvalue()
+def _result(folder: Path, reused: int | None = None) -> PreparationResult:
+    """Return the result of a complete folder; ``reused`` is the number of all proteins by default."""
+    rows = read_tsv(folder / EXAMPLES)
+    dropped = [f"{row['file']} {name}" for row in rows for name in row.get("without_ca", "").split(",") if name]
+    return PreparationResult(folder, len(rows), len(rows) if reused is None else reused, tuple(dropped))
 
 
-@dataclass(frozen=True)
-class _Converted:
-    """One line of the log: file, digests of source and content, and labeled residues that have no CA atom."""
-
-    file: str
-    source: str
-    digest: str
-    without_ca: str
-
-    @classmethod
-    def parse(cls, line: str) -> _Converted:
-        return cls(*line.split("\t"))
-
-    def line(self) -> str:
-        return f"{self.file}\t{self.source}\t{self.digest}\t{self.without_ca}\n"
-
-
-def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converted]) -> tuple[_Converted, bool]:
-    """Write the structure of a protein unless an earlier run did; return its line of the log, and if one did."""
-    name = f"{protein.id}.bcif"
-    path = part / STRUCTURES / name
-    labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
-    content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.source_bytes()
-    source = hashlib.sha256(content).hexdigest()
-    if name in earlier and earlier[name].source == source and _has_digest(path, earlier[name].digest):
-        return earlier[name], True
-    structure = protein.structure()
-    residues = clean(structure, chains=None if protein.chains is None else list(protein.chains))
-    data = protein_bytes(structure, residues, protein.id)
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(data)
-    without_ca = [] if labeled is None else _without_ca(labeled, residues, structure)
-    return _Converted(name, source, hashlib.sha256(data).hexdigest(), ",".join(without_ca)), False
-
-
-def _without_ca(labels: ResidueLabels, residues: Residues, structure: Structure) -> list[str]:
-    """Return the labeled residues of a structure that are no residues of a graph because they have no CA atom.
-
-    Raises
-    ------
-    LabelError
-        A labeled residue is not in the structure at all.
-    """
-    absent = labels.absent(residues)
-    atoms = structure.atoms
-    present = set(residue_ids(atoms.chain_id, atoms.res_id, atoms.ins_code))
-    names = [labels.ids[i] for i in np.flatnonzero(absent)]
-    missing = np.isin(labels.ids, [name for name in names if name not in present])
-    if missing.any():
-        raise absent_residues_error([(structure.name, labels, missing)])
-    return names
-
-
-def _earlier_files(part: Path) -> dict[str, _Converted]:
-    """Return the lines of the log of an interrupted run by file; a last line that is cut is left out."""
-    log = part / "done.tsv"
-    lines = log.read_text(encoding="utf-8").split("\n")[:-1] if log.is_file() else []
-    found = [_Converted.parse(line) for line in lines if line.count("\t") == 3]
-    return {row.file: row for row in found}
-
-
-def _write_tables(dataset: PreparedDataset, part: Path, proteins: list[SourceProtein], rows: list[_Converted]) -> None:
-    """Write examples, label tables and, last, the manifest."""
-    cells = [(p.id, row.file, p.split, p.cluster, row.without_ca) for p, row in zip(proteins, rows, strict=True)]
-    lines = ["\t".join(row) + "\n" for row in [("id", "file", "split", "cluster", "without_ca"), *cells]]
-    (part / EXAMPLES).write_text("".join(lines), encoding="utf-8")
-    dropped = {row.file: set(row.without_ca.split(",")) - {""} for row in rows}
-    labeled = {t: c for t, c in dataset.card.tasks.items() if not c.is_derived}
-    tasks = {level: [t for t, c in labeled.items() if c.target.level == level] for level in ("node", "graph")}
-    if tasks["node"]:
-        pq.write_table(_residue_table(proteins, tasks["node"], dropped), part / RESIDUE_LABELS, compression="zstd")
-    if tasks["graph"]:
-        pq.write_table(_protein_table(proteins, tasks["graph"]), part / PROTEIN_LABELS, compression="zstd")
-    tables = [name for name in (EXAMPLES, RESIDUE_LABELS, PROTEIN_LABELS) if (part / name).is_file()]
-    files = [(name, file_sha256(part / name), "") for name in tables]
-    files += [(f"{STRUCTURES}/{r.file}", r.digest, r.source) for r in sorted(rows, key=lambda r: r.file)]
-    text = "".join("\t".join(row) + "\n" for row in files)
-    (part / MANIFEST).write_text("file\tsha256\tsource_sha256\n" + text, encoding="utf-8")
-
-
-def _residue_table(proteins: list[SourceProtein], tasks: list[str], dropped: Mapping[str, Collection[str]]) -> pa.Table:
-    """Return one row per labeled residue, in the layout of a label table of users; residues without CA are left out."""
-    columns: dict[str, list] = {name: [] for name in ("file", "chain", "res_id", "ins_code", "split", *tasks)}
-    for protein in proteins:
-        if protein.residues is None:
-            continue
-        chain, number, code = protein.residues
-        keep = ~np.isin(residue_ids(chain, number, code), list(dropped[f"{protein.id}.bcif"]))
-        columns["file"] += [f"{protein.id}.bcif"] * int(keep.sum())
-        columns["split"] += [protein.split] * int(keep.sum())
-        for name, values in (("chain", chain), ("res_id", number), ("ins_code", code)):
-            columns[name] += values[keep].tolist()
-        for task in tasks:
-            own = protein.residue_labels.get(task)
-            columns[task] += [np.nan] * int(keep.sum()) if own is None else own[keep].tolist()
-    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
-
-
-def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
-    columns: dict[str, list] = {"file": [f"{p.id}.bcif" for p in proteins], "split": [p.split for p in proteins]}
-    columns |= {task: [float(p.protein_labels.get(task, np.nan)) for p in proteins] for task in tasks}
-    return pa.table(columns)
-
-
-def _check_sources(dataset: PreparedDataset, source: Path) -> None:
+def _check_sources(dataset: PreparedFolder, source: Path) -> None:
     """Raise if a file of the source has another checksum than on the card."""
     for name, digest in dataset.card.provenance.checksums:
         if (source / name).is_file() and (found := file_sha256(source / name)) != digest:
             raise DatasetError(f"{source / name}: SHA-256 {found}, the card of {dataset.name!r} has {digest}.")
-
-
-def _has_digest(path: Path, digest: str) -> bool:
-    return path.is_file() and file_sha256(path) == digest
 
 
 def _text(count: SplitCount | None) -> str:

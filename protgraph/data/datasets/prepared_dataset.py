@@ -1,32 +1,28 @@
-"""Base class of datasets that ``protgraph data prepare`` writes into a folder."""
+"""Base class of datasets of structures that ``protgraph data prepare`` writes."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from protgraph.data.datasets.card import load_card
-from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.prepared_folder import PreparedFolder
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.data.datasets.target import Target
-from protgraph.errors import DatasetError
-from protgraph.structure.io.cache_folder import cache_dir
 
-__all__ = ["EXAMPLES", "MANIFEST", "PROTEIN_LABELS", "RESIDUE_LABELS", "STRUCTURES", "PreparedDataset"]
+__all__ = ["PROTEIN_LABELS", "RESIDUE_LABELS", "STRUCTURES", "PreparedDataset"]
 
-STRUCTURES, MANIFEST, EXAMPLES = "structures", "manifest.tsv", "examples.tsv"
+STRUCTURES = "structures"
 RESIDUE_LABELS, PROTEIN_LABELS = "residue_labels.parquet", "protein_labels.parquet"
 
 
-class PreparedDataset(Dataset):
+class PreparedDataset(PreparedFolder):
     """Dataset of a card and a function that reads its source; its files are prepared once.
 
     A subclass sets ``card_path`` and implements :meth:`convert`. Everything else is common to all datasets.
@@ -37,21 +33,15 @@ class PreparedDataset(Dataset):
         Prepared folder. Default: ``datasets/NAME-VERSION`` in the cache folder.
     """
 
-    card_path: ClassVar[Path]
-    """``dataset.toml`` of the package."""
-
-    def __init__(self, *, folder: str | None = None) -> None:
-        self.card = load_card(self.card_path)
-        self.folder = Path(folder) if folder else cache_dir() / "datasets" / f"{self.card.name}-{self.card.version}"
-
     @abstractmethod
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
         """Yield the proteins of a source folder, in any layout that the dataset supports."""
 
-    @property
-    def is_prepared(self) -> bool:
-        """True if the folder is complete."""
-        return (self.folder / MANIFEST).is_file()
+    def write(self, source: SourceFolder, part: Path, progress: Callable[[int], None] | None = None) -> int:
+        """Write structures, label tables and manifest; see :func:`prepare_structures`."""
+        from protgraph.data.datasets.prepared_structures import prepare_structures
+
+        return prepare_structures(self, source, part, progress)
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a task, of all splits or of one: the proteins with a known label."""
@@ -60,11 +50,6 @@ class PreparedDataset(Dataset):
         found = (example for example in examples if example.split in counts)
         found = (example for example in found if labeled is None or example.path.name in labeled)
         return [example for example in found if split in (None, example.split)]
-
-    def links(self, example: Example) -> frozenset[str]:
-        """Return the sequence cluster of an example."""
-        cluster = self._rows[example.id]["cluster"]
-        return frozenset({f"cluster {cluster}"}) if cluster else super().links(example)
 
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example; None if the task computes them."""
@@ -93,19 +78,10 @@ class PreparedDataset(Dataset):
         return {}
 
     @cached_property
-    def _rows(self) -> dict[str, dict[str, str]]:
-        if not self.is_prepared:
-            raise DatasetError(
-                f"dataset {self.name!r} is not prepared (no {str(self.folder)!r}). Prepare it once: "
-                f"protgraph data prepare {self.name} --from FOLDER, or --download."
-            )
-        return {row["id"]: row for row in read_tsv(self.folder / EXAMPLES)}
-
-    @cached_property
     def _examples(self) -> dict[str, Example]:
         """The examples by id, in the order of the table."""
         folder = self.folder / STRUCTURES
-        return {row["id"]: Example(row["id"], folder / row["file"], None, row["split"]) for row in self._rows.values()}
+        return {row["id"]: Example(row["id"], folder / row["file"], None, row["split"]) for row in self.rows.values()}
 
     @cached_property
     def _residue_table(self) -> dict[str, np.ndarray]:
