@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from protgraph.bench.breakdown import GroupScore, break_down
+from protgraph.bench.job_plan import has_training_split
 from protgraph.bench.page_charts import curves_chart, interval_chart, rank_chart, reliability_chart, style_of
-from protgraph.bench.page_tables import breakdown_table, pair_table, score_table
+from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table
 from protgraph.bench.protein_view import ProteinView, best_model, view_proteins
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import SplitStatistics
+from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
 
@@ -42,7 +44,8 @@ def write_html(
     -------
     Path
     """
-    series = {model: i for i, model in enumerate(spec.models)}
+    names = dict.fromkeys(name for task in spec.tasks for name in spec.rows_of(task))
+    series = {model: i for i, model in enumerate(names)}
     proteins: list[ProteinView] = []
     sections = [_task_section(spec, rows, statistics, task, series, proteins) for task in spec.tasks]
     data = json.dumps([view.data for view in proteins], separators=(",", ":")).replace("<", "\\u003c")
@@ -52,7 +55,7 @@ def write_html(
         f"<p>{_intro(spec, rows)}</p>",
         f'<nav>{links}<a href="#methods">methods</a><a href="#versions">spec and versions</a></nav>',
         *sections,
-        _failed(rows),
+        _failed(rows, spec.optional),
         _METHODS,
         _versions(spec, versions),
         f'<script type="application/json" id="proteins">{data}</script>' if proteins else "",
@@ -92,7 +95,12 @@ def _task_section(
     if curves := curves_chart(own, series):
         parts.append(f'<div class="charts">{_figure("Learning curves", curves)}</div>')
     found = [one for one in statistics if one.task == task]
-    if not found:
+    dataset = spec.data(task)
+    if not has_training_split(dataset, task):
+        parts.append(f'<p class="quiet">{escape(dataset.name)} has no training split: {_train_on(dataset)}.</p>')
+    if not own:
+        parts += _card_tables(spec, task, dataset)
+    elif not found:
         parts.append(
             '<p class="quiet">No predictions per protein are kept for this task; see the table in report.md.</p>'
         )
@@ -124,9 +132,7 @@ def _split_parts(
     dataset = spec.data(one.task)
     examples = dataset.examples(one.task)
     resolutions = {e.id: e.resolution for e in examples if e.resolution is not None}
-    card = dataset.card.tasks[one.task].published
-    published = [*spec.published, *(PublishedScore.of_card(one.task, score) for score in card)]
-    published = [row for row in published if row.task == one.task and row.split == one.split]
+    published = [row for row in _published(spec, one.task, dataset) if row.split == one.split]
     title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
     parts = [f"<h3>{escape(title)}</h3>", score_table(one, rows, spec.baselines, published)]
     charts = [("Test scores", interval_chart(_monitored(one), series))]
@@ -141,6 +147,29 @@ def _split_parts(
     parts.append(_breakdown(break_down(one, resolutions)))
     parts.append(_proteins(one, *view_proteins(one, dataset), proteins, dataset.target(one.task).names))
     return parts
+
+
+def _published(spec: BenchSpec, task: str, dataset: Dataset) -> list[PublishedScore]:
+    """Return the scores of the spec, then the published ones and the floors of the card."""
+    card = dataset.card.tasks[task]
+    parts = [row for row in spec.published if row.task == task]
+    parts += [PublishedScore.of_card(task, score) for score in card.published]
+    return parts + [PublishedScore.of_card(task, score, is_floor=True) for score in card.floors]
+
+
+def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
+    """Return a table per split of the scores of other methods, for a task without runs."""
+    rows = _published(spec, task, dataset)
+    parts = []
+    for split in dict.fromkeys(row.split for row in rows):
+        own = [row for row in rows if row.split == split]
+        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", published_table(own)]
+    return [*parts, '<p class="quiet">No model of the benchmark was tested on this task.</p>']
+
+
+def _train_on(dataset: Dataset) -> str:
+    hint = getattr(dataset.card.provenance, "train_on", "")
+    return "only models trained elsewhere are tested" + (f" (train on {escape(hint)})" if hint else "")
 
 
 def _monitored(one: SplitStatistics) -> list[Any]:
@@ -201,8 +230,9 @@ def _proteins(
     )
 
 
-def _failed(rows: Sequence[BenchRow]) -> str:
-    failed = [row for row in rows if row.error]
+def _failed(rows: Sequence[BenchRow], optional: Sequence[str]) -> str:
+    failed = [row for row in rows if row.error and row.model not in optional]
+    absent = {row.model: row.error.splitlines()[0] for row in rows if row.error and row.model in optional}
     left_out = {(f.protein or f.source, f.reason) for row in rows for f in row.failures}
     parts = []
     if failed:
@@ -212,6 +242,9 @@ def _failed(rows: Sequence[BenchRow]) -> str:
             for row in failed
         )
         parts.append(f"<h2>Failed runs</h2><ul>{items}</ul>")
+    if absent:
+        items = "".join(f"<li>{escape(name)}: <code>{escape(why)}</code></li>" for name, why in absent.items())
+        parts.append(f"<h2>Optional models that could not run</h2><ul>{items}</ul>")
     if left_out:
         items = "".join(f"<li>{escape(name)}: {escape(reason)}</li>" for name, reason in sorted(left_out))
         parts.append(f"<h2>Proteins left out</h2><ul>{items}</ul>")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import time
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import protgraph
 from protgraph import registry
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.spec import BenchSpec
+from protgraph.bench.trained_names import trained_label
 from protgraph.data.cache_key import code_digest, component_digest, component_package
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
+from protgraph.file_io import file_sha256
 from protgraph.registry import Registry
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from protgraph.model.spec import ModelSpec
     from protgraph.task.task import Task
 
-__all__ = ["describe_folder", "SESSION", "plan_jobs"]
+__all__ = ["SESSION", "describe_folder", "has_training_split", "plan_jobs"]
 
 #: Prefix of the source of a component that is registered in this process only.
 SESSION = "session"
@@ -33,7 +36,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     """Return every job of a spec, and failed rows by key for the models that cannot be loaded.
 
     The first seed of every model and task comes first, models in the order of the spec, so that the first rows make a
-    complete table.
+    complete table. Models are trained on tasks whose dataset has a training split; trained models come last.
 
     Notes
     -----
@@ -56,25 +59,64 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     graphs, errors = _model_specs(spec)
     jobs, broken = [], {}
     for seed, task, model in product(spec.seeds, spec.tasks, spec.models):
+        if not has_training_split(datasets[task], task):
+            continue
         graph = graphs.get(model)
         job = BenchJob(
             model=model,
-            task=task,
-            dataset=datasets[task].name if spec.is_folder(task) else spec.dataset_of(task),
             seed=seed,
             graph=graph.to_dict() if graph else {},
             config=spec.options(model, task),
-            dataset_version=str(datasets[task].version),
-            folder=os.path.abspath(spec.dataset_of(task)) if spec.is_folder(task) else "",
-            labels=os.path.abspath(spec.labels) if spec.labels else "",
-            read=dict(spec.read),
             sources=_sources(spec, graph, task, tasks[task]),
-            out=os.path.abspath(spec.folder),
+            **_data_of(spec, task, datasets[task]),
         )
         jobs.append(job)
         if graph is None:
             broken[job.key] = BenchRow.failed(job, f"PluginLoadError: {errors[model]}")
+    jobs += [
+        _trained_job(spec, task, name, datasets[task], tasks[task])
+        for task in spec.tasks
+        for name in spec.trained.get(task, ())
+    ]
     return jobs, broken
+
+
+def has_training_split(dataset: Dataset, task: str) -> bool:
+    """Return False if a task has proteins, but none to train on. Training reports a task without any."""
+    splits = dataset.splits(task)
+    return not splits or "train" in splits
+
+
+def _data_of(spec: BenchSpec, task: str, dataset: Dataset) -> dict[str, Any]:
+    """Return the fields of a job that describe its data."""
+    is_folder = spec.is_folder(task)
+    return {
+        "task": task,
+        "dataset": dataset.name if is_folder else spec.dataset_of(task),
+        "dataset_version": str(dataset.version),
+        "folder": os.path.abspath(spec.dataset_of(task)) if is_folder else "",
+        "labels": os.path.abspath(spec.labels) if spec.labels else "",
+        "read": dict(spec.read),
+        "out": os.path.abspath(spec.folder),
+    }
+
+
+def _trained_job(spec: BenchSpec, name: str, path: str, dataset: Dataset, task: Task) -> BenchJob:
+    """Return the job of a trained model. It has no seed: it is run once, under the first seed of the spec."""
+    from protgraph.train.checkpoint import as_checkpoint
+    from protgraph.train.trained_model import WEIGHTS
+
+    graph = as_checkpoint(path).model.spec
+    file = registry.trained_models.get(path).folder / WEIGHTS if path in registry.trained_models else Path(path)
+    sources = _sources(spec, graph, name, task) | {"trained model": file_sha256(file)}
+    return BenchJob(
+        model=trained_label(path),
+        seed=spec.seeds[0],
+        graph=graph.to_dict(),
+        sources=sources,
+        trained=path if path in registry.trained_models else os.path.abspath(path),
+        **_data_of(spec, name, dataset),
+    )
 
 
 def describe_folder(spec: BenchSpec) -> list[str]:

@@ -11,7 +11,7 @@ from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import PublishedScore
 from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
 
-__all__ = ["breakdown_table", "pair_table", "score_table"]
+__all__ = ["breakdown_table", "pair_table", "published_table", "score_table"]
 
 _AVERAGES = {"pooled": "", "proteins": ", per protein"}
 
@@ -43,16 +43,25 @@ def score_table(
         cells += [_number(len(model.runs), "d"), _number(parameters, ",")]
         kind = ' class="baseline"' if model.model in baselines else ""
         lines.append(f"<tr{kind}><td>{escape(name)}</td>{''.join(cells)}</tr>")
-    for row in published:
-        cells = [
-            _number(row.value, ".3f") if c == (row.metric, "pooled") else '<td data-value="">–</td>' for c in columns
-        ]
-        lines.append(
-            f'<tr class="published"><td title="{escape(row.source)}">{escape(row.method)}'
-            f"<small>{escape(row.note)}</small></td>"
-            f'{"".join(cells)}<td data-value="">–</td><td data-value="">–</td></tr>'
-        )
+    lines += [_published_line(row, [metric if a == "pooled" else "" for metric, a in columns], 2) for row in published]
     return _table(head, lines)
+
+
+def published_table(published: Sequence[PublishedScore]) -> str:
+    """Return the sortable table of published scores and floors of one split, for a task without runs."""
+    metrics = list(dict.fromkeys(row.metric for row in published))
+    head = [_head("model", "ascending", text=True), *(_head(metric.replace("_", " ")) for metric in metrics)]
+    return _table(head, [_published_line(row, metrics, 0) for row in published])
+
+
+def _published_line(row: PublishedScore, metrics: Sequence[str], empty: int) -> str:
+    """Return the line of a published score below columns of metrics, and of ``empty`` others."""
+    nothing = '<td data-value="">–</td>'
+    cells = [_number(row.value, ".3f") if metric == row.metric else nothing for metric in metrics]
+    return (
+        f'<tr class="published"><td title="{escape(row.source)}">{escape(row.method)}'
+        f"<small>{escape(row.note)}</small></td>{''.join(cells)}{empty * nothing}</tr>"
+    )
 
 
 def pair_table(statistics: SplitStatistics) -> str:

@@ -29,6 +29,8 @@ class PublishedScore(BaseModel):
         Reference, and how the value was obtained.
     confirmed : bool
         True: read in the source or computed; False: from memory.
+    is_floor : bool
+        True: a floor of the dataset card instead of a published method.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,16 +43,20 @@ class PublishedScore(BaseModel):
     trained_on: StrictStr = ""
     source: StrictStr = ""
     confirmed: bool = True
+    is_floor: bool = False
 
     @classmethod
-    def of_card(cls, task: str, score: ReferenceScore) -> PublishedScore:
+    def of_card(cls, task: str, score: ReferenceScore, *, is_floor: bool = False) -> PublishedScore:
         """Return a score of the card of a dataset."""
-        return cls(task=task, **asdict(score))
+        return cls(task=task, is_floor=is_floor, **asdict(score))
 
     @property
     def note(self) -> str:
         """What a reader has to know: training data, and whether the value was read in the source."""
-        parts = ["published", *([f"trained on {self.trained_on}"] if self.trained_on else [])]
+        parts = [
+            "floor of the card" if self.is_floor else "published",
+            *([f"trained on {self.trained_on}"] if self.trained_on else []),
+        ]
         return ", ".join([*parts, *([] if self.confirmed else ["not confirmed"])])
 
     def to_dict(self) -> dict[str, Any]:

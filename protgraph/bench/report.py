@@ -15,6 +15,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
+from protgraph.bench.job_plan import has_training_split
 from protgraph.bench.plot import plot_comparison, plot_curves
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_comparison import RUN_FILE
@@ -96,7 +97,8 @@ def _page(
     figures: dict[str, list[Path]],
     versions: dict[str, Any],
 ) -> str:
-    failed = [row for row in rows if row.error]
+    failed = [row for row in rows if row.error and row.model not in spec.optional]
+    absent = {row.model: _line(row.error) for row in rows if row.error and row.model in spec.optional}
     parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
     if spec.baselines:
         parts += [
@@ -108,6 +110,8 @@ def _page(
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
     parts += _confusion_tables(rows)
+    if untrained := [task for task in spec.tasks if not has_training_split(spec.data(task), task)]:
+        parts += [f"No training split, only models trained elsewhere: {', '.join(untrained)}."]
     if folders := [task for task in spec.tasks if spec.is_folder(task)]:
         parts += ["## Data", *(_data(spec, task) for task in _first_of_each(spec, folders))]
     if failures := _failures(rows):
@@ -119,6 +123,8 @@ def _page(
     if failed:
         lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
         parts += ["## Failed runs", "\n".join(lines)]
+    if absent:
+        parts += ["## Optional models that could not run", "\n".join(f"- {n}: `{why}`" for n, why in absent.items())]
     parts += ["## Environment", _environment(versions), "## Spec", _spec(spec)]
     return "\n\n".join(parts) + "\n"
 

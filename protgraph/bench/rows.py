@@ -21,8 +21,9 @@ from protgraph.validation import describe_errors
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.task.task import Task
+    from protgraph.train.bootstrap import SplitScores
 
-__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
+__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows", "split_row_fields"]
 
 _T = TypeVar("_T")
 _CONFIG = ConfigDict(extra="forbid")
@@ -50,6 +51,8 @@ class BenchJob:
     folder, labels : str
         Paths of a folder of user files and of its table; empty for a registered dataset. They are not part of the key:
         ``dataset_version`` covers the content.
+    trained : str
+        Name or file of a trained model that is tested without training; ``model`` is its name in tables.
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
     sources : mapping of str to str
@@ -70,6 +73,7 @@ class BenchJob:
     read: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     out: str = ""
+    trained: str = ""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchJob:
@@ -82,7 +86,8 @@ class BenchJob:
 
         A finished row with this key is not run again.
         """
-        content = {name: value for name, value in asdict(self).items() if name not in ("folder", "labels", "out")}
+        paths = ("folder", "labels", "out", "trained")  # their contents are in dataset_version and sources
+        content = {name: value for name, value in asdict(self).items() if name not in paths}
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -229,6 +234,16 @@ def _validated(cls: type[_T], data: Mapping[str, Any], name: str) -> _T:
         return TypeAdapter(cls).validate_python(dict(data))
     except ValidationError as e:
         raise OptionError(f"{name}: {describe_errors(e, keys=list(cls.__dataclass_fields__))}") from e
+
+
+def split_row_fields(scores: SplitScores) -> dict[str, Any]:
+    """Return the fields of a row that describe the resampled scores of the test split."""
+    return {
+        "test_scores": tuple(float(f"{score:.6g}") for score in scores.scores),
+        "test_proteins": scores.size.proteins,
+        "test_with_positives": scores.size.with_positives,
+        "test_set": scores.test_set,
+    }
 
 
 def append_row(path: Path, row: BenchRow) -> None:

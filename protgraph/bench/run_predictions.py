@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from protgraph.file_io import atomic_write
 if TYPE_CHECKING:
     from protgraph.bench.rows import BenchJob
     from protgraph.task.predictions import SplitPredictions
-    from protgraph.train import FitResult
+    from protgraph.train.bootstrap import SplitScores
 
 __all__ = ["RunPredictions", "load_predictions", "save_predictions"]
 
@@ -96,18 +96,18 @@ def load_predictions(path: Path) -> RunPredictions:
     return RunPredictions(names, rows)
 
 
-def save_predictions(result: FitResult, job: BenchJob) -> dict[str, str]:
+def save_predictions(scores: Mapping[str, SplitScores], job: BenchJob) -> dict[str, str]:
     """Write the predictions of each tested split; return the file of each split, relative to the folder.
 
     Predictions of pairs of residues and of vectors are not written: there are too many of the former, and the latter
     have no metric per residue.
     """
     files = {}
-    for split, scores in result.test_scores.items():
-        rows = scores.predictions
+    for split, one in scores.items():
+        rows = one.predictions
         if not job.out or rows is None or rows.pairs is not None or rows.y.dim() == 3:
             continue
         name = f"{_FOLDER}/{job.key}_{split.replace('/', '_')}.npz"
-        RunPredictions.of(scores.names, rows).save(Path(job.out) / name)
+        RunPredictions.of(one.names, rows).save(Path(job.out) / name)
         files[split] = name
     return files

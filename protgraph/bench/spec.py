@@ -24,6 +24,7 @@ from pydantic import (
 
 from protgraph import registry
 from protgraph.bench.published import PublishedScore
+from protgraph.bench.trained_names import find_trained, trained_label
 from protgraph.errors import OptionError, UnknownNameError, suggest
 from protgraph.validation import Seed, check_value, describe_errors, unknown_name
 
@@ -36,7 +37,7 @@ _BUILT_IN = resources.files("protgraph.bench")
 #: Keys of the TOML file, in the order of the documentation.
 _KEYS = (
     *("name", "dataset", "datasets", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "read", "fit"),
-    "published",
+    *("optional", "trained", "published"),
 )
 #: Fields of the class that are subtables of ``[fit]`` in the file.
 _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
@@ -84,11 +85,16 @@ class BenchSpec(BaseModel):
         One run per seed, for every model and task.
     baselines : tuple of str
         Trivial models among ``models`` that every other model must beat.
+    optional : tuple of str
+        Those of ``models`` that may be absent, e.g. without their extra or weights: their errors do not fail the run.
     fit : mapping
         Options of :class:`protgraph.train.FitConfig` for every run.
     fit_tasks, fit_models : mapping of str to mapping
         Options for one task or one model; a model's options override a task's. ``[fit.tasks.NAME]`` and
         ``[fit.models.NAME]`` in a TOML file.
+    trained : mapping of str to tuple of str
+        Task → trained models to test beside the others, by name or checkpoint file; in a TOML file relative to it. For
+        a task whose dataset has no training split they are the only models.
     published : tuple of PublishedScore
         Scores of published methods on the tasks, for the report.
     jobs : int
@@ -122,10 +128,12 @@ class BenchSpec(BaseModel):
     models: Annotated[_Names, Field(min_length=1)]
     seeds: Annotated[tuple[_Seed, ...], Field(min_length=1), AfterValidator(_without_repeats)] = (0, 1, 2)
     baselines: _Names = ()
+    optional: _Names = ()
     read: _Options = Field(default_factory=dict)
     fit: _Options = Field(default_factory=dict)
     fit_tasks: dict[str, _Options] = Field(default_factory=dict)
     fit_models: dict[str, _Options] = Field(default_factory=dict)
+    trained: dict[StrictStr, _Names] = Field(default_factory=dict)
     published: tuple[PublishedScore, ...] = ()
     labels: Path | None = None
     jobs: Annotated[NonNegativeInt, Field(strict=True)] = 0
@@ -146,12 +154,23 @@ class BenchSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check_members(self) -> BenchSpec:
-        members = (("baselines", self.baselines, "models"), ("fit.tasks", self.fit_tasks, "tasks"))
-        members += (("datasets", self.datasets, "tasks"), ("published", [p.task for p in self.published], "tasks"))
+        members = (
+            ("baselines", self.baselines, "models"),
+            ("optional", self.optional, "models"),
+            ("fit.tasks", self.fit_tasks, "tasks"),
+        )
+        members += (("datasets", self.datasets, "tasks"), ("trained", self.trained, "tasks"))
+        members += (("published", [p.task for p in self.published], "tasks"),)
         for path, names, of in (*members, ("fit.models", self.fit_models, "models")):
             for name in names:
                 if name not in getattr(self, of):
                     raise UnknownNameError(f"{self.where}: {path}: {unknown_name(name, getattr(self, of))}")
+        for task in self.trained:
+            labels = self.rows_of(task)
+            if repeated := [name for name in labels if labels.count(name) > 1]:
+                raise OptionError(
+                    f"{self.where}: trained.{task}: two models are called {repeated[0]!r}. Rename a file."
+                )
         missing = [task for task in self.tasks if not self.dataset_of(task)]
         if missing:
             raise OptionError(
@@ -187,6 +206,10 @@ class BenchSpec(BaseModel):
 
         read = ReadOptions.from_dict(self.read) if self.read else None
         return load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
+
+    def rows_of(self, task: str) -> tuple[str, ...]:
+        """Return the names of all models of a task in tables, trained ones last."""
+        return (*self.models, *(trained_label(name) for name in self.trained.get(task, ())))
 
     def options(self, model: str, task: str) -> dict[str, Any]:
         """Return the ``FitConfig`` options of one model on one task, without the seed."""
@@ -238,6 +261,9 @@ class BenchSpec(BaseModel):
                 continue
             if key == "labels" or table[key] not in registry.datasets:
                 table[key] = str(path.parent / table[key])
+        for task, names in data["trained"].items() if isinstance(data.get("trained"), dict) else ():
+            if isinstance(names, list) and all(isinstance(n, str) for n in names):
+                data["trained"][task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
         return cls.from_dict(data, where=str(path))
 
     @classmethod
@@ -260,9 +286,11 @@ class BenchSpec(BaseModel):
         fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
         plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
         plain |= {"datasets": dict(self.datasets)} if self.datasets else {}
+        plain |= {"trained": {task: list(names) for task, names in self.trained.items()}} if self.trained else {}
         plain |= {"published": [row.to_dict() for row in self.published]} if self.published else {}
         plain |= {"labels": str(self.labels)} if self.labels else {}
         plain |= {"read": dict(self.read)} if self.read else {}
+        plain |= {"optional": list(self.optional)} if self.optional else {}
         lists = {key: list(getattr(self, key)) for key in ("tasks", "models", "seeds", "baselines")}
         return plain | lists | {"fit": fit}
 
@@ -286,6 +314,8 @@ class BenchSpec(BaseModel):
         from protgraph.train.user_dataset import find_proteins
 
         self._check_names("models", registry.models.entry, self.models)
+        for task, names in self.trained.items():
+            self._check_names(f"trained.{task}", find_trained, names)
         for task in self.tasks:
             if self.is_folder(task):
                 self._check_names("dataset", find_proteins, [self.dataset_of(task)])

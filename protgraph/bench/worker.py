@@ -8,11 +8,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from protgraph.bench.rows import BenchJob, BenchRow
+from protgraph.bench.rows import BenchJob, BenchRow, split_row_fields
 from protgraph.bench.run_predictions import save_predictions
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
+from protgraph.bench.trained_rows import evaluate_trained
 from protgraph.errors import ProtgraphError
 from protgraph.process_memory import release_memory
 
@@ -28,11 +29,13 @@ TRAIN = "protgraph.bench.worker:train_job"
 def train_job(job: BenchJob) -> BenchRow:
     """Train, choose the best epoch on validation, and test it once; see :func:`protgraph.train.fit`.
 
-    A model with published weights is not trained. For a model with a decoder on a task of residue types, the metrics
-    are those of :func:`protgraph.design.evaluate_design`, with sampled sequences.
+    A model with published weights and a trained model are not trained. For a model with a decoder on a task of residue
+    types, the metrics are those of :func:`protgraph.design.evaluate_design`, with sampled sequences.
     """
     from protgraph.train import FitConfig, fit
 
+    if job.trained:
+        return evaluate_trained(job)
     if job.graph.get("weights"):
         return evaluate_published(job)
     result = fit(job.graph, job.data(), job.task, config=FitConfig(**job.config, seed=job.seed))
@@ -48,27 +51,14 @@ def train_job(job: BenchJob) -> BenchRow:
         history=result.history,
         confusion=_type_confusion(result),
         failures=result.failures,
-        predictions=save_predictions(result, job),
-        **_test_scores(result),
+        predictions=save_predictions(result.test_scores, job),
+        **(split_row_fields(result.test_scores["test"]) if "test" in result.test_scores else {}),
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
         row = replace(row, test_scores=(), predictions={})  # of the logits, not of sampled sequences
         row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row
-
-
-def _test_scores(result: FitResult) -> dict[str, Any]:
-    """Return the resampled scores of the test split as plain data."""
-    if "test" not in result.test_scores:
-        return {}
-    test = result.test_scores["test"]
-    return {
-        "test_scores": tuple(float(f"{score:.6g}") for score in test.scores),
-        "test_proteins": test.size.proteins,
-        "test_with_positives": test.size.with_positives,
-        "test_set": test.test_set,
-    }
 
 
 def _type_confusion(result: FitResult) -> dict[str, list[list[int]]]:

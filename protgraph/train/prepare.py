@@ -84,6 +84,7 @@ def prepare(
     cache: str | Path | None = None,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    needs_train: bool = True,
 ) -> Prepared:
     """Make the graphs of every split, or open those of an earlier run.
 
@@ -103,6 +104,8 @@ def prepare(
         Processes; see :func:`protgraph.featurize.iter_graphs`.
     progress : callable, optional
         Called with the number of finished proteins and their total.
+    needs_train : bool
+        False: the dataset may have no training split, for a model that is only evaluated.
 
     Returns
     -------
@@ -114,7 +117,8 @@ def prepare(
     LabelError
         Labels name absent residues, or do not fit the target.
     DatasetError
-        No protein of the training split could be prepared, or the dataset does not return what it has to.
+        No protein of the training split (of any split, with ``needs_train=False``) could be prepared, or the dataset
+        does not return what it has to.
     ComponentError
         A featurizer, ``derive`` of the task, or the dataset fails on every protein.
     WiringError
@@ -143,14 +147,21 @@ def prepare(
         key = digest(_key(dataset, task, plan, examples), *map(_label_bytes, labels), code)
         folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
         if (prepared := _open(folder)) is not None:
-            require_no_leak(task, plan, prepared.splits["train"])
+            _check_leak(task, plan, prepared)
             return prepared
-    notes = _make(folder, _Inputs(dataset, task, plan, examples, labels), cache, jobs, progress)
+    inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
+    notes = _make(folder, inputs, cache, jobs, progress)
     release_component_dictionary()  # training does not read it
     release_memory()
     prepared = _open(folder)
-    require_no_leak(task, plan, prepared.splits["train"])
+    _check_leak(task, plan, prepared)
     return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
+
+
+def _check_leak(task: Task, plan: FeaturePlan, prepared: Prepared) -> None:
+    """Raise :class:`LeakError` if a feature of the training split is the label."""
+    if "train" in prepared.splits:
+        require_no_leak(task, plan, prepared.splits["train"])
 
 
 def _check(plan: FeaturePlan, task: Task) -> None:
@@ -221,6 +232,7 @@ class _Inputs:
     plan: FeaturePlan
     examples: Sequence[Example]
     labels: Sequence[Labels | None]
+    needed: str  # split without which nothing is written
 
     @property
     def read(self) -> ReadOptions:
@@ -241,8 +253,8 @@ def _make(
             failures, notes = _read(writer, inputs, cache, jobs, progress)
             writer.close()
             splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
-            if "train" not in splits:
-                _raise_without_train(inputs, failures, splits)
+            if inputs.needed not in splits:
+                _raise_without_split(inputs, failures, splits)
             manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
             (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     except OSError:
@@ -286,8 +298,8 @@ def _read(
     return failures, count_notes(notes)
 
 
-def _raise_without_train(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
-    """Raise the error of a component that failed on every protein, or of a training split without graphs."""
+def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
+    """Raise the error of a component that failed on every protein, or of a needed split without graphs."""
     dataset, examples = inputs.dataset, inputs.examples
     with with_failures(failures):
         if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
@@ -295,7 +307,7 @@ def _raise_without_train(inputs: _Inputs, failures: Sequence[Failure], others: S
             one = dataset_requests(dataset, [examples[first]], inputs.read, labels=[inputs.labels[first]])
             step, options = LabeledGraph(inputs.task), {"read": inputs.read, "fatal": (ComponentError,)}
             list(iter_graphs(one, inputs.plan, step=step, **options))  # raises it
-        raise empty_split_error(dataset.name, inputs.task.name, "train", examples, failures, others)
+        raise empty_split_error(dataset.name, inputs.task.name, inputs.needed, examples, failures, others)
 
 
 def _open(folder: Path) -> Prepared | None:

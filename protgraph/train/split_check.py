@@ -12,7 +12,11 @@ from protgraph.wording import count_noun
 
 __all__ = ["empty_split_error", "with_failures"]
 
-_USE = {"train": "The model is trained on it", "val": "The best epoch is chosen on it"}
+_USE = {
+    "train": "The model is trained on it",
+    "val": "The best epoch is chosen on it",
+    "test": "The model is tested on it",
+}
 
 
 @contextmanager
@@ -33,7 +37,7 @@ def empty_split_error(
     Parameters
     ----------
     name, task, split : str
-        Of the dataset, the task, and the empty split, "train" or "val".
+        Of the dataset, the task, and the empty split, "train", "val" or "test".
     examples : sequence of Example
         All proteins of the task.
     failures : sequence of Failure

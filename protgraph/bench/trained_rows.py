@@ -1,0 +1,109 @@
+"""Test trained models in a benchmark: rows of models that were trained elsewhere."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from protgraph.bench.rows import BenchJob, BenchRow, split_row_fields
+from protgraph.bench.run_predictions import save_predictions
+from protgraph.errors import OptionError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from protgraph.data.datasets.dataset import Dataset
+    from protgraph.task.predictions import SplitPredictions
+    from protgraph.task.task import Task
+    from protgraph.train.checkpoint import Checkpoint
+
+__all__ = ["calibrated", "evaluate_trained", "held_out"]
+
+
+def evaluate_trained(job: BenchJob) -> BenchRow:
+    """Evaluate a trained model on the validation split and on every tested split, with its own threshold.
+
+    Predictions are of the mean logits of its members, calibrated if the calibration keeps their order; see
+    :func:`calibrated`.
+
+    Raises
+    ------
+    OptionError
+        The model predicts labels of another level, kind or number than the task.
+    """
+    import torch
+
+    from protgraph.process_memory import peak_memory, reset_peak_memory
+    from protgraph.task.metrics import compute_metrics
+    from protgraph.train.bootstrap import resample_test_split
+    from protgraph.train.checkpoint import as_checkpoint
+    from protgraph.train.ensemble_predictions import predict_ensemble
+    from protgraph.train.prepare import prepare
+    from protgraph.train.resolve import resolve_task
+
+    start = time.perf_counter()
+    device = torch.device("cpu")
+    reset_peak_memory(device)
+    checkpoint, dataset = as_checkpoint(job.trained), job.data()
+    task = resolve_task(job.task, dataset)
+    _check_target(job, checkpoint, task)
+    prepared = prepare(held_out(dataset, task.name), task, checkpoint.model.plan, needs_train=False)
+    begin = time.perf_counter()
+    predictions = predict_ensemble(checkpoint.members, prepared.splits, task)
+    seconds = time.perf_counter() - begin
+    predictions = {split: calibrated(rows, checkpoint) for split, rows in predictions.items()}
+    monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
+    scores = {
+        split: resample_test_split(rows, monitor, prepared.splits[split].names)
+        for split, rows in predictions.items()
+        if split != "val"
+    }
+    test = scores.get("test")
+    return replace(
+        BenchRow.of(job, task),
+        metrics={split: compute_metrics(task.metrics, rows, task=task.name) for split, rows in predictions.items()},
+        parameters=sum(member.num_parameters for member in checkpoint.members),
+        residues_per_second=sum(store.num_residues for store in prepared.splits.values()) / max(seconds, 1e-9),
+        seconds=time.perf_counter() - start,
+        peak_memory_mib=peak_memory(device),
+        failures=prepared.failures,
+        predictions=save_predictions(scores, job),
+        **({} if test is None else split_row_fields(test)),
+    )
+
+
+def held_out(dataset: Dataset, task: str) -> Dataset:
+    """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
+    from protgraph.data.datasets.resplit import ResplitDataset
+
+    splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
+    return ResplitDataset(dataset, task, splits, f"{dataset.card.split_rule}; without train")
+
+
+def _check_target(job: BenchJob, checkpoint: Checkpoint, task: Task) -> None:
+    own, needed = checkpoint.model.target, task.target
+    if (own.level, own.kind, own.size) != (needed.level, needed.kind, needed.size):
+        raise OptionError(
+            f"trained model {job.model!r} predicts {own.kind} of size {own.size} per {own.level}; task {job.task!r} is "
+            f"{needed.kind} of size {needed.size} per {needed.level}. Remove it from this task in [trained]."
+        )
+
+
+def calibrated(rows: SplitPredictions, checkpoint: Checkpoint) -> SplitPredictions:
+    """Return predictions with calibrated logits, and the threshold of the checkpoint on the same scale.
+
+    Temperature and Platt scaling keep the order of predictions, so that metrics of ranks do not change. Isotonic
+    calibration makes ties, and is not applied.
+    """
+    rows, calibration = rows.with_threshold(checkpoint.threshold), checkpoint.calibration
+    if calibration is None or calibration.method == "isotonic":
+        return rows
+    threshold = None if rows.threshold is None else _scaled(rows.threshold, calibration.slope, calibration.offset)
+    return replace(rows, logits=_scaled(rows.logits, calibration.slope, calibration.offset), threshold=threshold)
+
+
+def _scaled(logits: Tensor, slope: list[float], offset: list[float]) -> Tensor:
+    """Return ``slope * logits + offset``, per column."""
+    z = logits.double()
+    return (z * z.new_tensor(slope) + z.new_tensor(offset or [0.0])).to(logits.dtype)
