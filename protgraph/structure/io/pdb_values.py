@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -109,8 +110,10 @@ def pdb_records(atoms: AtomArray, where: str) -> str:
     _check_columns(atoms, where)
     file = pdb.PDBFile()
     file.set_structure(atoms)
-    lines = [line for line in str(file).splitlines() if not line.startswith("CRYST1")]
-    cell = [line for line in str(file).splitlines() if line.startswith("CRYST1")]
+    written = io.StringIO()
+    file.write(written)
+    lines = [line for line in written.getvalue().splitlines() if not line.startswith("CRYST1")]
+    cell = [line for line in written.getvalue().splitlines() if line.startswith("CRYST1")]
     lines = [f"{line[:16]}{a or ' '}{line[17:]}" for line, a in zip(lines, atoms.altloc_id.tolist(), strict=True)]
     return "\n".join([*cell, *lines, "END"])
 

@@ -69,7 +69,7 @@ def test_peptide_bonds_join_c_to_the_next_n(proteins):
 
 def test_names_of_other_programs_have_the_bonds_of_their_parent(proteins):
     residues = proteins[0]
-    amber = residues.res_name.astype("U4")
+    amber = residues.res_name.copy()
     amber[amber == "HIS"], amber[amber == "CYS"] = "HID", "CYX"  # HID is another molecule in the dictionary
     assert (amber != residues.res_name).any()
     assert np.array_equal(covalent_bonds(replace(residues, res_name=amber)), covalent_bonds(residues))

@@ -190,7 +190,8 @@ def test_assemblies_refer_to_label_asym_id(read, shared_data):
 def test_assemblies_equal_those_of_biotite(shared_data, suffix):
     path = shared_data / "formats" / f"3o5r.{suffix}"
     file = (pdbx.CIFFile if suffix == "cif" else pdbx.BinaryCIFFile).read(path)
-    theirs = pdbx.get_assembly(file, "1", model=1, altloc="all", extra_fields=["b_factor", "occupancy"])
+    options = {"extra_fields": ["b_factor", "occupancy"], "use_author_fields": True}
+    theirs = pdbx.get_assembly(file, "1", model=1, altloc="all", **options)
     ours = read_atoms(path, assembly="1").atoms
     np.testing.assert_array_equal(ours.coord, theirs.coord)
     for name in ("res_id", "res_name", "atom_name", "element", "hetero", "b_factor", "occupancy"):

@@ -46,7 +46,7 @@ def _records(*lines: str) -> PDBText:
 
 def test_real_files_equal_those_read_by_biotite(shared_data):
     paths = [*(shared_data / "formats").glob("*.pdb"), *(shared_data / "robustness").glob("*.pdb*")]
-    compared = 0
+    compared, unread = 0, set()  # biotite 2.0 raises where it infers elements
     for path in sorted(paths):
         if path.name in _OTHERS or path.stat().st_size > 4e6:
             continue
@@ -55,10 +55,16 @@ def test_real_files_equal_those_read_by_biotite(shared_data):
         for model in {1, len(records.models)} if records.is_atom.any() else ():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                theirs = pdb.PDBFile.read(io.StringIO(text)).get_structure(model, altloc="all", extra_fields=FIELDS)
+                try:
+                    theirs = pdb.PDBFile.read(io.StringIO(text)).get_structure(model, altloc="all", extra_fields=FIELDS)
+                except ValueError as e:
+                    if "read-only" not in str(e):
+                        raise
+                    unread.add(path.name)
+                    continue
             compared += 1
             _check_equal(records, model, theirs, path.name)
-    assert compared >= 50
+    assert compared >= 50, unread
 
 
 def _check_equal(records: PDBText, model: int, theirs, name: str) -> None:

@@ -36,7 +36,7 @@ def read_back(path) -> dict[tuple, set[float]]:
     if path.suffix == ".pdb":
         atoms = pdb.PDBFile.read(path).get_structure(**options)
     else:
-        atoms = pdbx.get_structure(pdbx.CIFFile.read(path), **options)
+        atoms = pdbx.get_structure(pdbx.CIFFile.read(path), use_author_fields=True, **options)
     found: dict[tuple, set[float]] = {}
     columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.res_name, atoms.b_factor)
     for *key, b_factor in zip(*(c.tolist() for c in columns), strict=True):
