@@ -1,22 +1,58 @@
 """Defer imports of parts of libraries that predictions do not use, until they are used.
 
-``import torch_geometric`` imports its datasets, with pandas and transformers where these are installed, and torch's
-compiler: 1.6 of 4.5 s of ``protgraph predict`` (torch_geometric 2.8, torch 2.13, 2026-11-23).
+``import torch`` imports its compiler, its exporter and the shapes of operators on the device "meta", ``import
+torch_geometric`` its datasets, with pandas and transformers where these are installed: half of the time of ``protgraph
+predict`` (torch_geometric 2.8, torch 2.13, 2026-11-23).
+
+Not ``importlib.util.LazyLoader``: its modules are loaded at the first access to any attribute, so that
+``inspect.getmodule``, which torch calls for each operator that it registers, loads all of them (Python 3.11).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import LazyLoader
 from types import ModuleType
+from typing import Any
 
 __all__ = ["DEFERRED", "defer_imports"]
 
-#: Modules that are loaded at the first access to one of their attributes.
-DEFERRED = frozenset({"torch._dynamo", "torch_geometric.datasets"})
+#: Modules that are loaded at the first access to one of their own attributes.
+DEFERRED = frozenset(
+    {"torch._dynamo", "torch._meta_registrations", "torch.export", "torch.quantization", "torch_geometric.datasets"}
+)
+
+
+#: Attributes that the import system sets, some of which a module may lack.
+_IMPORT_ATTRIBUTES = frozenset({"__path__", "__file__", "__cached__", "__package__", "__loader__", "__spec__"})
+
+
+class _DeferredModule(ModuleType):
+    """Module that runs its code at the first access to an attribute that the import system does not set."""
+
+    def __getattr__(self, name: str) -> Any:
+        spec = None if name in _IMPORT_ATTRIBUTES else self.__spec__
+        if spec is None or not isinstance(spec.loader, _DeferringLoader):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        self.__class__ = ModuleType  # before its code, which may access the module
+        spec.loader = self.__loader__ = spec.loader.own
+        spec.loader.exec_module(self)
+        return getattr(self, name)
+
+
+class _DeferringLoader(Loader):
+    """Loader that leaves the code of a module to its first use."""
+
+    def __init__(self, own: Loader) -> None:
+        self.own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _DeferredModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
 
 
 class _DeferringFinder(MetaPathFinder):
@@ -29,7 +65,7 @@ class _DeferringFinder(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = LazyLoader(spec.loader)
+            spec.loader = _DeferringLoader(spec.loader)
         return spec
 
 

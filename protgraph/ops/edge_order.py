@@ -55,7 +55,7 @@ def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:
     if targets.numel() != num_nodes * degree:
         return False
     nodes = torch.arange(num_nodes, device=targets.device).unsqueeze(1)  # (N, 1)
-    return bool((targets.view(-1, degree) == nodes).all())
+    return torch.equal(targets.view(-1, degree), nodes.expand(-1, degree))
 
 
 def _name(graph: Data) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
@@ -299,6 +298,8 @@ def _fit(sizes: Sequence[BatchSize], values: Sequence[float]) -> _Model:
     weights = 1 / np.maximum(values, 1e-9)
     columns = _columns(sizes)
     scale = columns.max(axis=0)  # columns of one magnitude
+    from scipy.optimize import nnls  # takes 0.2 s to import
+
     coefficients, _ = nnls(columns / scale * weights[:, None], np.ones(len(sizes)))
     return lambda sizes: np.maximum(_columns(sizes) / scale @ coefficients, 1e-9)
 

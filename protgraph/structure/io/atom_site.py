@@ -7,7 +7,7 @@ Atoms, residues and chains have the names of the authors (``auth_*``), or where 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
@@ -101,20 +101,21 @@ class AtomSite:
         for axis, name in enumerate(_POSITION):
             atoms.coord[:, axis] = numbers[name]
         for annotation, names in _IDENTIFIERS.items():
-            atoms.set_annotation(annotation, self._preferred(names, rows, ColumnValues.texts, notes))
+            texts = partial(ColumnValues.texts, width=atoms.get_annotation(annotation).itemsize // 4)
+            atoms.set_annotation(annotation, self._preferred(names, rows, texts, notes))
         number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])), notes)
         atoms.set_annotation("res_id", number)
         for annotation, name in _BLANK.items():
-            has = name in self._site.names
-            column = self._column(name, rows) if has else ColumnValues(np.zeros(len(atoms), "U1"))
-            texts = column.texts(blank=True)
-            if column.mask is None or not column.mask.all():
+            column = self._column(name, rows) if name in self._site.names else None
+            if column is None or (column.mask is not None and column.mask.all()):
+                texts = np.zeros(len(atoms), "U1")
+            else:
+                texts = column.texts(blank=True)
                 texts = np.where(texts == " ", "", texts)  # ' ' in quotes
             atoms.set_annotation(annotation, texts)
-        atoms.set_annotation("hetero", self._texts("group_PDB", rows, "ATOM") == "HETATM")
-        symbols = self._texts("type_symbol", rows, "")
-        elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name)
-        atoms.set_annotation("element", elements)
+        if "group_PDB" in self._site.names:
+            atoms.set_annotation("hetero", self._column("group_PDB", rows).equals("HETATM"))
+        atoms.set_annotation("element", self._elements(rows, atoms))
         atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
         without_b = int(np.isnan(atoms.b_factor).sum())
         if without_b and "B_iso_or_equiv" in self._site.names:
@@ -142,10 +143,17 @@ class AtomSite:
     def _column(self, name: str, rows: Rows) -> ColumnValues:
         return self._site.column(name, rows)
 
-    def _texts(self, name: str, rows: Rows, default: str) -> np.ndarray:
-        if name in self._site.names:
-            return self._column(name, rows).texts()
-        return np.full(self._site.size, default)[rows]
+    def _elements(self, rows: Rows, atoms: AtomArray) -> np.ndarray:
+        """Return element symbols, ``(A,)`` str, and count those that are inferred."""
+        index = None
+        if "type_symbol" not in self._site.names:
+            symbols = np.zeros(len(atoms), "U1")
+        elif (column := self._column("type_symbol", rows)).mask is None and column.index is not None:
+            symbols, index = column.values, column.index
+        else:
+            symbols = column.texts()
+        elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name, index=index)
+        return elements
 
     def _numbers(self, rows: Rows, notes: list[str]) -> dict[str, np.ndarray]:
         """Return coordinates, B factors and occupancies as float64, NaN where they have no value."""

@@ -26,6 +26,7 @@ __all__ = ["BinaryBlock", "BinaryTable", "decode_column", "unpack_categories"]
 
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 
+_FEW = 8  # extreme values of packed integers that are summed faster one by one
 _LIMITS = {kind: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for kind in ("i1", "i2", "i4", "u1", "u2", "u4")}
 
 
@@ -157,8 +158,14 @@ def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     is_extreme = data == high
     if low < 0:
         is_extreme |= data == low
-    if not is_extreme.any():
+    extreme = np.flatnonzero(is_extreme)
+    if len(extreme) == 0:
         return _check_size(data.astype("<i4"), e)
+    if len(extreme) <= _FEW and extreme[-1] < len(data) - 1:
+        values = data.astype("<i4")
+        for i in extreme.tolist():
+            values[i + 1] += values[i]  # modulo 2³²
+        return _check_size(np.delete(values, extreme), e)
     sums = np.cumsum(data, dtype=np.int64)[~is_extreme]
     values = sums.astype("<i4")
     values[1:] -= sums[:-1].astype("<i4")  # modulo 2³²
@@ -166,13 +173,25 @@ def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
 
 
 def _string_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
-    """Look up strings, which are slices of one string, by index; −1 is the empty string."""
+    """Look up strings by index."""
+    strings, index = _indexed_strings(data, e)
+    return strings.take(index)
+
+
+def _indexed_strings(data: bytes, e: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return strings, which are slices of one string, and the index of each row; −1 is the last one, "".
+
+    Raises
+    ------
+    ValueError
+        An index is below −1; one that is too large raises when strings are looked up.
+    """
     text, bounds = e["stringData"], decode_column(e["offsets"], e["offsetEncoding"]).tolist()
     strings = np.array([*(text[a:b] for a, b in pairwise(bounds)), ""], dtype="U")
     index = decode_column(data, e["dataEncoding"])
     if len(index) and index.min() < -1:
         raise ValueError(f"string index {index.min()} is below -1")
-    return strings.take(index)
+    return strings, index
 
 
 def _check_size(values: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
@@ -218,11 +237,17 @@ class BinaryTable:
             As for :func:`decode_column`; the column does not have the number of rows of the category.
         """
         data, mask = self._columns[name]["data"], self._columns[name].get("mask")
-        values = decode_column(data["data"], data["encoding"])
-        if len(values) != self.size:
-            raise ValueError(f"{len(values)} values of {name}; rowCount is {self.size}")
         is_masked = None if mask is None else decode_column(mask["data"], mask["encoding"])
-        column = ColumnValues(values, is_masked if is_masked is not None and is_masked.any() else None)
+        if is_masked is not None and not is_masked.any():
+            is_masked = None
+        encodings = data["encoding"]
+        if len(encodings) == 1 and encodings[0]["kind"] == "StringArray":
+            values, index = _indexed_strings(data["data"], encodings[0])
+            column = ColumnValues(values, is_masked, index)
+        else:
+            column = ColumnValues(decode_column(data["data"], encodings), is_masked)
+        if len(column) != self.size:
+            raise ValueError(f"{len(column)} values of {name}; rowCount is {self.size}")
         return column.select(rows)
 
 
@@ -237,9 +262,9 @@ class BinaryBlock:
 
     def __init__(self, block: Mapping[str, Any]) -> None:
         self.name = block["header"]
-        self._categories = {canonical_name(c["name"].removeprefix("_")): c for c in block["categories"]}
+        tables = {canonical_name(c["name"].removeprefix("_")): BinaryTable(c) for c in block["categories"]}
+        self._tables: Mapping[str, BinaryTable] = tables
 
     def get(self, category: str) -> BinaryTable | None:
         """Return a category; None if the block does not have it, or it was not unpacked."""
-        found = self._categories.get(category)
-        return None if found is None else BinaryTable(found)
+        return self._tables.get(category)

@@ -54,9 +54,11 @@ class ColumnValues:
     ----------
     values : ndarray
         ``(rows,)`` bytes (ASCII), str or numbers, or ``(width, rows)`` uint8: ASCII characters, blank or 0 after the
-        end of a text, which has no blanks.
+        end of a text, which has no blanks. With ``index``: distinct texts, ``(texts,)`` str.
     mask : ndarray, optional
         ``(rows,)`` uint8: 0 for a value, 1 for ``.`` (inapplicable), 2 for ``?`` (unknown). None: all are values.
+    index : ndarray, optional
+        ``(rows,)`` integer, the text of each row among ``values``, as BinaryCIF stores it; −1 is the last one.
 
     Examples
     --------
@@ -67,13 +69,14 @@ class ColumnValues:
 
     values: np.ndarray
     mask: np.ndarray | None = None
+    index: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.mask is not None and len(self.mask) != len(self):
             raise ValueError(f"{len(self)} values and {len(self.mask)} elements of the mask")
 
     def __len__(self) -> int:
-        return self.values.shape[-1]
+        return self.values.shape[-1] if self.index is None else len(self.index)
 
     @property
     def is_text(self) -> bool:
@@ -83,26 +86,31 @@ class ColumnValues:
     @property
     def is_constant(self) -> bool:
         """True if no value is masked and all are equal."""
-        return self.mask is None and bool((self.values == self.values[..., :1]).all())
+        which = self.values if self.index is None else self.index
+        return self.mask is None and bool((which == which[..., :1]).all())
 
     def select(self, rows: slice | np.ndarray) -> ColumnValues:
         """Return some rows."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
-        return ColumnValues(self.values[..., rows], None if self.mask is None else self.mask[rows])
+        mask = None if self.mask is None else self.mask[rows]
+        if self.index is not None:
+            return ColumnValues(self.values, mask, self.index[rows])
+        return ColumnValues(self.values[..., rows], mask)
 
-    def texts(self, *, blank: bool = False) -> np.ndarray:
-        """Return str, ``(rows,)``; masked values as "." and "?", or as "" if ``blank``."""
-        kind = self.values.dtype.kind
-        if self.values.ndim == 2:
-            texts = _join_characters(self.values)
-        else:
-            texts = _widen(self.values) if kind == "S" else self.values if kind == "U" else self.values.astype(str)
+    def texts(self, *, width: int = 1, blank: bool = False) -> np.ndarray:
+        """Return str of at least ``width`` characters, ``(rows,)``; masked values are "." and "?", or ""."""
+        if blank and self.mask is not None and self.mask.all():
+            return np.zeros(len(self), f"U{width}")
+        texts = self._rows(_widen(self.values, width))
         if self.mask is None:
             return texts
-        if blank:
-            return np.where(self.mask == 0, texts, "") if not self.mask.all() else np.zeros(len(texts), "U1")
-        return np.where(self.mask == 0, texts, np.array(["", ".", "?"])[self.mask])
+        return np.where(self.mask == 0, texts, "" if blank else np.array(["", ".", "?"])[self.mask])
+
+    def equals(self, text: str) -> np.ndarray:
+        """Return True for rows with this text, ``(rows,)`` bool; masked values have none."""
+        same = self._rows(_widen(self.values, 1) == text)
+        return same if self.mask is None else same & (self.mask == 0)
 
     def numbers(self, where: str) -> np.ndarray:
         """Return float64, ``(rows,)``; NaN for masked values.
@@ -118,7 +126,7 @@ class ColumnValues:
             A value is not a number.
         """
         if self.is_text:
-            numbers = _parse_numbers(self.values, np.zeros(0) if self.mask is None else self.mask, where)
+            numbers = _parse_numbers(self._rows(self.values), np.zeros(0) if self.mask is None else self.mask, where)
         else:
             numbers = self.values.astype(np.float64)  # a copy, which the mask may change
         if self.mask is not None:
@@ -135,23 +143,35 @@ class ColumnValues:
         wrong = ~((np.abs(numbers) < 2**31) & (numbers == np.floor(numbers)))
         if wrong.any():
             row = int(wrong.argmax())
-            raise StructureFileError(f"{where}: {_text(self.values, row)!r} is not a 32-bit integer (row {row + 1}).")
+            text = _text(self._rows(self.values), row)
+            raise StructureFileError(f"{where}: {text!r} is not a 32-bit integer (row {row + 1}).")
         return numbers.astype(np.int64)
 
+    def _rows(self, of_values: np.ndarray) -> np.ndarray:
+        """Return what is given for each of the values, by row."""
+        return of_values if self.index is None else of_values.take(self.index)
 
-def _widen(values: np.ndarray) -> np.ndarray:
-    """Convert ASCII bytes to str."""
+
+def _widen(values: np.ndarray, width: int) -> np.ndarray:
+    """Convert values of any kind to str of at least ``width`` characters."""
+    if values.ndim == 2:
+        return _join_characters(values, width)
+    if values.dtype.kind != "S":
+        texts = values if values.dtype.kind == "U" else values.astype(str)
+        return texts.astype(f"U{width}") if texts.itemsize < 4 * width else texts
     size = values.dtype.itemsize
     codes = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), size)  # (rows, characters)
-    return codes.astype(np.uint32).view(f"U{size}")[:, 0]
+    points = np.zeros((len(values), max(size, width)), np.uint32)
+    points[:, :size] = codes
+    return points.view(f"U{points.shape[1]}")[:, 0]
 
 
-def _join_characters(chars: np.ndarray) -> np.ndarray:
-    """Convert ``(width, rows)`` ASCII characters to str, ``(rows,)``."""
-    points = np.empty((chars.shape[1], len(chars)), np.uint32)  # (rows, width)
+def _join_characters(chars: np.ndarray, width: int) -> np.ndarray:
+    """Convert ``(characters, rows)`` ASCII to str of at least ``width`` characters, ``(rows,)``."""
+    points = np.zeros((chars.shape[1], max(len(chars), width)), np.uint32)  # (rows, width)
     for i, row in enumerate(chars):
         points[:, i] = row * (row > _SPACE)
-    return points.view(f"U{len(chars)}")[:, 0]
+    return points.view(f"U{points.shape[1]}")[:, 0]
 
 
 def _characters(values: np.ndarray) -> np.ndarray:

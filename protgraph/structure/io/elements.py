@@ -12,6 +12,7 @@ import numpy as np
 
 from protgraph.structure.residues.alphabet import THREE_LETTER, residue_kind
 from protgraph.structure.residues.atoms import ELEMENTS
+from protgraph.structure.residues.text_codes import HASH_BASE, pack_texts
 
 __all__ = ["UNKNOWN_ELEMENT", "complete_elements", "contradicts_residue", "element_symbols", "infer_element"]
 
@@ -19,6 +20,7 @@ UNKNOWN_ELEMENT = "X"
 """Symbol of an atom of unknown element (wwPDB)."""
 
 _SYMBOLS = frozenset(ELEMENTS) | {"D", "T", UNKNOWN_ELEMENT}
+_AMINO_ACIDS = frozenset(THREE_LETTER)
 _ORGANIC = frozenset("HDCNOSP")  # elements of amino acids, nucleotides and water
 _BLANK = ord(" ")
 _NO_SYMBOL = 0  # code of two characters that are no symbol
@@ -63,13 +65,17 @@ def _is_organic_letter() -> np.ndarray:
     return np.isin(symbols[:, 0], [ord(letter) for letter in _ORGANIC]) & (symbols[:, 1] == 0)
 
 
-def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.ndarray) -> tuple[np.ndarray, int]:
+def complete_elements(
+    symbols: np.ndarray, res_name: np.ndarray, atom_name: np.ndarray, *, index: np.ndarray | None = None
+) -> tuple[np.ndarray, int]:
     """Return element symbols in upper case; those that are no elements of the residue are inferred from names.
 
     Parameters
     ----------
     symbols, res_name, atom_name : ndarray
         ``(A,)`` str, of a file in which names have no columns, e.g. mmCIF.
+    index : ndarray, optional
+        ``(A,)`` integer, the symbol of each atom; ``symbols`` are then distinct texts, ``(texts,)``.
 
     Returns
     -------
@@ -91,15 +97,28 @@ def complete_elements(symbols: np.ndarray, res_name: np.ndarray, atom_name: np.n
     if points.max(initial=0) > 127 or (width > 2 and points[:, 2].any()):
         code[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = _NO_SYMBOL
     elements, is_plain = _symbols_of(code), _is_organic_letter().take(code)
+    if index is not None:
+        elements, is_plain = elements.take(index), is_plain.take(index)
     if is_plain.all():  # as in most files
         return elements, 0
     rows = np.flatnonzero(~is_plain)
     some = elements[rows]
     rows = rows[(some == "") | contradicts_residue(some, res_name[rows])]
     if len(rows):
-        pairs = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
-        elements[rows] = [_element_without_columns(*pair) for pair in pairs]
+        elements[rows] = _elements_of_names(res_name[rows], atom_name[rows])
     return elements, len(rows)
+
+
+def _elements_of_names(res_name: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
+    """Infer the elements of atoms from names without columns, ``(A,)`` str each; once for each pair of names."""
+    codes = pack_texts(res_name), pack_texts(atom_name)
+    hashes, inverse = np.unique(codes[0] * HASH_BASE + codes[1], return_inverse=True)
+    some = np.zeros(len(hashes), np.int64)  # an atom of each pair
+    some[inverse] = np.arange(len(inverse))
+    if any((code[some[inverse]] != code).any() for code in codes):  # two pairs of names with one hash
+        some = inverse = np.arange(len(res_name))
+    pairs = zip(res_name[some].tolist(), atom_name[some].tolist(), strict=True)
+    return np.array([_element_without_columns(*pair) for pair in pairs])[inverse]
 
 
 def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray:
@@ -123,7 +142,10 @@ def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray
     rows = np.flatnonzero((letters[:, 1] != 0) | (letters[:, 0] == ord(UNKNOWN_ELEMENT)))
     wrong = np.zeros(len(symbols), bool)
     if len(rows):
-        wrong[rows] = (symbols[rows] != "SE") & np.isin(res_name[rows], THREE_LETTER)
+        wrong[rows] = [
+            symbol != "SE" and name in _AMINO_ACIDS
+            for symbol, name in zip(symbols[rows].tolist(), res_name[rows].tolist(), strict=True)
+        ]
     return wrong
 
 

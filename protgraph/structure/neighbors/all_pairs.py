@@ -48,14 +48,19 @@ def nearest_of_points(
     differ in these bits only, rounding may have decided their order, and a sort of the exact distances follows.
     """
     width = min(k + _EXTRA, len(points) - 1)
-    candidates, beyond = _candidates(points, targets, own, width)  # (R, width), (R,)
+    axes = np.ascontiguousarray(points.T)  # (3, M)
+    target_axes = axes if targets is points else np.ascontiguousarray(targets.T)  # (3, R)
+    candidates, beyond = _candidates(axes, target_axes, own, width)  # (R, width), (R,)
     low = (1 << len(points).bit_length()) - 1
-    key = _squared_distances(points, targets, candidates).view(np.int64)
+    key = _squared_distances(axes, target_axes, candidates).view(np.int64)
     key &= ~low
     key |= candidates
     key.sort(axis=1)
     nearest, squares = key[:, :k] & low, key[:, k - 1].view(np.float64)
-    is_close = (key[:, 1 : k + 1] - key[:, : min(k, width - 1)] <= 2 * low + 1).any(axis=1)
+    gaps = min(k, width - 1)
+    is_close = np.zeros(len(targets), bool)
+    if gaps:
+        is_close[np.flatnonzero(key[:, 1 : gaps + 1] - key[:, :gaps] <= 2 * low + 1) // gaps] = True
     if width < len(points) - 1:
         is_certain = squares < beyond
         is_close &= is_certain
@@ -71,40 +76,44 @@ def nearest_of_points(
     return nearest, squares
 
 
-def _candidates(points: np.ndarray, targets: np.ndarray, own: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(
+    axes: np.ndarray, target_axes: np.ndarray, own: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest by float32 distances, ``(R, width)``, and a bound below the squares of the others, ``(R,)``.
 
-    ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices of five columns.
+    ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices with five rows: x, |x|², 1 and −2 y, 1, |y|².
     """
-    center = points.mean(axis=0)
-    x, y = (targets - center).astype(np.float32), (points - center).astype(np.float32)
-    norm = squared(y)
-    left, right = np.ones((len(x), 5), np.float32), np.ones((5, len(y)), np.float32)
-    left[:, :3], left[:, 3] = x * np.float32(-2), squared(x)
-    right[:3], right[4] = y.T, norm
-    low = np.int32((1 << len(points).bit_length()) - 1)
-    index = np.arange(len(points), dtype=np.int32)
-    candidates, beyond = np.empty((len(x), width), np.int64), np.empty(len(x), np.int32)
-    step = max(1, _PRODUCT // len(points))
-    for start in range(0, len(x), step):
+    size, count = axes.shape[1], target_axes.shape[1]
+    center = axes.sum(axis=1, keepdims=True) / size  # (3, 1)
+    right, left = np.empty((5, size), np.float32), np.empty((5, count), np.float32)
+    right[3], left[4] = 1, 1
+    for matrix, positions, norm in ((right, axes, 4), (left, target_axes, 3)):
+        np.subtract(positions, center, out=matrix[:3], casting="same_kind")
+        np.einsum("ij,ij->j", matrix[:3], matrix[:3], out=matrix[norm])
+    right[:3] *= -2
+    low = np.int32((1 << size.bit_length()) - 1)
+    index = np.arange(size, dtype=np.int32)
+    candidates, beyond = np.empty((count, width), np.int64), np.empty(count, np.int32)
+    step = max(1, _PRODUCT // size)
+    for start in range(0, count, step):
         part = slice(start, start + step)
-        squares = left[part] @ right  # (rows, M)
+        squares = left[:, part].T @ right  # (rows, M)
         squares[np.arange(len(squares)), own[part]] = np.inf
         key = squares.view(np.int32)
         key &= ~low
         key |= index
         key.partition(width - 1, axis=1)
-        candidates[part], beyond[part] = key[:, :width], key[:, width - 1]
-    candidates &= int(low)
+        np.bitwise_and(key[:, :width], low, out=candidates[part])
+        beyond[part] = key[:, width - 1]
     beyond &= ~low
-    return candidates, beyond.view(np.float32) - _ERROR * float(norm.max())
+    return candidates, beyond.view(np.float32) - _ERROR * float(right[4].max())
 
 
-def _squared_distances(points: np.ndarray, targets: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+def _squared_distances(axes: np.ndarray, target_axes: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return the values of :func:`~protgraph.structure.vectors.squared` to the candidates, ``(R, width)`` float64."""
     total = None
-    for x, y in zip(np.ascontiguousarray(targets.T), np.ascontiguousarray(points.T), strict=True):
-        difference = y[candidates]
+    for x, y in zip(target_axes, axes, strict=True):
+        difference = y.take(candidates)
         difference -= x[:, None]
         difference *= difference
         total = difference if total is None else np.add(total, difference, out=total)

@@ -22,9 +22,12 @@ from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.noise import CA
 from protgraph.structure.residues.residues import BACKBONE, Residues
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
+from protgraph.structure.residues.text_codes import pack_text, pack_texts
 
 __all__ = ["clean"]
 
+_STANDARD = frozenset(THREE_LETTER[:UNKNOWN])
+_HYDROGENS = ("H", "D", "T")
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -77,14 +80,14 @@ def clean(
     if chains is not None:
         structure = select_chains(structure, chains)
     atoms = structure.atoms
-    slot = _backbone_slots(atoms)
+    atom_name, element = pack_texts(atoms.atom_name), pack_texts(atoms.element)
+    slot = _backbone_slots(atom_name, element)
     table = _tabulate(atoms, slot)
     polymer, rank, moved = _in_chain(atoms, table)
     in_polymer = polymer[table.run]
-    element = atoms.element
-    heavy = (element != "H") & (element != "D") & (element != "T")
+    heavy = np.logical_and.reduce([element != pack_text(symbol) for symbol in _HYDROGENS])
     rows = _heavy_rows(np.flatnonzero(in_polymer & heavy), table.run, rank)
-    unique = resolve_duplicates(atoms, rows, table.run)
+    unique = resolve_duplicates(atoms, atom_name, rows, table.run)
     residues = _residues(structure.name, atoms, unique, slot)
     counts = LossReport(hydrogens=int((in_polymer & ~heavy).sum()), moved_residues=moved)
     report = structure.report.merge(_count_others(table, polymer), counts, unique.report, residues.report)
@@ -144,21 +147,23 @@ def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
     return _Runs(start, run, slot, atoms.coord, name, kinds, atoms.hetero[start], modified)
 
 
-def _backbone_slots(atoms: AtomArray) -> np.ndarray:
+def _backbone_slots(atom_name: np.ndarray, element: np.ndarray) -> np.ndarray:
     """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int64, -1 for others and for calcium."""
-    slot, atom_name = np.full(len(atoms), -1), atoms.atom_name
+    slot = np.full(len(atom_name), -1)
     for i, name in enumerate(BACKBONE):
-        slot[atom_name == name] = i
-    slot[(slot == CA) & (atoms.element == "CA")] = -1
+        slot[atom_name == pack_text(name)] = i
+    slot[(slot == CA) & (element == pack_text("CA"))] = -1
     return slot
 
 
 def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
     """Return N, CA, C, O of each residue, ``(size, 4, 3)`` float32, Å, NaN if missing; the first of a name counts."""
-    backbone = np.full((size * len(BACKBONE), 3), np.nan, np.float32)
+    atom = np.full(size * len(BACKBONE), len(coord))
     atoms = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
-    backbone[residue[atoms] * len(BACKBONE) + slot[atoms]] = coord[atoms]
-    return backbone.reshape(size, len(BACKBONE), 3)
+    atom[residue[atoms] * len(BACKBONE) + slot[atoms]] = atoms
+    with_missing = np.full((len(coord) + 1, 3), np.nan, np.float32)
+    with_missing[:-1] = coord
+    return with_missing.take(atom, axis=0).reshape(size, len(BACKBONE), 3)
 
 
 def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
@@ -204,7 +209,8 @@ def _count_others(table: _Runs, polymer: np.ndarray) -> LossReport:
 def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarray) -> Residues:
     """Return the residues that have a CA; ``seq_pos`` is still 0."""
     rows, residue, start = unique.rows, unique.residue, unique.start
-    coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
+    part = _as_slice(rows)
+    coord, slot = atoms.coord[part].astype(np.float32), slot[part]
     backbone = _backbone(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, CA, 0])
     res_name = atoms.res_name[start]
@@ -228,12 +234,19 @@ def _residues(name: str, atoms: AtomArray, unique: Deduplicated, slot: np.ndarra
         **of_alpha,
         seq_pos=np.zeros(len(start), np.int64),
         atom_pos=coord,
-        atom_name=atoms.atom_name[rows],
-        atom_element=atoms.element[rows],
+        atom_name=atoms.atom_name[part].copy(),
+        atom_element=atoms.element[part].copy(),
         atom_residue=residue,
         report=LossReport(without_ca=without_ca),
     )
     return residues.select(has_ca) if without_ca else residues
+
+
+def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
+    """Return a slice of the same rows if they are consecutive, as in most files."""
+    if len(rows) == 0 or rows[-1] - rows[0] != len(rows) - 1 or (rows[1:] <= rows[:-1]).any():
+        return rows
+    return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
 def _finish(residues: Residues, report: LossReport, *, predicted: bool) -> Residues:
@@ -248,8 +261,8 @@ def _finish(residues: Residues, report: LossReport, *, predicted: bool) -> Resid
     if len(ends):
         first = np.concatenate([[0], ends + 1])
         seq_pos -= np.repeat(seq_pos[first], run_lengths(first, len(residues)))
-    counts = Counter(residues.res_name.tolist())
-    nonstandard = {name: n for name, n in sorted(counts.items()) if name not in THREE_LETTER[:UNKNOWN]}
+    names = [name for name in residues.res_name.tolist() if name not in _STANDARD]
+    nonstandard = dict(sorted(Counter(names).items())) if names else {}
     changes = LossReport(
         modified={name: n for name, n in nonstandard.items() if aatype(name) != UNKNOWN},
         unknown={name: n for name, n in nonstandard.items() if aatype(name) == UNKNOWN},

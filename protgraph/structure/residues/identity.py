@@ -22,6 +22,9 @@ def residue_ids(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> 
     """
     names, numbers, codes = (np.asarray(column).tolist() for column in (chain, res_id, ins_code))
     if not any(codes):
+        if len(set(names)) == 1:  # as in most files
+            prefix = f"{names[0]}:"
+            return [prefix + text for text in map(str, numbers)]
         return [f"{name}:{number}" for name, number in zip(names, numbers, strict=True)]
     return [f"{name}:{number}{code}" for name, number, code in zip(names, numbers, codes, strict=True)]
 

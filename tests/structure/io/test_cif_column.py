@@ -88,6 +88,31 @@ def test_masked_values():
     np.testing.assert_array_equal(hidden.numbers("x"), [3.5, np.nan])
 
 
+@pytest.mark.parametrize("mask", [None, [0, 2, 0, 1, 0], [2, 2, 2, 2, 2]])
+def test_indexed_texts_equal_those_of_each_row(mask):
+    texts, index = np.array(["ATOM", "HETATM", "7", ""]), np.array([1, 0, 2, 2, -1])
+    mask = None if mask is None else np.array(mask, np.uint8)
+    indexed, plain = ColumnValues(texts, mask, index), ColumnValues(texts[index], mask)
+    assert len(indexed) == 5 and not indexed.is_constant and ColumnValues(texts, None, index[2:4]).is_constant
+    for rows in (slice(None), slice(1, 4), np.array([4, 0, 2])):
+        a, b = indexed.select(rows), plain.select(rows)
+        for blank in (False, True):
+            assert a.texts(blank=blank).tolist() == b.texts(blank=blank).tolist()
+            assert a.texts(width=9, blank=blank).tolist() == b.texts(blank=blank).tolist()
+            assert a.texts(width=9, blank=blank).dtype == "U9"
+        assert a.equals("HETATM").tolist() == b.equals("HETATM").tolist() == (b.texts() == "HETATM").tolist()
+    sevens = [column.select(slice(2, 4)) for column in (indexed, plain)]
+    assert sevens[0].numbers("x").tobytes() == sevens[1].numbers("x").tobytes()
+    with pytest.raises(StructureFileError, match="HETATM"):
+        ColumnValues(texts, None, index).integers("x")
+
+
+@pytest.mark.parametrize("values", [np.array([b"CA", b"N"]), np.array([[67, 78], [65, 32]], np.uint8)])
+def test_texts_of_any_form_have_the_requested_width(values):
+    texts = ColumnValues(values).texts(width=6)
+    assert texts.tolist() == ["CA", "N"] and texts.dtype == "U6"
+
+
 @pytest.mark.parametrize("text", ["1.5", "3000000000", "nan"])
 def test_integers_are_whole_and_of_32_bits(text):
     with pytest.raises(StructureFileError, match=text):

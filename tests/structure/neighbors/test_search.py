@@ -100,7 +100,7 @@ def test_knn_is_exact_where_float32_distances_are_in_another_order():
     """Twenty positions at 1000 Å from the others have distances that differ by less than float32 resolves."""
     rng = np.random.default_rng(0)
     pos = np.concatenate([rng.normal(size=(300, 3)) * 10, 1000 + 1e-4 * rng.normal(size=(20, 3))])
-    near = all_pairs._candidates(pos, pos, np.arange(len(pos)), 12)[0]
+    near = all_pairs._candidates(pos.T, pos.T, np.arange(len(pos)), 12)[0]
     d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
     assert (np.sort(near) != np.sort(np.argsort(d2, axis=1, kind="stable")[:, :12])).any(axis=1).sum() > 10
     assert np.array_equal(neighbors.knn(pos, 10), brute_knn(pos, 10))
@@ -109,7 +109,7 @@ def test_knn_is_exact_where_float32_distances_are_in_another_order():
 @pytest.mark.parametrize(("size", "offset"), [(1.0, 0.0), (30.0, 0.0), (30.0, 9e4), (500.0, 0.0)])
 def test_bound_of_the_other_distances_is_below_all_of_them(size, offset):
     pos = np.random.default_rng(1).normal(size=(700, 3)) * size + offset
-    near, beyond = all_pairs._candidates(pos, pos, np.arange(len(pos)), 32)
+    near, beyond = all_pairs._candidates(pos.T, pos.T, np.arange(len(pos)), 32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
     np.put_along_axis(d2, near, np.inf, axis=1)
     assert (d2.min(axis=1) > beyond).all()

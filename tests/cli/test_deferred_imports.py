@@ -1,0 +1,59 @@
+"""Deferred modules are loaded at their first use only, in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+SETUP = """
+    import sys, inspect
+    from protgraph.cli import deferred_imports
+    deferred_imports.DEFERRED = frozenset({"deferred_one", "deferred_two"})
+    deferred_imports.defer_imports()
+    import deferred_one, deferred_two
+    import deferred_two.inside
+"""
+USES = {
+    "import alone": ("pass", []),
+    "attributes of the import system": ("deferred_one.__file__, deferred_one.__path__, deferred_one.__spec__", []),
+    "a search of all modules": ("inspect.getmodule(inspect.currentframe())", []),
+    "an attribute": ("assert deferred_one.value == 7 == deferred_one.value", ["deferred_one"]),
+    "a name": ("from deferred_one import value; assert value == 7", ["deferred_one"]),
+    "all names": ("from deferred_one import *; assert value == 7", ["deferred_one"]),
+    "a missing attribute": ("assert not hasattr(deferred_one, 'other')", ["deferred_one"]),
+    "reload": ("import importlib; importlib.reload(deferred_one); assert deferred_one.value == 7", ["deferred_one"]),
+}
+
+
+@pytest.mark.parametrize(("use", "loaded"), USES.values(), ids=USES)
+def test_a_module_is_loaded_at_its_first_use(tmp_path, use, loaded):
+    for name in ("deferred_one", "deferred_two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"print({name!r})\nvalue = 7\n")
+        (tmp_path / name / "inside.py").write_text("")
+    script = dedent(SETUP) + use
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == loaded
+
+
+@pytest.mark.slow
+def test_predictions_leave_the_deferred_modules_unloaded(structures_dir, tmp_path):
+    script = f"""
+    import sys
+    from protgraph.cli import deferred_imports
+    from protgraph.cli.app import main
+    sys.argv = ["protgraph", "predict", "secondary_structure", r"{structures_dir / "1crn.bcif"}",
+                "-o", r"{tmp_path / "out.csv"}"]
+    try:
+        main()
+    except SystemExit as e:
+        assert not e.code
+    kinds = {{name: type(sys.modules[name]).__name__ for name in deferred_imports.DEFERRED if name in sys.modules}}
+    assert "torch" in sys.modules and set(kinds.values()) == {{"_DeferredModule"}}, kinds
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
