@@ -19,6 +19,7 @@ __all__ = [
     "DatasetError",
     "DuplicateNameError",
     "EmptyStructureError",
+    "ExternalProgramError",
     "FetchError",
     "FieldError",
     "InvalidNameError",
@@ -210,6 +211,10 @@ class AbsentFilesError(LabelError):
 
 class WorkerDiedError(ProtgraphError, RuntimeError):
     """A worker process died while it processed a file, e.g. because memory was exhausted."""
+
+
+class ExternalProgramError(ProtgraphError, RuntimeError):
+    """A program outside of Python, e.g. MMseqs2, failed or is too old; the message has what it printed."""
 
 
 class CheckpointError(ProtgraphError, ValueError):

@@ -27,6 +27,12 @@ Coverage = Annotated[float, typer.Option(help="Least fraction of a chain that th
 CoverageOf = Annotated[
     Literal["both", "shorter"], typer.Option(help="Chains whose coverage counts; shorter also finds shared domains.")
 ]
+Engine = Annotated[
+    Literal["auto", "parasail", "biotite", "mmseqs"],
+    typer.Option(
+        help="Program that finds homologs. auto: mmseqs above 5,000 chains, where installed, else an aligner."
+    ),
+]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes of the alignments.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random split.")]
 
@@ -40,6 +46,7 @@ def split_command(
     identity: Identity = 0.3,
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
+    engine: Engine = "auto",
     fractions: Annotated[str, typer.Option(help="Fractions of train, val, test.")] = "0.8,0.1,0.1",
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -50,9 +57,9 @@ def split_command(
     """Assign proteins to train, val and test so that no relatives are in different splits.
 
     Relatives are homologs by sequence, chains of one entry, and chains of one file. All pairs of chains are aligned
-    (with parasail if the extra 'align' is installed). Labels are balanced. OUT is the label table with two more
-    columns, or a table of the files; 'train --labels OUT' uses it. OUT.leaks.csv has the most similar training
-    protein of each other protein. An interrupted command continues.
+    (with parasail if the extra 'align' is installed), or MMseqs2 searches. Labels are balanced. OUT is the label table
+    with two more columns, or a table of the files; 'train --labels OUT' uses it. OUT.leaks.csv has the most similar
+    training protein of each other protein. An interrupted command continues.
 
     \b
     Examples:
@@ -72,6 +79,7 @@ def split_command(
             labels=labels,
             task=task,
             rule=HomologyRule(identity, coverage, coverage_of),
+            engine=None if engine == "auto" else engine,
             fractions=_fractions(fractions),
             seed=seed,
             workers=jobs,
@@ -94,6 +102,7 @@ def check_splits_command(
     identity: Identity = 0.3,
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
+    engine: Engine = "auto",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write all leaks to this file, .csv.")] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -123,6 +132,7 @@ def check_splits_command(
             labels=labels,
             task=task,
             rule=HomologyRule(identity, coverage, coverage_of),
+            engine=None if engine == "auto" else engine,
             seed=seed,
             workers=jobs,
             read=read,

@@ -14,14 +14,19 @@ import numpy as np
 
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
-from protgraph.similarity.pair_alignment import ENGINES, PairAligner, default_engine, standard_letters
+from protgraph.similarity.mmseqs_search import find_mmseqs, search_with_mmseqs
+from protgraph.similarity.pair_alignment import ALIGNERS, PairAligner, default_aligner, standard_letters
 from protgraph.similarity.rule import HomologyRule, evalue, least_score
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied
 
-__all__ = ["Homologs", "find_homologs"]
+__all__ = ["ENGINES", "Homologs", "find_homologs"]
+
+ENGINES = (*ALIGNERS, "mmseqs")
+"""Programs that find homologs: aligners of all pairs, and MMseqs2."""
 
 _CELLS = 2_000_000_000  # of dynamic programming in a block: 2 s with parasail
+_EXHAUSTIVE = 5_000  # most sequences of which all pairs are aligned if MMseqs2 is installed
 _FORMAT = 1  # of the files of finished blocks
 
 
@@ -38,7 +43,8 @@ class Homologs:
     identity, first_coverage, second_coverage, evalue : ndarray
         ``(P,)`` float64; see :class:`~protgraph.similarity.HomologyRule`.
     aligned : int
-        Pairs that were aligned.
+        Pairs that were aligned; with MMseqs2, pairs that were prefiltered.
+    engine : str
     """
 
     number: int
@@ -49,6 +55,7 @@ class Homologs:
     second_coverage: np.ndarray
     evalue: np.ndarray
     aligned: int = 0
+    engine: str = ""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -56,7 +63,7 @@ class Homologs:
     def select(self, rows: np.ndarray) -> Homologs:
         """Return some pairs, by a mask or by indices."""
         names = ("first", "second", "identity", "first_coverage", "second_coverage", "evalue")
-        return Homologs(self.number, *(getattr(self, name)[rows] for name in names), self.aligned)
+        return Homologs(self.number, *(getattr(self, name)[rows] for name in names), self.aligned, self.engine)
 
 
 class _Block(NamedTuple):
@@ -76,10 +83,11 @@ def find_homologs(
     cache: Path | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> Homologs:
-    """Align all pairs of sequences and return the homologous ones. The search is exhaustive: no pair is prefiltered.
+    """Find all pairs of homologous sequences.
 
-    Equal sequences are aligned once. Pairs whose lengths exclude the coverage are not aligned. The time grows with the
-    square of the number of sequences: about 10 µs per pair of 250 residues and processor with parasail.
+    With an aligner the search is exhaustive: no pair is prefiltered. Equal sequences are aligned once. Pairs whose
+    lengths exclude the coverage are not aligned. The time grows with the square of the number of sequences: about 10 µs
+    per pair of 250 residues and processor with parasail. MMseqs2 prefilters pairs.
 
     Parameters
     ----------
@@ -90,8 +98,8 @@ def find_homologs(
         Group of each sequence, e.g. its split; pairs of one group are left out.
     workers : int
         Number of processes.
-    engine : {"parasail", "biotite"}, optional
-        Default: parasail if it is installed.
+    engine : {"parasail", "biotite", "mmseqs"}, optional
+        Default: MMseqs2 for more than 5,000 different sequences if it is installed, else parasail if it is installed.
     cache : Path, optional
         Folder for finished blocks, with which an interrupted search continues.
     report : callable, optional
@@ -101,6 +109,8 @@ def find_homologs(
     ------
     OptionError
         The engine is not known.
+    ExternalProgramError
+        MMseqs2 fails.
 
     Examples
     --------
@@ -108,18 +118,19 @@ def find_homologs(
     >>> found.first.tolist(), found.second.tolist(), found.identity.tolist()
     ([0], [1], [1.0])
     """
-    rule, engine = rule or HomologyRule(), engine or default_engine()
-    if engine not in ENGINES:
+    rule = rule or HomologyRule()
+    if engine not in (None, *ENGINES):
         raise OptionError(f"engine: {engine!r} is not known. Allowed: {', '.join(ENGINES)}.")
     sequences = [standard_letters(s) for s in sequences]
     unique = sorted({s for s in sequences if set(s) - {"X"}}, key=lambda s: (len(s), s))
+    engine = engine or ("mmseqs" if len(unique) > _EXHAUSTIVE and find_mmseqs() else default_aligner())
     number = {s: i for i, s in enumerate(unique)}
     members: list[list[int]] = [[] for _ in unique]
     for i, s in enumerate(sequences):
         if s in number:
             members[number[s]].append(i)
     own = None if groups is None else _single_groups(members, np.asarray(groups))
-    search = _Search(unique, rule, sum(map(len, sequences)), own, engine)
+    search = _Search(unique, rule, sum(map(len, sequences)), own, engine, workers)
     blocks, total = search.blocks()
     folder = None if cache is None else cache / "homologs" / search.digest()
     rows, done = [], 0
@@ -141,9 +152,16 @@ class _Search:
     """Unique sequences in order of length, with what is aligned with what."""
 
     def __init__(
-        self, sequences: list[str], rule: HomologyRule, residues: int, groups: np.ndarray | None, engine: str
+        self,
+        sequences: list[str],
+        rule: HomologyRule,
+        residues: int,
+        groups: np.ndarray | None,
+        engine: str,
+        threads: int,
     ) -> None:
-        self.sequences, self.rule, self.residues, self.groups, self.engine = sequences, rule, residues, groups, engine
+        self.sequences, self.rule, self.residues, self.groups = sequences, rule, residues, groups
+        self.engine, self.threads = engine, threads
         self.lengths = np.array([len(s) for s in sequences], np.int64)
 
     def digest(self) -> str:
@@ -160,20 +178,36 @@ class _Search:
         return np.searchsorted(self.lengths, self.lengths / self.rule.coverage + 1e-9, side="right")
 
     def blocks(self) -> tuple[list[_Block], int]:
-        """Return blocks of about equal work, and the number of pairs."""
+        """Return blocks of about equal work, and the number of pairs; MMseqs2 does all work in one block."""
         last, summed = self.last(), np.concatenate([[0], np.cumsum(self.lengths)])
         index = np.arange(len(self.sequences))
         cells = np.cumsum(self.lengths * (summed[last] - summed[index + 1]))
         blocks, start = [], 0
-        while start < len(index):
+        while start < len(index) and self.engine != "mmseqs":
             before = cells[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(cells, before + _CELLS, side="right")))
             blocks.append(_Block(start, stop))
             start = stop
+        if self.engine == "mmseqs" and len(index) > 1:
+            blocks = [_Block(0, len(index))]
         return blocks, int((last - index - 1).sum())
 
     def run(self, block: _Block) -> tuple[np.ndarray, int]:
         """Return the homologs of a block, ``(P, 6)``: two numbers, identity, two coverages, E; and its pairs."""
+        last = self.last()
+        if self.engine == "mmseqs":
+            table = search_with_mmseqs(self.sequences, self.rule, self.threads)
+        else:
+            table = self.align(block)
+        pairs = table[:, :2].astype(np.int64)
+        keep = self.rule.holds(table[:, 2], table[:, 3], table[:, 4], self.lengths[pairs])
+        if self.groups is not None:
+            first, second = self.groups[pairs].T
+            keep &= (first != second) | (first < 0)
+        return table[keep], int(sum(last[i] - i - 1 for i in range(block.start, block.stop)))
+
+    def align(self, block: _Block) -> np.ndarray:
+        """Align the pairs of a block; return the significant alignments as in :meth:`run`."""
         rows, last = [], self.last()
         for i in range(block.start, block.stop):
             aligner = PairAligner(self.engine, self.sequences[i])
@@ -187,10 +221,7 @@ class _Search:
                 covered = found.first / self.lengths[i], found.second / self.lengths[j]
                 e = evalue(found.score, self.lengths[j], self.residues)
                 rows.append((i, j, found.matches / found.columns, *covered, float(e)))
-        table = np.array(rows, np.float64).reshape(-1, 6)
-        lengths = self.lengths[table[:, :2].astype(np.int64)]
-        table = table[self.rule.holds(table[:, 2], table[:, 3], table[:, 4], lengths)]
-        return table, int(sum(last[i] - i - 1 for i in range(block.start, block.stop)))
+        return np.array(rows, np.float64).reshape(-1, 6)
 
 
 def _run(search: _Search, blocks: list[_Block], workers: int, folder: Path | None) -> Iterator[tuple[np.ndarray, int]]:
@@ -231,12 +262,13 @@ def _expand(
             for a in members[int(i)]
             for b in members[int(j)]
         ]
+    aligner = search.engine if search.engine in ALIGNERS else default_aligner()
     for sequence, own in zip(search.sequences, members, strict=True):
-        if len(own) > 1 and (same := PairAligner(search.engine, sequence).align(sequence, 0)) is not None:
+        if len(own) > 1 and (same := PairAligner(aligner, sequence).align(sequence, 0)) is not None:
             e = float(evalue(same.score, len(sequence), search.residues))
             rows += [(a, b, 1.0, 1.0, 1.0, e) for k, a in enumerate(own) for b in own[k + 1 :]]
     if groups is not None:
         rows = [row for row in rows if groups[int(row[0])] != groups[int(row[1])]]
     found = np.array(sorted(rows), np.float64).reshape(-1, 6)
     first, second = found[:, :2].T.astype(np.int64)
-    return Homologs(n, first, second, *found[:, 2:].T, total)
+    return Homologs(n, first, second, *found[:, 2:].T, total, search.engine)

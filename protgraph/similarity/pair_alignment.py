@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from protgraph.similarity.rule import GAP_EXTEND, GAP_OPEN
 
-__all__ = ["ENGINES", "LocalAlignment", "PairAligner", "default_engine", "standard_letters"]
+__all__ = ["ALIGNERS", "LocalAlignment", "PairAligner", "default_aligner", "standard_letters"]
 
 _KNOWN = frozenset("ARNDCQEGHILKMFPSTWYV")
 
@@ -59,10 +59,10 @@ class PairAligner:
     """
 
     def __init__(self, engine: str, sequence: str) -> None:
-        self.align = ENGINES[engine](sequence)
+        self.align = ALIGNERS[engine](sequence)
 
 
-def default_engine() -> str:
+def default_aligner() -> str:
     """Return "parasail" if it is installed, else "biotite"."""
     return "parasail" if find_spec("parasail") else "biotite"
 
@@ -120,8 +120,8 @@ def _biotite(sequence: str) -> Callable[[str, int], LocalAlignment | None]:
     return align
 
 
-#: Engine → function from a sequence to a function that aligns others with it.
-ENGINES: dict[str, Callable[[str], Callable[[str, int], LocalAlignment | None]]] = {
+#: Aligner → function from a sequence to a function that aligns others with it.
+ALIGNERS: dict[str, Callable[[str], Callable[[str, int], LocalAlignment | None]]] = {
     "parasail": _parasail,
     "biotite": _biotite,
 }

@@ -82,7 +82,9 @@ class SplitCheck:
     failures : tuple of Failure
         Proteins that could not be read.
     aligned : int
-        Pairs of chains that were aligned.
+        Pairs of chains that were compared.
+    engine : str
+        Program that found the homologs.
     """
 
     name: str
@@ -92,6 +94,7 @@ class SplitCheck:
     nearest: tuple[SplitLeak, ...]
     failures: tuple[Failure, ...] = ()
     aligned: int = 0
+    engine: str = ""
 
     @property
     def has_leaks(self) -> bool:
@@ -114,8 +117,8 @@ class SplitCheck:
     def __str__(self) -> str:
         """Return splits, leaks by kind with examples, and the distribution of the nearest training proteins."""
         sizes = ", ".join(f"{name} {size}" for name, size in self.sizes.items())
-        lines = [f"dataset {self.name}: {sizes} proteins; {count_noun(self.aligned, 'pair')} of chains aligned"]
-        lines += [f"homologs: {self.rule.text}"]
+        lines = [f"dataset {self.name}: {sizes} proteins; {count_noun(self.aligned, 'pair')} of chains compared"]
+        lines += [f"homologs by {self.engine}: {self.rule.text}"]
         names = list(self.sizes)
         for i, own in enumerate(names):
             for other in names[:i]:
@@ -172,6 +175,7 @@ def check_splits(
     labels: Any = None,
     task: str | None = None,
     rule: HomologyRule | None = None,
+    engine: str | None = None,
     seed: int = 0,
     workers: int = 1,
     read: ReadOptions | None = None,
@@ -188,6 +192,8 @@ def check_splits(
         As of :func:`protgraph.train.load_dataset`; a task is not required.
     rule : HomologyRule, optional
         When two chains are homologs.
+    engine : str, optional
+        As of :func:`protgraph.similarity.find_homologs`.
     workers : int
         Number of processes.
     report : callable, optional
@@ -207,25 +213,28 @@ def check_splits(
     step = (lambda stage: None) if report is None else (lambda stage: lambda done, total: report(stage, done, total))
     chains = read_chain_sequences(data, examples, step("read"))
     rule = rule or HomologyRule()
-    leaks, nearest, aligned = find_leaks(chains, rule, workers=workers, cache=cache_dir(cache), report=step("align"))
-    counts = Counter(example.split for example in chains.examples)
-    sizes = {name: counts[name] for name in order_splits(counts)}
-    return SplitCheck(data.name, rule, sizes, leaks, nearest, chains.failures, aligned)
+    return find_leaks(
+        data.name, chains, rule, engine=engine, workers=workers, cache=cache_dir(cache), report=step("align")
+    )
 
 
 def find_leaks(
+    name: str,
     chains: ChainSequences,
     rule: HomologyRule,
     *,
+    engine: str | None = None,
     workers: int = 1,
     cache: Path | None = None,
     report: Callable[[int, int], None] | None = None,
-) -> tuple[tuple[SplitLeak, ...], tuple[SplitLeak, ...], int]:
-    """Return the leaks, the nearest training proteins, and the number of aligned pairs; see :class:`SplitCheck`."""
+) -> SplitCheck:
+    """Find the leaks of a dataset whose chains were read; arguments as of :func:`check_splits`."""
     splits = [chains.examples[e].split for e in chains.example]
     number = {name: i for i, name in enumerate(order_splits(set(splits)))}
     groups = [number[split] for split in splits]
-    found = find_homologs(chains.sequences, _ANY, groups=groups, workers=workers, cache=cache, report=report)
+    found = find_homologs(
+        chains.sequences, _ANY, groups=groups, workers=workers, engine=engine, cache=cache, report=report
+    )
     lengths = np.array([len(s) for s in chains.sequences], np.int64)[np.stack([found.first, found.second], 1)]
     holds = rule.holds(found.identity, found.first_coverage, found.second_coverage, lengths.reshape(-1, 2))
     holds &= found.evalue <= rule.max_evalue
@@ -236,7 +245,10 @@ def find_leaks(
         key = leak.split, leak.protein
         if leak.other_split == "train" and (key not in nearest or leak.identity > nearest[key].identity):
             nearest[key] = SplitLeak("nearest", *astuple(leak)[1:])
-    return tuple(leaks), tuple(nearest[key] for key in sorted(nearest)), found.aligned
+    counts = Counter(example.split for example in chains.examples)
+    sizes = {split: counts[split] for split in order_splits(counts)}
+    closest = tuple(nearest[key] for key in sorted(nearest))
+    return SplitCheck(name, rule, sizes, tuple(leaks), closest, chains.failures, found.aligned, found.engine)
 
 
 def _pairs(chains: ChainSequences, found: Homologs, rows: np.ndarray, groups: Sequence[int]) -> list[SplitLeak]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.folder_splits import order_splits
 from protgraph.data.datasets.split_assignment import SplitUnit, assign_random_splits
 from protgraph.data.datasets.splits import FRACTIONS, linked_groups
 from protgraph.data.datasets.table_reader import read_cells
@@ -91,6 +90,7 @@ def split_dataset(
     labels: Any = None,
     task: str | None = None,
     rule: HomologyRule | None = None,
+    engine: str | None = None,
     fractions: Mapping[str, float] = FRACTIONS,
     seed: int = 0,
     workers: int = 1,
@@ -109,6 +109,8 @@ def split_dataset(
         As of :func:`protgraph.train.load_dataset`; a task is not required. A column ``split`` of the table is replaced.
     rule : HomologyRule, optional
         When two chains are homologs.
+    engine : str, optional
+        As of :func:`protgraph.similarity.find_homologs`.
     fractions : mapping of str to float
         Fraction of each split; they sum to 1.
     seed, workers : int
@@ -127,7 +129,7 @@ def split_dataset(
     if not chains.examples:
         raise DatasetError(f"dataset {data.name!r}: no protein can be read. The first: {chains.failures[0]}")
     rule, folder = rule or HomologyRule(), cache_dir(cache)
-    found = find_homologs(chains.sequences, rule, workers=workers, cache=folder, report=step("align"))
+    found = find_homologs(chains.sequences, rule, workers=workers, engine=engine, cache=folder, report=step("align"))
     clusters = _clusters(chains, cluster_homologs(found).tolist())
     strata = data.strata if isinstance(data, FolderDataset) else None
     units = [
@@ -137,10 +139,7 @@ def split_dataset(
     assigned = assign_random_splits(units, fractions=fractions, seed=seed, strata=strata)
     examples = tuple(replace(e, split=s) for e, s in zip(chains.examples, assigned.splits, strict=True))
     chains = replace(chains, examples=examples)
-    leaks, nearest, aligned = find_leaks(chains, rule, workers=workers, cache=folder, report=step("check"))
-    counts = Counter(example.split for example in examples)
-    sizes = {name: counts[name] for name in order_splits(counts)}
-    check = SplitCheck(data.name, rule, sizes, leaks, nearest, chains.failures, aligned)
+    check = find_leaks(data.name, chains, rule, engine=engine, workers=workers, cache=folder, report=step("check"))
     text = assigned.rule.replace("a sequence or cluster", "a cluster (homologs, entry or file)")
     of = {e.id: c for e, c in zip(examples, clusters, strict=True)}
     split_of = {e.id: e.split for e in examples}

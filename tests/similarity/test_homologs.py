@@ -10,7 +10,7 @@ from biotite.sequence.align import SubstitutionMatrix
 
 from protgraph.errors import OptionError
 from protgraph.similarity import HomologyRule, cluster_homologs, find_homologs, homologs
-from protgraph.similarity.pair_alignment import ENGINES, PairAligner
+from protgraph.similarity.pair_alignment import ALIGNERS, PairAligner
 from protgraph.similarity.rule import evalue, least_score
 
 AMINO_ACIDS = list("ACDEFGHIKLMNPQRSTVWY")
@@ -149,7 +149,7 @@ def test_engines_find_the_same_pairs_with_the_same_scores(structures_dir):
 
     sequences = [clean(load_structure(p)).sequence for p in sorted(structures_dir.glob("*.bcif"))[::16]]
     rule = HomologyRule(identity=0, coverage=0, max_evalue=10)
-    ours, theirs = (find_homologs(sequences, rule, engine=engine) for engine in ENGINES)
+    ours, theirs = (find_homologs(sequences, rule, engine=engine) for engine in ALIGNERS)
     assert np.array_equal(ours.first, theirs.first)
     assert np.array_equal(ours.second, theirs.second)
     assert np.array_equal(ours.evalue, theirs.evalue)
@@ -170,5 +170,5 @@ def test_invalid_rules_name_the_option(options):
 
 
 def test_unknown_engine_lists_the_engines():
-    with pytest.raises(OptionError, match=r"blast.*parasail, biotite"):
+    with pytest.raises(OptionError, match=r"blast.*parasail, biotite, mmseqs"):
         find_homologs(["MKTAY"], engine="blast")
