@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
 from protgraph.bench.run_predictions import RunPredictions
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.task.predictions import SplitPredictions
 from protgraph.train.bootstrap import RESAMPLES
+from protgraph.train.reliability import BINS, ReliabilityBins, label_events
 from protgraph.train.weighted_metrics import WEIGHTED, ratio
 
-__all__ = ["BINS", "ReliabilityBins", "protein_values", "bin_probabilities", "resample_mean"]
-
-#: Bins of equal width of the calibration error, as in Guo et al. 2017.
-BINS = 15
+__all__ = ["bin_probabilities", "protein_values", "resample_mean"]
 
 
 def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
@@ -58,74 +53,15 @@ def resample_mean(values: np.ndarray, *, resamples: int = RESAMPLES, seed: int =
     return ratio(np.nansum(chosen, 1), (~np.isnan(chosen)).sum(1))
 
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityBins:
-    """Reliability of predicted probabilities: sums over the rows of each protein in bins of equal width.
-
-    Parameters
-    ----------
-    count, probability, positive : ndarray
-        ``(P, B)``: number of rows, sum of the predicted probabilities, and number of rows that are positive. For
-        classes, the probability is that of the predicted class, and positive is a correct prediction.
-    """
-
-    count: np.ndarray
-    probability: np.ndarray
-    positive: np.ndarray
-
-    def error(self, times: np.ndarray | None = None) -> np.ndarray:
-        """Compute the expected calibration error of samples of proteins.
-
-        ``Σ_b n_b / N |mean probability in b − fraction of positives in b|``.
-
-        Parameters
-        ----------
-        times : ndarray, optional
-            ``(R, P)``, number of copies of each protein; one sample of all proteins by default.
-
-        Returns
-        -------
-        ndarray
-            ``(R,)``; NaN without rows.
-
-        References
-        ----------
-        Guo et al. 2017, "On calibration of modern neural networks", arXiv:1706.04599, eq. 5.
-        """
-        times = np.ones((1, len(self.count))) if times is None else times
-        gaps = np.abs(times @ self.probability - times @ self.positive).sum(1)
-        return ratio(gaps, times @ self.count.sum(1))
-
-    def curve(self) -> list[tuple[float, float, int]]:
-        """Return mean probability, fraction of positives and number of rows of each bin that has any."""
-        count, probability, positive = (x.sum(0) for x in (self.count, self.probability, self.positive))
-        used = np.flatnonzero(count)
-        return [(float(probability[b] / count[b]), float(positive[b] / count[b]), int(count[b])) for b in used]
-
-
 def bin_probabilities(predictions: RunPredictions, *, bins: int = BINS) -> ReliabilityBins | None:
-    """Sort probabilities into bins; None if predictions are not probabilities of labels.
+    """Sort probabilities into bins for each protein; None if predictions are not probabilities of labels.
 
     All labels of a yes/no task with several are counted together.
     """
-    found = _probabilities(predictions.rows)
-    if found is None:
+    rows = predictions.rows
+    is_class = not rows.y.is_floating_point()
+    if not is_class and not rows.is_binary:
         return None
-    probability, positive, protein = found
-    place = np.clip(np.ceil(probability * bins).astype(int) - 1, 0, bins - 1)  # (a, b], as torchmetrics has it
-    index, size = protein * bins + place, len(predictions.names) * bins
-    sums = (np.bincount(index, weights, minlength=size) for weights in (None, probability, positive))
-    return ReliabilityBins(*(x.astype(float).reshape(-1, bins) for x in sums))
-
-
-def _probabilities(rows: SplitPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the probability, whether it is positive, and the protein of each known label, ``(M,)`` each."""
-    known = known_labels(rows.y)
-    if not rows.y.is_floating_point():
-        top = rows.logits[known].double().softmax(1).max(1)
-        right = top.indices == rows.y[known]
-        return top.values.numpy(), right.double().numpy(), rows.protein[known].numpy()
-    if not rows.is_binary:
-        return None
-    protein = rows.protein[:, None].expand_as(rows.y)[known]
-    return rows.logits[known].double().sigmoid().numpy(), rows.y[known].double().numpy(), protein.numpy()
+    logits = rows.logits.double()
+    events = label_events(logits.softmax(1) if is_class else logits.sigmoid(), rows)
+    return events.bins(rows.protein.numpy()[events.row], len(predictions.names), bins=bins)

@@ -14,13 +14,14 @@ __all__ = ["DEFAULT", "GROUP_HELP", "SUBCOMMANDS", "bench_command"]
 SUBCOMMANDS = {
     "run": "protgraph.cli.bench:bench_command",
     "compare": "protgraph.cli.bench_compare:bench_compare_command",
+    "tu": "protgraph.cli.bench_tu:bench_tu_command",
 }
 """Subcommand → its function."""
 
 DEFAULT = "run"
 """Subcommand of ``protgraph bench`` without one."""
 
-GROUP_HELP = """Compare models on tasks over seeds; test two runs against each other.
+GROUP_HELP = """Compare models on tasks over seeds; test two runs against each other; classify graphs in nested folds.
 
 Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, ts50, sites.
 
@@ -29,6 +30,7 @@ Examples:
   protgraph bench
   protgraph bench spec.toml
   protgraph bench compare runs/before runs/after
+  protgraph bench tu tu_enzymes
 """
 
 
@@ -78,6 +80,13 @@ def bench_command(
       method = "Name"
       metric = "auprc"
       value = 0.4
+
+    \b
+    Trained models beside the others, and models that may be absent:
+      models = ["gcn", "esm_hybrid"]
+      optional = ["esm_hybrid"]
+      [trained]
+      site = ["my_site/model.safetensors"]
 
     \b
     Examples:

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from protgraph.data.datasets.target import Target
 from protgraph.task.predictions import SplitPredictions
-from protgraph.train.calibration import CalibrationMap, reliability_bins
+from protgraph.train.calibration import CalibrationMap
 from protgraph.train.predict import probabilities
+from protgraph.train.reliability import label_events
 
 __all__ = ["write_reliability_figure"]
 
@@ -31,8 +32,8 @@ def write_reliability_figure(
         for axis, (split, predictions) in zip(axes, splits.items(), strict=True):
             axis.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
             for label, p in _curves(predictions.logits, calibration, target).items():
-                bins = reliability_bins(p, predictions, target)
-                x, y = [b.probability for b in bins], [b.frequency for b in bins]
+                curve = label_events(p, predictions).bins().curve()
+                x, y = [point[0] for point in curve], [point[1] for point in curve]
                 axis.plot(x, y, marker="o", markersize=2.5, linewidth=1, color=_COLORS[label], label=label)
             axis.set(title=split, xlabel="predicted probability", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes[0].set_ylabel("observed frequency")

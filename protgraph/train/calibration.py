@@ -19,19 +19,17 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, suggest
 from protgraph.task.losses import known_labels
 from protgraph.task.predictions import SplitPredictions
+from protgraph.train.reliability import label_events
 
 __all__ = [
     "CalibrationMap",
     "CalibrationScores",
-    "ReliabilityBin",
     "calibration_scores",
     "check_calibration_method",
     "fit_calibration",
-    "reliability_bins",
 ]
 
 Method = Literal["temperature", "platt", "isotonic"]
-BINS = 15
 _BOUNDS = (0.02, 50.0)  # of slopes: a split that is separated perfectly has no finite optimum
 
 
@@ -105,15 +103,6 @@ class CalibrationScores:
 
     ece: float
     brier: float
-
-
-@dataclass(frozen=True)
-class ReliabilityBin:
-    """Predictions with similar probabilities: their mean probability, the observed frequency and their number."""
-
-    probability: float
-    frequency: float
-    count: int
 
 
 def check_calibration_method(method: str, target: Target) -> None:
@@ -215,35 +204,12 @@ def _isotonic(z: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
 
 def calibration_scores(p: Tensor, predictions: SplitPredictions, target: Target) -> CalibrationScores:
     """Compare probabilities ``(N, C)`` with the known labels; labels of several columns count together."""
-    confidence, correct = _events(p, predictions, target)
-    error = sum(b.count * abs(b.probability - b.frequency) for b in _bins(confidence, correct))
+    events = label_events(p, predictions)
+    error = float(events.bins().error()[0]) if len(events.row) else 0.0
     known = known_labels(predictions.y)
     if target.kind == "classification":
         truth = torch.nn.functional.one_hot(predictions.y[known].long(), p.size(1))
         brier = float((p[known].double() - truth).square().sum(1).mean())
     else:
-        brier = float((confidence - correct).square().mean())
-    return CalibrationScores(error / max(len(confidence), 1), brier)
-
-
-def reliability_bins(p: Tensor, predictions: SplitPredictions, target: Target) -> list[ReliabilityBin]:
-    """Return the bins of a reliability diagram that are not empty, by increasing probability."""
-    return _bins(*_events(p, predictions, target))
-
-
-def _events(p: Tensor, predictions: SplitPredictions, target: Target) -> tuple[Tensor, Tensor]:
-    """Return probabilities of events ``(M,)`` and 1 for those that occurred, ``(M,)``, float64."""
-    known = known_labels(predictions.y)
-    if target.kind == "classification":
-        confidence, best = p[known].max(1)
-        return confidence.double(), (best == predictions.y[known]).double()
-    return p[known].double(), predictions.y[known].double()
-
-
-def _bins(confidence: Tensor, correct: Tensor) -> list[ReliabilityBin]:
-    place = (confidence * BINS).long().clamp(max=BINS - 1)
-    found = []
-    for i in place.unique().tolist():
-        own = place == i
-        found.append(ReliabilityBin(float(confidence[own].mean()), float(correct[own].mean()), int(own.sum())))
-    return found
+        brier = float(np.square(events.probability - events.occurred).mean())
+    return CalibrationScores(error, brier)

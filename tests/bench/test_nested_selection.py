@@ -11,11 +11,15 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 
 import protgraph as pg
+from protgraph import registry
 from protgraph.bench import nested_selection
 from protgraph.bench.graph_candidates import GraphCandidate, graph_candidates
 from protgraph.bench.nested_folds import NestedFold, read_folds, stratified_folds
 from protgraph.bench.nested_selection import select_and_assess
+from protgraph.bench.nested_table import assess_graph_model
+from protgraph.cli.bench_tu import bench_tu_command
 from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.provenance import ReferenceScore
 from protgraph.errors import DatasetError, OptionError
 from protgraph.train import FitConfig
 
@@ -139,3 +143,40 @@ def test_the_readout_of_gin_has_all_layers(dataset):
     (first, _) = graph_candidates("gin", 2, nodes_per_graph=4.0)
     model = pg.build_model(first.model, dataset.target("kind"))
     assert model.head.mlp[0].in_features == 5 * 64 and model.head.pool.mode == "sum"
+
+
+class Rings(GraphListDataset):
+    """The graphs of ``dataset`` under a registry name, with a published score."""
+
+    def __init__(self):
+        super().__init__([graph(i, int(i % 4 == 0)) for i in range(40)], task="kind")
+        score = ReferenceScore("GIN", "accuracy", 0.5)
+        cards = {"kind": replace(self.card.tasks["kind"], published=(score,))}
+        self.card = replace(self.card, name="rings", tasks=cards)
+
+
+def test_the_command_prints_the_table_beside_published_scores(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(registry.datasets, "_session", {})
+    registry.datasets.register("rings", Rings)
+    folds = [{"test": [0, 1], "model_selection": [{"train": list(range(6, 40)), "validation": [2, 3, 4, 5]}]}]
+    (tmp_path / "folds.json").write_text(json.dumps(folds))
+    options = {"models": ["gin"], "folds": tmp_path / "folds.json", "epochs": 1, "runs": 1, "out": tmp_path}
+    bench_tu_command(["rings"], **options)
+    out = capsys.readouterr()
+    (line,) = [line for line in out.out.splitlines() if line.startswith("| rings")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[:2] == ["rings", "GIN"] and cells[3:] == ["50.0", "1", "3"]
+    assert (tmp_path / "tu/table.md").read_text().strip() == out.out.strip()
+    rows = [json.loads(line) for line in (tmp_path / "tu/rings_gin.jsonl").read_text().splitlines()]
+    assert [(row["fold"], row["seed"]) for row in rows] == [(0, 0), (0, 0), (0, 1)]
+    assert cells[2] == f"{100 * rows[2]['test']:.1f} ± 0.0"
+    bench_tu_command(["rings"], **options)
+    assert len((tmp_path / "tu/rings_gin.jsonl").read_text().splitlines()) == 3
+    with pytest.raises(OptionError, match="2 datasets"):
+        bench_tu_command(["rings", "tu_enzymes"], **options)
+
+
+def test_datasets_of_files_are_refused():
+    data = pg.load_dataset("pdb_core", task="ligand_binding")
+    with pytest.raises(DatasetError, match="pdb_core"):
+        assess_graph_model("gin", data, "ligand_binding", folds=[])

@@ -12,12 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
+from protgraph.bench.protein_scores import bin_probabilities
+from protgraph.bench.run_predictions import RunPredictions
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
 from protgraph.task.predictions import SplitPredictions
 from protgraph.train import fit, load_checkpoint, predict
-from protgraph.train.calibration import calibration_scores, fit_calibration, reliability_bins
+from protgraph.train.calibration import calibration_scores, fit_calibration
+from protgraph.train.reliability import label_events
 
 SITE = Target("site", "node", "multilabel", 1, ("site",))
 CLASSES = Target("state", "node", "classification", 3, ("H", "E", "C"))
@@ -106,10 +109,26 @@ def test_calibration_lowers_both_errors_on_other_data(yes_no, method: str) -> No
 
 
 def test_reliability_bins_hold_all_known_labels(yes_no) -> None:
-    bins = reliability_bins(yes_no.logits.sigmoid(), yes_no, SITE)
-    assert sum(b.count for b in bins) == 3600
-    mean = sum(b.count * b.frequency for b in bins) / 3600
+    curve = label_events(yes_no.logits.sigmoid(), yes_no).bins().curve()
+    assert sum(count for _, _, count in curve) == 3600
+    mean = sum(count * frequency for _, frequency, count in curve) / 3600
     assert mean == pytest.approx(float(yes_no.y.nanmean()), abs=1e-6)
+
+
+def test_cards_and_benchmarks_have_the_same_error(yes_no) -> None:
+    rows = RunPredictions.of([str(i) for i in range(int(yes_no.protein.max()) + 1)], yes_no)
+    ours = calibration_scores(rows.rows.logits.sigmoid(), rows.rows, SITE)
+    assert float(bin_probabilities(rows).error()[0]) == pytest.approx(ours.ece, abs=1e-6)
+
+
+def test_a_probability_on_an_edge_is_in_the_upper_bin_as_in_torchmetrics() -> None:
+    p, y = torch.tensor([[0.25], [0.2], [0.5], [1.0]]), torch.tensor([[0.0], [1.0], [1.0], [1.0]])
+    predictions = SplitPredictions(p.logit(), y)
+    events = label_events(p, predictions)
+    assert events.row.tolist() == [0, 1, 2, 3]
+    expected = float(binary_calibration_error(p.flatten(), y.flatten().long(), 4))
+    assert float(events.bins(bins=4).error()[0]) == pytest.approx(expected, abs=1e-6)
+    assert [count for _, _, count in events.bins(bins=4).curve()] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
