@@ -6,11 +6,12 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["DNA_SITE", "LIGAND_SITE", "SECONDARY_STRUCTURE"]
+__all__ = ["DNA_SITE", "LIGAND_SITE", "PARATOPE", "SECONDARY_STRUCTURE"]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
         "dna_site": "DNA_SITE",
         "ligand_site": "LIGAND_SITE",
+        "paratope": "PARATOPE",
         "secondary_structure": "SECONDARY_STRUCTURE",
     }
 }
@@ -19,4 +20,5 @@ _FOLDER = Path(__file__).parent
 
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
+PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)

@@ -13,12 +13,19 @@ from protgraph.recipes import Recipe
 from protgraph.recipes.card_page import card_page
 from protgraph.train import predict
 
-#: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ).
+#: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.
 RECORDED = {
     "dna_site": ("p_dna_site", [0.030507, 0.009542, 0.003373, 0.012848, 0.012108, 0.011122]),
     "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
+    "paratope": ("p_paratope", [0.002557, 0.002561, 0.134374, 0.004841, 0.002948, 0.056286]),
     "secondary_structure": ("p_H", [0.023664, 0.076778, 0.996311, 0.420083, 0.006244, 0.129011]),
 }
+
+
+#: Structures of models that refuse ubiquitin.
+STRUCTURES = {"paratope": "1ncw"}
+#: Models whose proteins have several chains: they predict all chains of a file together.
+TOGETHER = {"paratope"}
 
 
 @pytest.fixture(params=trained_models.names())
@@ -26,13 +33,18 @@ def name(request) -> str:
     return request.param
 
 
+@pytest.fixture
+def path(name, structures_dir) -> Path:
+    return structures_dir / f"{STRUCTURES.get(name, '1ubq')}.bcif"
+
+
 def test_every_trained_model_has_recorded_predictions() -> None:
     assert list(RECORDED) == trained_models.names()
 
 
-def test_predictions_are_those_that_were_recorded(name, structures_dir) -> None:
+def test_predictions_are_those_that_were_recorded(name, path) -> None:
     column, values = RECORDED[name]
-    predicted = predict(name, structures_dir / "1ubq.bcif", device="cpu").column(column)[9:60:10]
+    predicted = predict(name, path, device="cpu").column(column)[9:60:10]
     np.testing.assert_allclose(predicted, values, atol=1e-4)
 
 
@@ -78,8 +90,8 @@ def hetero(number: int, name: str, chain: str, xyz: tuple[float, float, float], 
     )
 
 
-def test_other_molecules_do_not_change_predictions(name, structures_dir, tmp_path) -> None:
-    lines = pdb_lines(structures_dir / "1ubq.bcif")
+def test_other_molecules_do_not_change_predictions(name, path, tmp_path) -> None:
+    lines = pdb_lines(path)
     place = tuple(float(lines[100][i : i + 8]) + 3 for i in (30, 38, 46))
     others = [
         hetero(i, residue, chain, place)
@@ -92,6 +104,16 @@ def test_other_molecules_do_not_change_predictions(name, structures_dir, tmp_pat
     assert [row[1:] for row in alone] == [row[1:] for row in bound]
 
 
+def test_models_of_single_chains_and_of_several_are_known(name) -> None:
+    assert trained_models.get(name).checkpoint().one_chain == (name not in TOGETHER)
+
+
+def test_the_antibody_model_refuses_other_proteins(structures_dir) -> None:
+    found = predict("paratope", structures_dir / "1ubq.bcif", device="cpu")
+    assert not found.rows and [failure.error_type for failure in found.failures] == ["SelectionError"]
+
+
+@pytest.mark.parametrize("name", sorted(set(trained_models.names()) - TOGETHER))
 def test_another_chain_does_not_change_predictions_of_a_chain(name, structures_dir, tmp_path) -> None:
     lines = pdb_lines(structures_dir / "1ubq.bcif")
     copy = [f"{line[:21]}B{line[22:30]}{float(line[30:38]) + 25:8.3f}{line[38:]}" for line in lines]
