@@ -54,6 +54,7 @@ _HOME = {
     "inspect_dataset": "protgraph.train",
     "load_dataset": "protgraph.train",
     "check_splits": "protgraph.train",
+    "check_pose": "protgraph.train",
     "split_dataset": "protgraph.train",
     "HomologyRule": "protgraph.similarity",
     "to_networkx": "protgraph.data",

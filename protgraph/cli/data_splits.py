@@ -15,6 +15,7 @@ from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
+    from protgraph.train import PoseCheck, SplitCheck
 
 __all__ = ["check_splits_command", "split_command"]
 
@@ -103,6 +104,12 @@ def check_splits_command(
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
     engine: Engine = "auto",
+    model: Annotated[
+        str | None, typer.Option(help="Trained model, by name or file, whose predictions must not depend on the pose.")
+    ] = None,
+    pose: Annotated[
+        Literal["chain", "protein"], typer.Option(help="What is moved for --model: each chain, or the whole protein.")
+    ] = "chain",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write all leaks to this file, .csv.")] = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -112,15 +119,19 @@ def check_splits_command(
 ) -> None:
     """Find relatives in different splits of a dataset: homologs, equal sequences, chains of one entry or file.
 
-    Identities are computed by aligning all chains of different splits; clusters of the dataset are not trusted. Exit
-    code 1: relatives are in different splits, or a protein cannot be read. An interrupted command continues.
+    Identities are computed by aligning all chains of different splits; clusters of the dataset are not trusted. With
+    --model, chains of 20 proteins are moved rigidly: predictions that change show that the model reads the pose of the
+    chains. Exit code 1: relatives are in different splits, predictions change, or a protein cannot be used. An
+    interrupted command continues.
 
     \b
     Examples:
       protgraph data check pdb_core
       protgraph data check structures/ --labels labels.csv -o leaks.csv
+      protgraph data check complexes/ --model interface.pt
     """
     from protgraph.similarity import HomologyRule
+    from protgraph.train.check_pose import check_pose
     from protgraph.train.check_splits import check_splits
 
     outputs = []
@@ -140,10 +151,25 @@ def check_splits_command(
         )
         if out is not None:
             found.write(out)
-    typer.echo(str(found))
+        typer.echo(str(found))
+        checks: list[SplitCheck | PoseCheck] = [found]
+        if model is not None:
+            checks.append(
+                check_pose(
+                    model,
+                    data[0] if len(data) == 1 else data,
+                    unit=pose,
+                    labels=labels,
+                    task=task,
+                    seed=seed,
+                    read=read,
+                    report=lambda done, total: report("pose", done, total),
+                )
+            )
+            typer.echo(str(checks[-1]))
     if out is not None:
         typer.echo(f"→ {out}")
-    if found.has_leaks or found.failures:
+    if any(check.has_leaks or check.failures for check in checks):
         raise typer.Exit(1)
 
 

@@ -1,6 +1,7 @@
 """Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
 
 from protgraph.train.attribution import Attributions, explain
+from protgraph.train.check_pose import PoseCheck, PoseLeak, check_pose
 from protgraph.train.check_splits import SplitCheck, SplitLeak, check_splits
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
@@ -38,6 +39,9 @@ __all__ = [
     "Checkpoint",
     "DatasetInspection",
     "DatasetSplit",
+    "PoseCheck",
+    "PoseLeak",
+    "check_pose",
     "SplitCheck",
     "SplitLeak",
     "check_splits",
