@@ -163,8 +163,8 @@ def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(map(spec.dataset_of, spec.tasks)))
     return (
         f"{' × '.join(parts)} on {names}: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
-        "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. A "
-        "model with published weights is tested without training."
+        "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. "
+        "Models with published weights and trained models are tested without training."
     )
 
 

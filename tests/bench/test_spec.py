@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +106,36 @@ def test_built_in_specs_name_registered_components(name: str) -> None:
     assert spec.name == name
     spec.check(FitConfig)
     assert set(spec.tasks) <= set(registry.tasks)
+
+
+@pytest.mark.parametrize("name", ["pdb_core", "sequences", "contacts", "ts50", "sites"])
+def test_built_in_specs_name_registered_trained_models(name: str) -> None:
+    spec = BenchSpec.built_in(name)
+    missing = {model for names in spec.trained.values() for model in names} - set(registry.trained_models.names())
+    assert missing == set() and set(spec.optional) <= set(spec.models)
+    assert bool(spec.trained) == (name == "sites")
+
+
+def test_trained_models_of_a_file_are_relative_to_it(tmp_path: Path) -> None:
+    text = """
+        name = "t"
+        dataset = "pdb_core"
+        tasks = ["ligand_binding"]
+        models = ["gcn", "esm_hybrid"]
+        optional = ["esm_hybrid"]
+        [trained]
+        ligand_binding = ["ligand_site", "mine/model.safetensors", "other/best.safetensors"]
+        """
+    path = tmp_path / "spec.toml"
+    path.write_text(textwrap.dedent(text))
+    spec = BenchSpec.from_toml(path)
+    expected = ("ligand_site", str(tmp_path / "mine/model.safetensors"), str(tmp_path / "other/best.safetensors"))
+    assert spec.trained == {"ligand_binding": expected}
+    labels = ("trained:ligand_site", "trained:mine", "trained:best")
+    assert spec.rows_of("ligand_binding") == ("gcn", "esm_hybrid", *labels)
+    assert BenchSpec.from_dict(spec.to_dict()) == spec
+    with pytest.raises(UnknownNameError, match="optional: .*'gin'"):
+        spec.replace(optional=("gin",))
 
 
 def test_an_unknown_built_in_spec_is_an_error_with_the_allowed_ones() -> None:
