@@ -1,8 +1,8 @@
 """Defer imports of parts of libraries that predictions do not use, until they are used.
 
 ``import torch`` imports its compiler, its exporter and the shapes of operators on the device "meta", ``import
-torch_geometric`` its datasets, with pandas and transformers where these are installed: half of the time of ``protgraph
-predict`` (torch_geometric 2.8, torch 2.13, 2026-11-23).
+torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite`` networkx
+and matplotlib: half of the time of ``protgraph predict`` (torch_geometric 2.8, torch 2.13, biotite 1.6.0, 2026-11-23).
 
 Not ``importlib.util.LazyLoader``: its modules are loaded at the first access to any attribute, so that
 ``inspect.getmodule``, which torch calls for each operator that it registers, loads all of them (Python 3.11).
@@ -21,7 +21,10 @@ __all__ = ["DEFERRED", "defer_imports"]
 
 #: Modules that are loaded at the first access to one of their own attributes.
 DEFERRED = frozenset(
-    {"torch._dynamo", "torch._meta_registrations", "torch.export", "torch.quantization", "torch_geometric.datasets"}
+    {
+        *("networkx", "torch._dynamo", "torch._meta_registrations", "torch.export", "torch.quantization"),
+        "torch_geometric.datasets",
+    }
 )
 
 
@@ -61,12 +64,20 @@ class _DeferringFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname == "matplotlib" and _begins_visualize():
+            raise ModuleNotFoundError("matplotlib is not used by this command", name=fullname)
         if fullname not in DEFERRED:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = _DeferringLoader(spec.loader)
         return spec
+
+
+def _begins_visualize() -> bool:
+    """Return True while biotite defines its arrow, with or without matplotlib."""
+    module = sys.modules.get("biotite.visualize")
+    return module is not None and not hasattr(module, "AdaptiveFancyArrow")
 
 
 def defer_imports() -> None:

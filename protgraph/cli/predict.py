@@ -29,7 +29,7 @@ Files = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
 
-@reads_structures()
+@reads_structures(deferred=True)
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
@@ -74,9 +74,6 @@ def predict_command(
       protgraph predict ligand_site 1ubq.cif -o out.csv --explain why.csv --explain-residue A:42
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
     """
-    from protgraph.cli.deferred_imports import defer_imports
-
-    defer_imports()
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
@@ -146,7 +143,7 @@ def _files_read(result: Predictions, sources: list[str]) -> str:
     return count_noun(done, "file") if done == len(sources) else f"{done} of {count_noun(len(sources), 'file')}"
 
 
-@reads_structures()
+@reads_structures(deferred=True)
 def embed_command(
     checkpoint: Checkpoint,
     files: Files,
@@ -166,9 +163,6 @@ def embed_command(
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
-    from protgraph.cli.deferred_imports import defer_imports
-
-    defer_imports()
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import embed as run

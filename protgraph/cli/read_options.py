@@ -29,13 +29,17 @@ _OPTIONS: dict[str, tuple[str, object, object]] = {
 }
 
 
-def reads_structures(*, chains: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def reads_structures(
+    *, chains: bool = True, deferred: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options ``--chain``, ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
 
     Parameters
     ----------
     chains : bool
         Add ``--chain``; False for commands with another option for chains.
+    deferred : bool
+        Defer imports (:mod:`protgraph.cli.deferred_imports`), for commands that only apply models.
 
     Returns
     -------
@@ -60,6 +64,10 @@ def reads_structures(*, chains: bool = True) -> Callable[[Callable[..., None]], 
 
         @wraps(command)
         def run(**given: Any) -> None:
+            if deferred:
+                from protgraph.cli.deferred_imports import defer_imports
+
+                defer_imports()
             from protgraph.structure import ReadOptions
 
             values = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}

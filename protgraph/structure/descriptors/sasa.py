@@ -7,6 +7,7 @@ Areas are those of biotite. Not its radii: ``info.vdw_radius_protor`` takes 24 m
 from __future__ import annotations
 
 from functools import cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from biotite.structure import AtomArray, sasa
@@ -82,12 +83,28 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -
     -----
     Computed by biotite's ``sasa``. For rotation invariance the protein is first rotated to its principal axes, each
     with a positive third moment. Areas of a symmetric protein without unique axes have the same accuracy, but vary with
-    its orientation within the resolution of the points.
+    its orientation within the resolution of the points. Areas of residues with read-only arrays
+    (:meth:`Residues.read_only`, as featurizers get them) are computed once.
 
     References
     ----------
     Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
+    if any(getattr(residues, name).flags.writeable for name in _READ):
+        return _compute_sasa(residues, points, probe)
+    areas = _AREAS.setdefault(residues, {})  # several featurizers of one protein need them
+    if (points, probe) not in areas:
+        areas[points, probe] = _compute_sasa(residues, points, probe)
+    return areas[points, probe].copy()
+
+
+_READ = ("aatype", "atom_pos", "atom_name", "atom_element", "atom_residue")
+_AREAS: WeakKeyDictionary[Residues, dict[tuple[int, float], np.ndarray]] = WeakKeyDictionary()
+"""Areas of residues with read-only arrays, by number of points and probe radius."""
+
+
+def _compute_sasa(residues: Residues, points: int, probe: float) -> np.ndarray:
+    """Return :func:`atom_sasa` of all atoms."""
     atoms, radii = AtomArray(len(residues.atom_pos)), protor_radii(residues)
     if len(atoms) == 0:
         return np.zeros(0)

@@ -11,6 +11,7 @@ from biotite.structure import info
 from scipy.spatial.transform import Rotation
 
 from protgraph.structure import ALPHABET, Residues, clean, load_structure, to_atom_array
+from protgraph.structure.descriptors import sasa as surface
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, atom_sasa, protor_radii, residue_sasa
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
 
@@ -48,6 +49,27 @@ def test_areas_equal_biotite(proteins):
         error = residue_sasa(residues) - theirs
         assert np.sqrt((error**2).mean()) < 0.6 and np.abs(error).max() < 4, residues.name
         assert residue_sasa(residues).sum() == pytest.approx(theirs.sum(), rel=0.003)
+
+
+def test_areas_of_read_only_residues_are_computed_once(proteins, monkeypatch):
+    calls = []
+    monkeypatch.setattr(surface, "sasa", lambda *args, **kwargs: calls.append(1) or struc.sasa(*args, **kwargs))
+    residues, expected = proteins[0], atom_sasa(proteins[0], points=50)
+    fixed, calls[:] = residues.read_only(), []
+    for _ in range(2):
+        area = atom_sasa(fixed, points=50)
+        assert np.array_equal(area, expected)
+        area[:] = 0  # a copy
+    assert len(calls) == 1
+    assert not np.array_equal(atom_sasa(fixed, points=60), expected) and len(calls) == 2
+    assert not np.array_equal(atom_sasa(fixed, points=50, probe=1.0), expected) and len(calls) == 3
+
+
+def test_areas_of_changed_residues_are_computed_again(proteins):
+    residues = proteins[0].select(np.ones(len(proteins[0]), bool))
+    before = atom_sasa(residues, points=50)
+    residues.atom_pos[:] *= 2
+    assert atom_sasa(residues, points=50).sum() > 1.5 * before.sum()
 
 
 def test_areas_are_rotation_invariant(proteins):
