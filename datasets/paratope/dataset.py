@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from protgraph.data.datasets.prepared_dataset import PreparedDataset
+from protgraph.data.datasets.repository_labels import read_repository_labels
 from protgraph.data.datasets.site_tables import read_site_tables, read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 
@@ -20,6 +21,7 @@ ENTRY_POINTS = {
 }
 
 FOLDER = Path(__file__).resolve().parent
+TABLE = "repository_labels.tsv.gz"
 H3 = range(93, 103)  # Martin numbers
 
 
@@ -32,7 +34,9 @@ class Paratope(PreparedDataset):
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
         """Yield the antibodies of the set; ``paratope_cdr`` has the labels in and beside the CDRs alone."""
         labels = {"paratope": "label", "paratope_cdr": ("label", "cdr_plus2")}
-        return read_site_tables(source, labels, split=self.split_of(source), cluster="cluster90")
+        if source.has("labels.tsv.gz"):
+            return read_site_tables(source, labels, split=self.split_of(source), cluster="cluster90")
+        return read_repository_labels(source, FOLDER / TABLE, labels, split=self.split_column)
 
     def split_of(self, source: SourceFolder) -> Callable[[Mapping[str, str]], str]:
         """Return the function from a row of ``splits.tsv`` to the split of the antibody, "" for none."""
@@ -54,6 +58,7 @@ class ParatopeJoined(Paratope):
     """
 
     card_path = FOLDER / "joined.toml"
+    split_column = "split_joined"
 
     def split_of(self, source: SourceFolder) -> Callable[[Mapping[str, str]], str]:
         """Return the function from a row of ``splits.tsv`` to the split."""

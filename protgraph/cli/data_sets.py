@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from protgraph.data.datasets import Dataset, TaskCard
-    from protgraph.data.datasets.provenance import ReferenceScore
+    from protgraph.data.datasets.provenance import KnownLeak, ReferenceScore
 
 __all__ = ["list_datasets_command", "prepare_dataset_command", "show_dataset_command"]
 
@@ -119,11 +119,20 @@ def _card_lines(dataset: Dataset) -> list[str]:
     lines += [f"trained models: {terms.weights_note}"] if terms.weights_note else []
     lines += [f"train on: {terms.train_on}"] if terms.train_on else []
     lines += [f"source: https://github.com/{s.repository} at {s.commit}" for s in terms.sources]
+    lines += [_leak_line(leak, card.splits[leak.split].proteins) for leak in terms.known_leaks]
     for name, task in card.tasks.items():
         lines += [f"labels of {name}: {_flat(task.labels)}", *_prevalence_lines(task)]
         lines += [_score_line("floor", score) for score in task.floors]
         lines += [_score_line("published", score) for score in task.published]
     return lines
+
+
+def _leak_line(leak: KnownLeak, proteins: int) -> str:
+    close = f"{leak.close} at ≥ 95 % identity"
+    return (
+        f"known leak: {leak.related} of {proteins} proteins of {leak.split} have a relative in {leak.other} ({close}; "
+        f"{leak.source})"
+    )
 
 
 def _prevalence_lines(task: TaskCard) -> list[str]:

@@ -64,7 +64,7 @@ def test_prepare_requires_one_source(options, capsys):
 
 
 def test_a_dataset_without_files_to_download_and_one_with_its_files_are_refused(capsys):
-    assert run("prepare", "ppi_site", "--download") == 2
+    assert run("prepare", "scop_fold", "--download") == 2
     assert "--from FOLDER" in capsys.readouterr().err
     assert run("prepare", "pdb_core", "--download") == 2
     assert "pdb_core" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from protgraph.data.datasets.provenance import (
+    KnownLeakSchema,
     Provenance,
     ReferenceScore,
     ReferenceScoreSchema,
@@ -126,6 +127,7 @@ class _SplitsSchema(_Schema):
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, _CountSchema]
     rule: str
+    known_leaks: list[KnownLeakSchema] = []
 
 
 class _TaskSchema(_Schema):
@@ -161,7 +163,8 @@ class _CardSchema(_Schema):
         """Return the source repositories and terms."""
         sources = tuple(source.source() for source in self.sources)
         checksums = tuple(sorted(self.checksums.items()))
-        return Provenance(self.redistribution, self.weights_note, self.train_on, sources, checksums)
+        leaks = tuple(leak.leak() for leak in self.splits.known_leaks)
+        return Provenance(self.redistribution, self.weights_note, self.train_on, sources, checksums, leaks)
 
 
 def load_card(path: str | Path) -> DatasetCard:
@@ -203,6 +206,9 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
     except ValidationError as e:
         raise DatasetError(f"{where}: {describe_errors(e, keys=_keys)}") from e
     splits = {name: schema.count() for name, schema in (card.splits.__pydantic_extra__ or {}).items()}
+    for leak in card.splits.known_leaks:
+        if not {leak.split, leak.other} <= set(splits):
+            raise DatasetError(f"{where}: splits.known_leaks: {leak.split!r}, {leak.other!r}: unknown split.")
     if not splits or not card.tasks:
         raise DatasetError(f"{where}: a card needs at least one split and one task")
     tasks = {name: _task(name, schema, set(splits), where) for name, schema in card.tasks.items()}
@@ -232,6 +238,8 @@ def _keys(path: Sequence[int | str]) -> tuple[str, ...]:
     """Return the allowed keys beside a key of a card."""
     if any(key in path[:-1] for key in ("floors", "published")):
         return tuple(ReferenceScoreSchema.model_fields)
+    if "known_leaks" in path[:-1]:
+        return tuple(KnownLeakSchema.model_fields)
     if path[0] == "sources" and len(path) > 1:
         return tuple(SourceRepositorySchema.model_fields)
     if len(path) > 2 and "splits" in path[:-1]:

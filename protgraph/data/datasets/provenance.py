@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Provenance", "ReferenceScore", "ReferenceScoreSchema", "SourceRepository", "SourceRepositorySchema"]
+__all__ = [
+    "KnownLeak",
+    "KnownLeakSchema",
+    "Provenance",
+    "ReferenceScore",
+    "ReferenceScoreSchema",
+    "SourceRepository",
+    "SourceRepositorySchema",
+]
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,27 @@ class ReferenceScore:
     trained_on: str = ""
     source: str = ""
     confirmed: bool = False
+
+
+@dataclass(frozen=True)
+class KnownLeak:
+    """Relatives in two splits of the published data.
+
+    Parameters
+    ----------
+    split, other : str
+        Splits of the card.
+    related, close : int
+        Proteins of ``split`` with a relative in ``other``: by the rule, and at 95 % identity.
+    source : str
+        Program and rule that found them.
+    """
+
+    split: str
+    other: str
+    related: int
+    close: int
+    source: str
 
 
 @dataclass(frozen=True)
@@ -74,6 +103,8 @@ class Provenance:
     sources : tuple of SourceRepository
     checksums : tuple of (str, str)
         Name and SHA-256 of the files of a local source folder, where they are known.
+    known_leaks : tuple of KnownLeak
+        Relatives in different splits.
     """
 
     redistribution: str = ""
@@ -81,6 +112,7 @@ class Provenance:
     train_on: str = ""
     sources: tuple[SourceRepository, ...] = ()
     checksums: tuple[tuple[str, str], ...] = ()
+    known_leaks: tuple[KnownLeak, ...] = ()
 
 
 class ReferenceScoreSchema(BaseModel):
@@ -98,6 +130,21 @@ class ReferenceScoreSchema(BaseModel):
     def score(self) -> ReferenceScore:
         """Return the score."""
         return ReferenceScore(**self.model_dump())
+
+
+class KnownLeakSchema(BaseModel):
+    """Keys of ``known_leaks``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    split: str
+    other: str
+    related: int
+    close: int
+    source: str
+
+    def leak(self) -> KnownLeak:
+        """Return the leak."""
+        return KnownLeak(**self.model_dump())
 
 
 class SourceRepositorySchema(BaseModel):

@@ -1,0 +1,98 @@
+"""Labels of a package for the files of a repository: keys, blank chains, unknown labels, counts of the cards."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from protgraph_datasets.cryptic_pocket.dataset import _load_structure
+
+import protgraph as pg
+from protgraph.data.datasets.card import parse_card
+from protgraph.data.datasets.repository_labels import read_repository_labels
+from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.errors import DatasetError
+from protgraph.structure import clean
+
+SITES = {"sugar_site": "label", "cryptic_pocket": "label", "ppi_site": "label", "paratope": "label"}
+
+
+def atoms(numbers: list[int], residues: list[str]) -> str:
+    """Return a PDB file of residues with atoms N, CA and C, without chain ids."""
+    rows = []
+    for i, (number, residue) in enumerate(zip(numbers, residues, strict=True)):
+        for j, name in enumerate(("N", "CA", "C")):
+            x = 3.8 * i + 1.2 * j
+            rows.append(
+                f"ATOM  {3 * i + j + 1:5d}  {name:3s} {residue}  {number:4d}    {x:8.3f}{0.7 * (j == 1):8.3f}   0.000\n"
+            )
+    return "".join(rows)
+
+
+def write(folder: Path, labels: str, mask: str) -> Path:
+    (folder / "x").mkdir()
+    (folder / "x" / "1abcQ.pdb").write_text(atoms([3, 4, 7], ["ALA", "GLY", "SER"]))
+    table = f"id\tpath\tsplit\tcluster\tchains\tlabel\tmask\n1abcQ\tx/1abcQ.pdb\ttest\tc\tQ\t{labels}\t{mask}\n"
+    table += "2abcQ\tx/2abcQ.pdb\t\tc\tQ\t1\t1\n"  # in no split
+    with gzip.open(folder / "table.tsv.gz", "wt") as file:
+        file.write(table)
+    return folder / "table.tsv.gz"
+
+
+def test_labels_are_those_of_the_table_under_the_chain_of_the_table(tmp_path):
+    table = write(tmp_path, "01-", "110")
+    source = SourceFolder(tmp_path, tmp_path / "scratch")
+    (protein,) = read_repository_labels(source, table, {"a": "label", "b": ("label", "mask")})
+    assert (protein.id, protein.split, protein.chains, protein.cluster) == ("1abcQ", "test", ("Q",), "c")
+    assert [column.tolist() for column in protein.residues] == [["Q"] * 3, [3, 4, 7], [""] * 3]
+    np.testing.assert_array_equal(protein.residue_labels["a"], [0, 1, np.nan])
+    np.testing.assert_array_equal(protein.residue_labels["b"], [0, 1, np.nan])
+    assert clean(protein.structure()).chain_names == ("Q",)
+
+
+def test_another_number_of_residues_and_a_missing_file_are_errors(tmp_path):
+    source = SourceFolder(tmp_path, tmp_path / "scratch")
+    table = write(tmp_path, "01", "11")
+    with pytest.raises(DatasetError, match=r"1abcQ\.pdb"):
+        list(read_repository_labels(source, table, {"a": "label"}))
+    (tmp_path / "x" / "1abcQ.pdb").unlink()
+    with pytest.raises(DatasetError, match=r"1abcQ\.pdb"):
+        list(read_repository_labels(source, table, {"a": "label"}))
+
+
+def test_repeated_numbers_of_cryptic_pocket_get_an_insertion_code(tmp_path):
+    (tmp_path / "1btp.pdb").write_text(atoms([183, 184, 184, 185], ["ALA", "GLY", "TYR", "SER"]))
+    residues = clean(_load_structure(tmp_path / "1btp.pdb"))
+    assert residues.res_id.tolist() == [183, 184, 184, 185] and residues.ins_code.tolist() == ["", "A", "", ""]
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_tables_of_the_packages_have_the_labels_of_the_cards_and_a_file_for_each_protein(name):
+    dataset = pg.datasets.create(name)
+    package = dataset.card_path.parent
+    rows = read_tsv(package / "repository_labels.tsv.gz")
+    assert {row["path"] for row in rows} == {row["path"] for row in read_tsv(package / "repository_files.tsv")}
+    for split, count in dataset.card.tasks[name].counts.items():
+        if split.endswith("_no_homolog"):
+            own = [r for r in rows if r["split"] == split[: -len("_no_homolog")] and r["has_homolog"] == "0"]
+        else:
+            own = [row for row in rows if row["split"] == split]
+        labels = "".join(row[SITES[name]] for row in own)
+        assert (len(own), len(labels)) == (count.proteins, count.residues)
+        assert (labels.count("0") + labels.count("1"), labels.count("1")) == (count.labeled, count.per_class[0])
+
+
+def test_known_leaks_name_splits_of_the_card():
+    counts = {"proteins": 1, "residues": 2}
+    leak = {"split": "test", "other": "train", "related": 1, "close": 0, "source": "none"}
+    table = {"name": "x", "version": "1", "license": "", "citation": "", "description": ""}
+    task = {"level": "node", "kind": "multilabel", "names": ["t"], "labels": "", "examples": ""}
+    splits = {"rule": "", "train": counts, "test": counts, "known_leaks": [leak]}
+    card = parse_card({**table, "splits": splits, "tasks": {"t": {**task, "splits": {"train": counts}}}})
+    assert card.provenance.known_leaks[0].related == 1 and list(card.splits) == ["train", "test"]
+    splits["known_leaks"] = [{**leak, "other": "dev"}]
+    with pytest.raises(DatasetError, match="dev"):
+        parse_card({**table, "splits": splits, "tasks": {"t": {**task, "splits": {"train": counts}}}})
