@@ -6,9 +6,10 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["DNA_SITE", "LIGAND_SITE", "PARATOPE", "SECONDARY_STRUCTURE"]
+__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "SECONDARY_STRUCTURE"]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
+        "cryptic_pocket": "CRYPTIC_POCKET",
         "dna_site": "DNA_SITE",
         "ligand_site": "LIGAND_SITE",
         "paratope": "PARATOPE",
@@ -18,6 +19,7 @@ ENTRY_POINTS = {
 
 _FOLDER = Path(__file__).parent
 
+CRYPTIC_POCKET = TrainedModel(_FOLDER / "cryptic_pocket", check_code=False)
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
 PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)

@@ -73,7 +73,8 @@ class EvaluationDataset(WrappedDataset):
             self._owners |= {new.id: (evaluation, example) for new, example in renamed.items()}
             self._examples += renamed
         names = [example.split for example in self._examples]
-        counts = MappingProxyType({name: SplitCount(names.count(name)) for name in dict.fromkeys(names)})
+        order = dict.fromkeys([*base.splits(task), *names])
+        counts = MappingProxyType({name: SplitCount(names.count(name)) for name in order if name in names})
         card = replace(base.card.tasks[task], counts=counts, floors=(), published=())
         parts = [base.version, *(f"{e.dataset.name} {e.dataset.version} {e.task}" for e in evaluations)]
         version = hashlib.sha256(repr((parts, sorted(excluded))).encode()).hexdigest()[:12]
