@@ -13,6 +13,7 @@ from statistics import median
 
 import numpy as np
 import torch
+from scipy.stats import linregress
 
 from benchmarks.cost_table import CostTable, Row, show_rows
 from benchmarks.large_structures import write_large_structure
@@ -68,10 +69,11 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
     return [
         CostTable(
             title=f"one structure of {SIZES[0]} to {SIZES[-1]} residues",
-            columns=("step", "residues", "CPU s", "MiB", "exponent of time", "exponent of memory"),
+            columns=("step", "residues", "CPU s", "MiB", "exponent of time", "error", "exponent of memory", "error"),
             rows=rows,
-            caption="Least-squares slope of log cost over log residues; 1 is linear. Seconds and MiB are of the\n"
-            "largest structure. MiB: peak above the process before the step. PDB: the format ends at 99 999 atoms.\n"
+            caption="Least-squares slope of log cost over log residues; 1 is linear. Error: standard error of the\n"
+            "slope, from the distances of the sizes from the line. Seconds and MiB are of the largest structure.\n"
+            "MiB: peak above the process before the step. PDB: the format ends at 99 999 atoms.\n"
             f"{ATTENTION}: attention between all residues, whose time is quadratic by definition.",
         )
     ]
@@ -95,15 +97,16 @@ def _rows(folder: Path, seconds: float) -> Iterator[Row]:
 
 def _row(name: str, costs: Sequence[SizeCost]) -> Row:
     largest = costs[-1]
-    growth = None if largest.seconds is None else exponent(costs, lambda cost: cost.seconds)
+    growth = (None, None) if largest.seconds is None else exponent(costs, lambda cost: cost.seconds)
     memory = exponent(costs, lambda cost: cost.memory)
-    return name, largest.residues, largest.seconds, largest.memory, growth, memory
+    return name, largest.residues, largest.seconds, largest.memory, *growth, *memory
 
 
-def exponent(costs: Sequence[SizeCost], value: Callable[[SizeCost], float]) -> float:
-    """Return the slope of log cost over log residues."""
+def exponent(costs: Sequence[SizeCost], value: Callable[[SizeCost], float]) -> tuple[float, float | None]:
+    """Return the slope of log cost over log residues, and its standard error, None below three sizes."""
     sizes, values = [cost.residues for cost in costs], [max(value(cost), 1e-9) for cost in costs]
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+    line = linregress(np.log(sizes), np.log(values))
+    return float(line.slope), float(line.stderr) if len(costs) > 2 else None
 
 
 Runs = Callable[..., Iterator[Callable[[], int]]]

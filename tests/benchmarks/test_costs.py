@@ -7,6 +7,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+import numpy as np
 import pytest
 
 from benchmarks import speed_estimate, speed_scale, speed_store, speed_train
@@ -22,8 +23,17 @@ from protgraph.train import FitConfig
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
 def test_the_exponent_of_a_power_law_is_its_power(power):
     costs = [speed_scale.SizeCost(n, 3.0 * n**power, 0.1 * n) for n in speed_scale.SIZES]
-    assert speed_scale.exponent(costs, lambda cost: cost.seconds) == pytest.approx(power)
-    assert speed_scale.exponent(costs, lambda cost: cost.memory) == pytest.approx(1.0)
+    assert speed_scale.exponent(costs, lambda cost: cost.seconds) == pytest.approx((power, 0), abs=1e-6)
+    assert speed_scale.exponent(costs, lambda cost: cost.memory) == pytest.approx((1, 0), abs=1e-6)
+
+
+def test_the_error_of_an_exponent_is_that_of_least_squares():
+    sizes, log_noise = [10, 100, 1_000, 10_000, 100_000], [0.1, -0.2, 0.05, 0.1, -0.05]
+    costs = [speed_scale.SizeCost(n, n * 10**e, 1.0) for n, e in zip(sizes, log_noise, strict=True)]
+    slope, error = speed_scale.exponent(costs, lambda cost: cost.seconds)
+    _, covariance = np.polyfit(np.log10(sizes), np.log10([cost.seconds for cost in costs]), 1, cov=True)
+    assert slope == pytest.approx(1.0) and error == pytest.approx(covariance[0, 0] ** 0.5)
+    assert speed_scale.exponent(costs[:2], lambda cost: cost.seconds)[1] is None  # two sizes: no error is known
 
 
 @pytest.mark.parametrize("suffix", [".cif", ".bcif"])
