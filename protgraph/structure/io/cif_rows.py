@@ -33,6 +33,7 @@ _SECTION = re.compile(rb"^[ \t]*(?:_[^.\s]+\.?|loop_|data_|save_)", re.MULTILINE
 _RESERVED_WORDS = (b"loop_", b"data_", b"save_", b"stop_", b"global_")
 _SPACE, _NEWLINE, _DOT, _QUESTION, _SINGLE, _DOUBLE = (ord(c) for c in " \n.?'\"")
 _HASH, _UNDERSCORE, _SEMICOLON = (ord(c) for c in "#_;")
+_BLOCK = 2**12  # rows at once, which stay in the cache
 
 
 class AlignedTable:
@@ -59,7 +60,7 @@ class AlignedTable:
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
         i = self.names.index(name)
         table = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width + 1), at least one blank each
-        chars = np.ascontiguousarray(table.T)  # (width + 1, rows)
+        chars = _by_character(table)  # (width + 1, rows)
         mask, first = None, chars[0]
         is_null = (first == _DOT) | (first == _QUESTION)
         if is_null.any():
@@ -235,18 +236,34 @@ def _end_of_rows(content: bytes, start: int) -> int:
     return len(content) if match is None else match.start() + 1
 
 
+def _by_character(table: np.ndarray) -> np.ndarray:
+    """Return ``(characters, rows)``, contiguous, of ``(rows, characters)``.
+
+    NumPy copies one character of all rows after another; of a long table, each of them would be read from memory again.
+    """
+    chars = np.empty(table.shape[::-1], table.dtype)
+    for start in range(0, len(table), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        chars[:, rows] = table[rows].T
+    return chars
+
+
 def _column_bounds(table: np.ndarray) -> tuple[int, ...]:
     """Return the first characters of the columns and the width of the table; () unless all rows agree."""
-    flat = table.ravel()
-    if (table[0] > _SPACE)[-1] or np.count_nonzero(flat < _SPACE) != np.count_nonzero(flat == _NEWLINE):
-        return ()
-    is_char = flat > _SPACE
-    is_start = is_char.copy()
-    np.greater(is_char[1:], is_char[:-1], out=is_start[1:])
-    first = is_start[: table.shape[1]]
-    if is_start.tobytes() != first.tobytes() * len(table):  # a third of the time of comparing arrays
-        return ()
-    return (*np.flatnonzero(first).tolist(), table.shape[1])
+    bounds = None
+    for start in range(0, len(table), _BLOCK):
+        block = table[start : start + _BLOCK]
+        flat = block.ravel()
+        if (block[0] > _SPACE)[-1] or np.count_nonzero(flat < _SPACE) != np.count_nonzero(flat == _NEWLINE):
+            return ()
+        is_char = flat > _SPACE
+        is_start = is_char.copy()
+        np.greater(is_char[1:], is_char[:-1], out=is_start[1:])
+        first = is_start[: table.shape[1]].tobytes()
+        bounds = first if bounds is None else bounds
+        if first != bounds or is_start.tobytes() != bounds * len(block):  # a third of the time of comparing arrays
+            return ()
+    return (*np.flatnonzero(np.frombuffer(bounds, bool)).tolist(), table.shape[1])
 
 
 def _quoted_values(table: np.ndarray, bounds: tuple[int, ...], region: bytes) -> np.ndarray | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from protgraph.structure.io import cif_rows
 from protgraph.structure.io.cif_parse import TokenTable, parse_cif, unify_lines
 from protgraph.structure.io.cif_rows import AlignedTable, find_atom_site
 
@@ -84,6 +85,12 @@ QUICK = {
 }
 
 
+@pytest.fixture(params=[cif_rows._BLOCK, 1, 2])
+def _rows_per_block(request, monkeypatch):
+    monkeypatch.setattr(cif_rows, "_BLOCK", request.param)
+
+
+@pytest.mark.usefixtures("_rows_per_block")
 @pytest.mark.parametrize(("text", "kind"), QUICK.values(), ids=QUICK)
 def test_forms_that_need_no_full_parse(text, kind):
     content = unify_lines(text.encode())
@@ -117,6 +124,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("_rows_per_block")
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_forms_that_need_a_full_parse(text):
     assert find_atom_site(unify_lines(text.encode()), "text") is None
