@@ -43,7 +43,7 @@ class Homologs:
     identity, first_coverage, second_coverage, evalue : ndarray
         ``(P,)`` float64; see :class:`~protgraph.similarity.HomologyRule`.
     aligned : int
-        Pairs that were aligned; with MMseqs2, pairs that were prefiltered.
+        Pairs of different sequences that were aligned; with MMseqs2, pairs that were prefiltered.
     engine : str
     """
 
@@ -134,9 +134,9 @@ def find_homologs(
     blocks, total = search.blocks()
     folder = None if cache is None else cache / "homologs" / search.digest()
     rows, done = [], 0
-    for found, pairs in _run(search, blocks, workers, folder):
+    for block, found in _run(search, blocks, workers, folder):
         rows.append(found)
-        done += pairs
+        done += search.pairs(block)
         if report is not None:
             report(done, total)
     return _expand(len(sequences), np.concatenate([np.zeros((0, 6)), *rows]), members, groups, search, total)
@@ -190,11 +190,19 @@ class _Search:
             start = stop
         if self.engine == "mmseqs" and len(index) > 1:
             blocks = [_Block(0, len(index))]
-        return blocks, int((last - index - 1).sum())
+        return blocks, sum(map(self.pairs, blocks))
 
-    def run(self, block: _Block) -> tuple[np.ndarray, int]:
-        """Return the homologs of a block, ``(P, 6)``: two numbers, identity, two coverages, E; and its pairs."""
-        last = self.last()
+    def pairs(self, block: _Block) -> int:
+        """Return the number of pairs of a block, without those of one group."""
+        last, number = self.last(), 0
+        for i in range(block.start, block.stop):
+            number += int(last[i]) - i - 1
+            if self.groups is not None and self.groups[i] >= 0:
+                number -= int((self.groups[i + 1 : last[i]] == self.groups[i]).sum())
+        return number
+
+    def run(self, block: _Block) -> np.ndarray:
+        """Return the homologs of a block, ``(P, 6)``: two numbers, identity, two coverages, E."""
         if self.engine == "mmseqs":
             table = search_with_mmseqs(self.sequences, self.rule, self.threads)
         else:
@@ -204,7 +212,7 @@ class _Search:
         if self.groups is not None:
             first, second = self.groups[pairs].T
             keep &= (first != second) | (first < 0)
-        return table[keep], int(sum(last[i] - i - 1 for i in range(block.start, block.stop)))
+        return table[keep]
 
     def align(self, block: _Block) -> np.ndarray:
         """Align the pairs of a block; return the significant alignments as in :meth:`run`."""
@@ -224,31 +232,33 @@ class _Search:
         return np.array(rows, np.float64).reshape(-1, 6)
 
 
-def _run(search: _Search, blocks: list[_Block], workers: int, folder: Path | None) -> Iterator[tuple[np.ndarray, int]]:
+def _run(
+    search: _Search, blocks: list[_Block], workers: int, folder: Path | None
+) -> Iterator[tuple[_Block, np.ndarray]]:
     """Yield the result of every block: from the folder if it is there, else computed."""
     todo = []
     for block in blocks:
         path = None if folder is None else folder / f"{block.start}.npz"
         if path is not None and path.exists():
             with np.load(path) as saved:
-                yield saved["rows"], int(saved["pairs"])
+                yield block, saved["rows"]
         else:
             todo.append(block)
     compute = partial(_compute, search, folder)
     if workers == 1 or len(todo) < 2:
-        yield from map(compute, todo)
+        yield from zip(todo, map(compute, todo), strict=True)
         return
     for block, result in WorkerPool(compute, workers=min(workers, len(todo))).run(todo, in_order=True):
-        yield compute(block) if isinstance(result, WorkerDied) else result
+        yield block, compute(block) if isinstance(result, WorkerDied) else result
 
 
-def _compute(search: _Search, folder: Path | None, block: _Block) -> tuple[np.ndarray, int]:
-    rows, pairs = search.run(block)
+def _compute(search: _Search, folder: Path | None, block: _Block) -> np.ndarray:
+    rows = search.run(block)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / f"{block.start}.npz", overwrite=True) as temporary, temporary.open("wb") as file:
-            np.savez(file, rows=rows, pairs=pairs)
-    return rows, pairs
+            np.savez(file, rows=rows)
+    return rows
 
 
 def _expand(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -172,3 +176,46 @@ def test_invalid_rules_name_the_option(options):
 def test_unknown_engine_lists_the_engines():
     with pytest.raises(OptionError, match=r"blast.*parasail, biotite, mmseqs"):
         find_homologs(["MKTAY"], engine="blast")
+
+
+SEARCH = """
+import sys
+from pathlib import Path
+from protgraph.similarity import find_homologs, homologs
+homologs._CELLS = 8_000
+find_homologs(Path(sys.argv[1]).read_text().split(), cache=Path(sys.argv[2]), engine="biotite")
+"""
+
+
+def test_killed_search_continues_with_its_finished_blocks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(7)
+    parent = random_sequence(rng, 90)
+    family = [mutate(rng, parent, 0.4) for _ in range(30)]
+    (tmp_path / "family.txt").write_text("\n".join(family))
+    cache = tmp_path / "cache"
+    search = subprocess.Popen([sys.executable, "-c", SEARCH, str(tmp_path / "family.txt"), str(cache)])
+    deadline = time.monotonic() + 60
+    while len(list(cache.rglob("*.npz"))) < 3 and search.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    search.kill()
+    assert search.wait() == -signal.SIGKILL  # it was not finished
+    finished = {path: path.stat().st_mtime_ns for path in cache.rglob("*.npz")}
+    monkeypatch.setattr(homologs, "_CELLS", 8_000)
+    found = find_homologs(family, cache=cache, engine="biotite")
+    assert 3 <= len(finished) < len(list(cache.rglob("*.npz")))
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    whole = find_homologs(family, engine="biotite")
+    assert np.array_equal(found.second, whole.second)
+    assert np.array_equal(found.identity, whole.identity)
+
+
+def test_aligned_pairs_are_those_of_different_groups():
+    rng = np.random.default_rng(8)
+    sequences = [random_sequence(rng, 50) for _ in range(7)]
+    reported = []
+    found = find_homologs(
+        [*sequences, sequences[0]], groups=[0, 0, 0, 0, 1, 1, 1, 0], report=lambda *counts: reported.append(counts)
+    )
+    assert found.aligned == 4 * 3
+    assert reported[-1] == (12, 12)
+    assert find_homologs(sequences).aligned == 21
