@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import protgraph as pg
+from benchmarks.compiled_models import compare_training
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
 from protgraph.model import build_model, compile_layers, uncompile_layers, uncompiled_layers
@@ -49,3 +50,12 @@ def test_generated_code_gives_the_same_values_and_gradients(name):
     (component,) = find_components(name, kind="layer")
     runner = Runner(component)
     assert compiled_error(runner, runner.wirings[0], backend="inductor", limit=1e-10) <= 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gcn", "egnn"])
+def test_training_with_compiled_layers_has_the_same_losses(family, tmp_path):
+    """``python -m benchmarks.compiled_models`` compares all families."""
+    found = compare_training(family, tmp_path, proteins=8)
+    assert found.task == "secondary_structure" and found.notes == ()
+    assert found.graphs > 0 and found.difference < 1e-4
