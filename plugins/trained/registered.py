@@ -6,13 +6,14 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "SECONDARY_STRUCTURE"]
+__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "PPI_SITE", "SECONDARY_STRUCTURE"]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
         "cryptic_pocket": "CRYPTIC_POCKET",
         "dna_site": "DNA_SITE",
         "ligand_site": "LIGAND_SITE",
         "paratope": "PARATOPE",
+        "ppi_site": "PPI_SITE",
         "secondary_structure": "SECONDARY_STRUCTURE",
     }
 }
@@ -23,4 +24,5 @@ CRYPTIC_POCKET = TrainedModel(_FOLDER / "cryptic_pocket", check_code=False)
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
 PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)
+PPI_SITE = TrainedModel(_FOLDER / "ppi_site", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)
