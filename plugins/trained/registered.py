@@ -6,7 +6,7 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "PPI_SITE", "SECONDARY_STRUCTURE"]
+__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "PPI_SITE", "SECONDARY_STRUCTURE", "SUGAR_SITE"]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
         "cryptic_pocket": "CRYPTIC_POCKET",
@@ -15,6 +15,7 @@ ENTRY_POINTS = {
         "paratope": "PARATOPE",
         "ppi_site": "PPI_SITE",
         "secondary_structure": "SECONDARY_STRUCTURE",
+        "sugar_site": "SUGAR_SITE",
     }
 }
 
@@ -26,3 +27,4 @@ LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
 PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)
 PPI_SITE = TrainedModel(_FOLDER / "ppi_site", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)
+SUGAR_SITE = TrainedModel(_FOLDER / "sugar_site", check_code=False)

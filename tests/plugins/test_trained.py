@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ RECORDED = {
     "paratope": ("p_paratope", [0.002557, 0.002561, 0.134374, 0.004841, 0.002948, 0.056286]),
     "ppi_site": ("p_interface", [0.239373, 0.053319, 0.02623, 0.382585, 0.051955, 0.071979]),
     "secondary_structure": ("p_H", [0.023664, 0.076778, 0.996311, 0.420083, 0.006244, 0.129011]),
+    "sugar_site": ("p_sugar_site", [0.001682, 0.004647, 0.000643, 0.055658, 0.001398, 0.00373]),
 }
 
 
@@ -124,3 +126,20 @@ def test_another_chain_does_not_change_predictions_of_a_chain(name, structures_d
     one, two = (predict(name, tmp_path / f"{file}.pdb", device="cpu").rows for file in ("one", "two"))
     assert [row[1] for row in two] == ["A"] * 76 + ["B"] * 76
     np.testing.assert_allclose([row[-2] for row in one], [row[-2] for row in two[:76]], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_sugars_in_the_files_of_the_source_do_not_change_predictions(shared_data, tmp_path) -> None:
+    from biotite.structure.io.pdbx import BinaryCIFFile, get_structure, set_structure
+
+    with tarfile.open(shared_data / "sites" / "sugar_site" / "structures.tar.xz") as archive:
+        for member in [next(m for m in archive if m.name.endswith(f"{name}.bcif")) for name in ("154L_1", "1AX1_1")]:
+            bound, alone = tmp_path / "bound.bcif", tmp_path / "alone.bcif"
+            bound.write_bytes(archive.extractfile(member).read())
+            whole = get_structure(BinaryCIFFile.read(bound), model=1)
+            assert whole.hetero.sum() > 10
+            file = BinaryCIFFile()
+            set_structure(file, whole[~whole.hetero])
+            file.write(alone)
+            rows = [predict("sugar_site", path, device="cpu").rows for path in (bound, alone)]
+            assert [row[1:] for row in rows[0]] == [row[1:] for row in rows[1]]
