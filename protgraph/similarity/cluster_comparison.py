@@ -69,7 +69,7 @@ def compare_clusters(first: Sequence[Hashable], second: Sequence[Hashable]) -> C
     --------
     >>> found = compare_clusters(["a", "a", "a", "b"], [1, 1, 2, 3])
     >>> found.together, found.first_only, found.second_only, round(found.adjusted_rand, 3)
-    (1, 2, 0, 0.4)
+    (1, 2, 0, 0.333)
     """
     cells = Counter(zip(first, second, strict=True))
     rows, columns = Counter(first), Counter(second)
