@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import tarfile
@@ -86,5 +87,9 @@ def test_a_table_with_another_score_is_refused(tmp_path):
 def test_the_real_archives_give_the_counts_of_the_card(shared_data, tmp_path):
     dataset = ModelQuality(folder=str(tmp_path / "a"))
     assert prepare_dataset(dataset, shared_data / "quality").proteins == 1750  # raises where counts or lDDT differ
-    (label,) = {float(dataset.labels("tm_score", e).value[0]) for e in dataset.examples("tm_score")[:1]}
-    assert 0 < label <= 1
+    with gzip.open(shared_data / "quality" / "models.tsv.gz", "rt") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    for task, column in (("tm_score", "tm"), ("gdt_ts", "gdt_ts"), ("rmsd", "rmsd")):
+        expected = {f"{row['set']}_{row['target']}.{row['sample']}": float(row[column]) for row in rows}
+        labels = {example.id: float(dataset.labels(task, example).value) for example in dataset.examples(task)}
+        assert labels == pytest.approx(expected, rel=1e-6) and len(set(labels.values())) > 1000
