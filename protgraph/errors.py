@@ -27,6 +27,7 @@ __all__ = [
     "LeakError",
     "MissingCoordinatesError",
     "MissingExtraError",
+    "MutationError",
     "NotInArchiveError",
     "OfflineError",
     "OptionError",
@@ -175,6 +176,24 @@ class EmptyStructureError(ProtgraphError, ValueError):
 
 class SelectionError(ProtgraphError, LookupError):
     """A requested model, chain, assembly or residue is not in the structure."""
+
+
+class MutationError(ProtgraphError, ValueError):
+    """A mutation cannot be parsed, or does not fit a structure.
+
+    Parameters
+    ----------
+    message : str
+    mutation : str
+        The mutation as given.
+    kind : str
+        Cause: "syntax", "separator", "ambiguous", "letter", "deletion", "insertion", "frameshift", "stop",
+        "nucleotide", "no_chain", "duplicate", "unknown_chain", "unknown_residue", "wild_type" or "no_value".
+    """
+
+    def __init__(self, message: str, *, mutation: str = "", kind: str = "") -> None:
+        super().__init__(message)
+        self.mutation, self.kind = mutation, kind
 
 
 class MissingCoordinatesError(ProtgraphError, ValueError):

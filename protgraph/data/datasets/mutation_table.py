@@ -1,0 +1,186 @@
+"""Tables of mutations: a column of texts, or columns of chain, residue number, insertion code and both types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from protgraph.data.datasets.table_reader import read_cells
+from protgraph.errors import LabelError, MutationError
+from protgraph.failure import Failure
+from protgraph.structure.mutation import Mutation, parse_mutations
+
+__all__ = ["MutationRow", "MutationTable", "read_mutation_table"]
+
+#: Column → allowed names, in any case.
+_NAMES = {
+    "mutations": ("mutations", "mutation"),
+    "file": ("file", "id", "pdb", "pdb_id"),
+    "chain": ("chain", "chain_id"),
+    "res_id": ("res_id", "residue_id", "residue_number"),
+    "ins_code": ("ins_code", "insertion_code", "icode"),
+    "wild_type": ("wild_type", "wt"),
+    "mutant": ("mutant", "mut"),
+    "n_mutations": ("n_mutations",),
+}
+_PARTS = ("chain", "res_id", "wild_type", "mutant")
+
+
+@dataclass(frozen=True)
+class MutationRow:
+    """One variant of a table.
+
+    Parameters
+    ----------
+    row : int
+        Number of the row as in the file, from 1 for the header; from 0 for Parquet files and data frames.
+    file : str
+        Structure of the row, "" if the table has no such column.
+    variant : tuple of Mutation
+        All substitutions of the row, which are made together; empty for the wild type.
+    cells : mapping of str to str
+        All cells by column.
+    """
+
+    row: int
+    file: str
+    variant: tuple[Mutation, ...]
+    cells: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class MutationTable:
+    """Variants of a table, and the rows that are not valid.
+
+    Parameters
+    ----------
+    where : str
+        Name of the table.
+    columns : tuple of str
+    rows : tuple of MutationRow
+        Valid rows in the order of the table.
+    failures : tuple of Failure
+        One per other row, with its number.
+    """
+
+    where: str
+    columns: tuple[str, ...]
+    rows: tuple[MutationRow, ...]
+    failures: tuple[Failure, ...]
+
+    def failure(self, row: int, text: str, error: Exception) -> Failure:
+        """Return the record of an error of a row, e.g. of a mutation that does not fit its structure."""
+        return Failure.of(f"{self.where} row {row}", text, error)
+
+
+def read_mutation_table(source: Any, *, default_chain: str | None = None) -> MutationTable:
+    """Read a table of variants, one per row.
+
+    Parameters
+    ----------
+    source : str, Path or data frame
+        CSV, TSV, .xlsx or Parquet file, or data frame; see :func:`protgraph.data.datasets.table_reader.read_cells`.
+        Either a column ``mutations`` (or ``mutation``) with texts of
+        :func:`protgraph.structure.mutation.parse_mutations`, or the columns ``chain``, ``res_id``, ``wild_type``,
+        ``mutant`` and optionally ``ins_code``, with ";" between the values of several mutations. A column ``file`` (or
+        ``id``) has the structure. ``n_mutations`` is compared with the mutations of the row; 0 is the wild type.
+    default_chain : str, optional
+        Chain of mutations without one.
+
+    Returns
+    -------
+    MutationTable
+        A row that cannot be parsed is in its ``failures``.
+
+    Raises
+    ------
+    LabelError
+        The table cannot be read, or lacks these columns.
+    """
+    cells = read_cells(source)
+    (_, header), *body = cells.rows
+    columns = _find_columns(header, cells.where)
+    rows, failures = [], []
+    for number, values in body:
+        given = dict(zip(header, [*values, *[""] * (len(header) - len(values))], strict=False))
+        named = {key: given[name] for key, name in columns.items()}
+        try:
+            if len(values) > len(header):
+                raise LabelError(f"the row has {len(values)} cells, and the header {len(header)}.")
+            variant = _variant(named, default_chain)
+        except (MutationError, LabelError) as e:
+            text = named.get("mutations") or " ".join(named.get(name, "") for name in _PARTS)
+            failures.append(Failure.of(f"{cells.where} row {number}", text.strip(), e))
+            continue
+        rows.append(MutationRow(number, named.get("file", ""), variant, given))
+    return MutationTable(cells.where, tuple(header), tuple(rows), tuple(failures))
+
+
+def _find_columns(header: Sequence[str], where: str) -> dict[str, str]:
+    """Return the name in the header of each column that the table has."""
+    lower = [name.lower() for name in header]
+    found: dict[str, str] = {}
+    for key, names in _NAMES.items():
+        here = [name for name in names if name in lower]
+        if here and lower.count(here[0]) > 1:
+            raise LabelError(f"two columns {here[0]!r} ({where}). Rename one.")
+        if here:
+            found[key] = header[lower.index(here[0])]
+    if "mutations" not in found and not set(_PARTS) <= set(found):
+        raise LabelError(
+            f"no mutations in the columns {', '.join(header)} ({where}). Required: a column 'mutations' such as "
+            f"'A:G42D;A:L45P', or the columns {', '.join(_PARTS)} and optionally ins_code."
+        )
+    return found
+
+
+def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
+    """Return the mutations of a row; if it has both forms, they must agree."""
+    count = named.get("n_mutations", "")
+    from_text = from_columns = None
+    if named.get("mutations"):
+        from_text = parse_mutations(named["mutations"], default_chain=default_chain)
+    if all(named.get(name) for name in ("res_id", "wild_type", "mutant")) and set(_PARTS) <= set(named):
+        from_columns = _of_columns(named, default_chain)
+    if from_text is not None and from_columns is not None and from_text != from_columns:
+        other = ",".join(map(str, from_columns))
+        raise MutationError(
+            f"two different mutations in one row: {named['mutations']!r} and {other!r} in its other columns.",
+            mutation=named["mutations"],
+            kind="ambiguous",
+        )
+    variant = from_columns if from_text is None else from_text
+    if variant is None:
+        if count == "0" and not any(named.get(name) for name in ("res_id", "wild_type", "mutant")):
+            return ()
+        raise MutationError(
+            "the row has no mutation. Write 'WT' in the column 'mutations' for the wild type.", kind="syntax"
+        )
+    if count and count != str(len(variant)):
+        raise MutationError(
+            f"n_mutations is {count}, and the row has {len(variant)}: {','.join(map(str, variant))}.",
+            mutation=",".join(map(str, variant)),
+            kind="ambiguous",
+        )
+    return variant
+
+
+def _of_columns(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
+    """Return the mutations of the columns of a row, parsed as text so that the same rules apply."""
+    parts = {name: [value.strip() for value in named[name].split(";")] for name in _PARTS}
+    size = len(parts["res_id"])
+    codes = [value.strip() for value in named.get("ins_code", "").split(";")]
+    parts["ins_code"] = codes if any(codes) or len(codes) == size else [""] * size
+    if not named["chain"] and default_chain is not None:
+        parts["chain"] = [default_chain] * size
+    lengths = {name: len(values) for name, values in parts.items()}
+    if set(lengths.values()) != {size}:
+        counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
+        raise LabelError(f"columns with different numbers of values: {counts}. Separate one value per mutation by ';'.")
+    columns = (parts[name] for name in ("chain", "wild_type", "res_id", "ins_code", "mutant"))
+    texts = [
+        f"{chain}:{old}{number}{f'[{code}]' if code else ''}{new}"
+        for chain, old, number, code, new in zip(*columns, strict=True)
+    ]
+    return parse_mutations(",".join(texts))

