@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from biotite.structure import AtomArray, lddt
 
 from protgraph.data.datasets.prepared_dataset import PreparedDataset
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.errors import DatasetError
 from protgraph.structure import Residues, clean, load_structure
+from protgraph.structure.compare import compute_lddt
 
 __all__ = ["ModelQuality", "residue_lddt"]
 ENTRY_POINTS = {"protgraph.datasets": {"model_quality": "ModelQuality"}}
@@ -72,15 +72,7 @@ def residue_lddt(model: Residues, native: Residues) -> tuple[np.ndarray, float]:
         lDDT of the whole model: over all distances, not over residues.
     """
     _, rows, others = np.intersect1d(model.res_id, native.res_id, return_indices=True)
-    reference, subject = (_atoms(positions) for positions in (native.pos[others], model.pos[rows]))
+    scores = compute_lddt(model.pos[rows], native.pos[others])
     values = np.full(len(model), np.nan)
-    values[rows] = lddt(reference, subject, aggregation="residue")
-    return values, float(lddt(reference, subject))
-
-
-def _atoms(positions: np.ndarray) -> AtomArray:
-    """Return CA atoms as an AtomArray, one residue each."""
-    atoms = AtomArray(len(positions))
-    atoms.coord, atoms.res_id = positions, np.arange(len(positions))
-    atoms.atom_name[:], atoms.element[:] = "CA", "C"
-    return atoms
+    values[rows] = scores.residue
+    return values, scores.score

@@ -45,6 +45,7 @@ COMMANDS = {
     "generate": "protgraph.cli.generate:generate_command",
     "design": "protgraph.cli.design:design_command",
     "score": "protgraph.cli.score:score_command",
+    "compare": "protgraph.cli.compare:compare_command",
     "view": "protgraph.cli.view:view_command",
     "bench": "protgraph.cli.bench:SUBCOMMANDS",
     "speed": "protgraph.cli.speed:speed_command",

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from protgraph.registry.component_fault import ComponentScope
+from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.task.losses import cross_entropy, known_labels
 from protgraph.task.predictions import SplitPredictions
 
@@ -279,17 +280,11 @@ def rmsd(o: SplitPredictions) -> float:
 @as_metric("max")
 def lddt(o: SplitPredictions) -> float:
     """Local distance difference test (15 Å) of residue positions within each chain, mean over chains."""
-    from biotite.structure import AtomArray
-    from biotite.structure import lddt as lddt_of
-
     start = 0.0 if o.pos is None else o.pos.double()
     truth, predicted = ((start + x[:, 0].double()) for x in (o.y, o.logits))  # (N, 3)
     values = []
     for rows in o.chains():
-        origin = truth[rows].mean(0)  # coordinates of an AtomArray are float32
-        reference = AtomArray(len(rows))
-        reference.res_id[:], reference.coord = rows, (truth[rows] - origin).numpy()
-        values.append(float(lddt_of(reference, (predicted[rows] - origin).float().numpy())))
+        values.append(compute_lddt(predicted[rows].numpy(), truth[rows].numpy()).score)
     return _mean(values)
 
 

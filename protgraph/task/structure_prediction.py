@@ -10,6 +10,7 @@ from torch import Tensor
 
 from protgraph.data.datasets.target import Target
 from protgraph.featurize.frame import axes
+from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.metrics import METRICS, as_metric
 from protgraph.task.predictions import SplitPredictions
@@ -89,9 +90,7 @@ def _local(points: Tensor) -> Tensor:
 @as_metric("max")
 def lddt_ca(o: SplitPredictions) -> float:
     """Local distance difference test (15 Å) of CA within each chain, mean over chains."""
-    from biotite.structure import lddt
-
-    return _mean([lddt(truth, predicted) for truth, predicted in _pairs(o)])
+    return _mean([compute_lddt(predicted.coord, truth.coord).score for truth, predicted in _pairs(o)])
 
 
 @as_metric("min")

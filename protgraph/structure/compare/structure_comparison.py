@@ -1,0 +1,162 @@
+"""Comparison of a model with a reference structure: scores of the whole model, and lDDT of each residue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from protgraph.errors import MissingCoordinatesError
+from protgraph.structure.compare.local_distances import EQUIVALENT_ATOMS, LocalDistanceScores, compute_lddt
+from protgraph.structure.compare.residue_match import ResidueMatch, match_residues
+from protgraph.structure.compare.superposition_search import SuperpositionScores, superposition_scores
+from protgraph.structure.residues.residues import Residues
+from protgraph.wording import count_noun
+
+__all__ = ["StructureComparison", "compare_structures"]
+
+_TERMINAL_OXYGEN = "OXT"  # many models have none, and it is not part of any residue type
+_FEW_EQUAL = 0.5  # fraction of residues of equal type below which the numbering may be shifted
+
+
+@dataclass(frozen=True, eq=False)
+class StructureComparison:
+    """Scores of a model against a reference of R residues.
+
+    All scores count the residues of the reference that the model lacks as wrong, except the RMSD, which has only
+    corresponding residues.
+
+    Parameters
+    ----------
+    model, reference : Residues
+    match : ResidueMatch
+        M corresponding residues.
+    superposed : SuperpositionScores
+        TM-score, GDT and RMSD of CA.
+    lddt_ca : LocalDistanceScores
+        lDDT of CA; per residue of the reference.
+    lddt : LocalDistanceScores, optional
+        lDDT of all heavy atoms; None if one of the structures has only CA.
+    missing_atoms : int
+        Heavy atoms of corresponding residues of the reference that the model lacks.
+    """
+
+    model: Residues
+    reference: Residues
+    match: ResidueMatch
+    superposed: SuperpositionScores
+    lddt_ca: LocalDistanceScores
+    lddt: LocalDistanceScores | None
+    missing_atoms: int
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Scores of the whole model by name; ``rmsd`` in Å, the others 0 to 1."""
+        s = self.superposed
+        local = {"lddt": self.lddt.score} if self.lddt is not None else {}
+        own = {"tm_score": s.tm_score, "gdt_ts": s.gdt_ts, "gdt_ha": s.gdt_ha, "rmsd": s.rmsd}
+        return {**local, "lddt_ca": self.lddt_ca.score, **own}
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Distance of corresponding CA in the superposition of the TM-score, ``(R,)`` float64, Å; NaN without one."""
+        away = np.full(len(self.reference), np.nan)
+        moved = self.superposed.superposition.apply(self.model.pos[self.match.model])
+        away[self.match.reference] = np.linalg.norm(moved - self.reference.pos[self.match.reference], axis=1)
+        return away
+
+    def lines(self) -> list[str]:
+        """Return the counts of residues that correspond and of those that do not, and doubts about the numbering."""
+        m, model, reference = self.match, self.model, self.reference
+        pairs = ", ".join(f"{own} with {other}" for own, other in m.chains.items())
+        texts = [
+            f"{count_noun(len(m.model), 'residue')} compared, chains: {pairs}",
+            f"{len(reference) - len(m.model)} of {count_noun(len(reference), 'residue')} of {reference.name} not in "
+            f"{model.name}: counted as wrong",
+            f"{len(model) - len(m.model)} of {count_noun(len(model), 'residue')} of {model.name} not in "
+            f"{reference.name}: not scored",
+        ]
+        if self.lddt is None:
+            texts.append("only CA in one of the structures: no lDDT of all atoms")
+        elif self.missing_atoms:
+            texts.append(
+                f"{count_noun(self.missing_atoms, 'heavy atom')} of compared residues not in {model.name}: "
+                "counted as wrong in lDDT of all atoms"
+            )
+        if m.same_type < _FEW_EQUAL * m.known_types:
+            texts.append(
+                f"only {m.same_type} of {count_noun(m.known_types, 'compared residue')} have the same type: the "
+                "numbering may be shifted"
+            )
+        return texts
+
+
+def compare_structures(
+    model: Residues, reference: Residues, *, chains: Mapping[str, str] | None = None, by: str = "number"
+) -> StructureComparison:
+    """Compare a model with a reference structure of the same protein or complex.
+
+    Parameters
+    ----------
+    model, reference : Residues
+    chains, by
+        Corresponding chains and residues, see :func:`protgraph.structure.compare.match_residues`. If chains are given,
+        other chains are not compared.
+
+    Returns
+    -------
+    StructureComparison
+
+    Raises
+    ------
+    MissingCoordinatesError
+        One of them is only a sequence.
+    SelectionError, OptionError
+        See :func:`protgraph.structure.compare.match_residues`.
+    """
+    for structure in (model, reference):
+        if not structure.has_coordinates:
+            raise MissingCoordinatesError(f"{structure.name} is only a sequence. Give a structure file.")
+    if chains is not None:
+        model, reference = model.chains(list(chains)), reference.chains(list(chains.values()))
+    match = match_residues(model, reference, chains=chains, by=by)
+    superposed = superposition_scores(model.pos[match.model], reference.pos[match.reference], length=len(reference))
+    moved = np.full(reference.pos.shape, np.nan)
+    moved[match.reference] = model.pos[match.model]
+    lddt_ca = compute_lddt(moved, reference.pos)
+    lddt, missing = None, 0
+    if all(set(structure.atom_name.tolist()) != {"CA"} for structure in (model, reference)):
+        lddt, missing = _all_atoms(model, reference, match)
+    return StructureComparison(model, reference, match, superposed, lddt_ca, lddt, missing)
+
+
+def _all_atoms(model: Residues, reference: Residues, match: ResidueMatch) -> tuple[LocalDistanceScores, int]:
+    """Compute lDDT of all heavy atoms, and count those of corresponding residues that the model lacks."""
+    places = {int(own): int(other) for own, other in zip(match.model, match.reference, strict=True)}
+    found = {
+        (places[residue], name): atom
+        for atom, (residue, name) in enumerate(zip(model.atom_residue.tolist(), model.atom_name.tolist(), strict=True))
+        if residue in places
+    }
+    kept = reference.atom_name != _TERMINAL_OXYGEN
+    residue, names = reference.atom_residue[kept], reference.atom_name[kept].tolist()
+    keys = list(zip(residue.tolist(), names, strict=True))
+    atoms = np.array([found.get(key, -1) for key in keys])
+    positions = np.where((atoms >= 0)[:, None], model.atom_pos[atoms].astype(np.float64), np.nan)
+    same = _equivalent_atoms(reference.res_name, keys)
+    scores = compute_lddt(positions, reference.atom_pos[kept], residue=residue, equivalent=same)
+    missing = int((atoms[np.isin(residue, match.reference)] < 0).sum())
+    return scores, missing
+
+
+def _equivalent_atoms(res_name: np.ndarray, keys: list[tuple[int, str]]) -> np.ndarray:
+    """Return the equivalent atom of each atom, or itself, ``(A,)`` int64; an atom without its partner has none."""
+    place = {key: atom for atom, key in enumerate(keys)}
+    same = np.arange(len(keys))
+    for residue, name in enumerate(res_name.tolist()):
+        for pair in EQUIVALENT_ATOMS.get(name, ()):
+            first, second = (place.get((residue, atom)) for atom in pair)
+            if first is not None and second is not None:
+                same[first], same[second] = second, first
+    return same
