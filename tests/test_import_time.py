@@ -53,6 +53,12 @@ def test_help_of_every_command_loads_nothing_heavy(command: str) -> None:
     assert after_command(command, "--help") == "loaded []"
 
 
+@pytest.mark.parametrize("args", [["data", "list"], ["data", "info", "tu_enzymes"]], ids=" ".join)
+def test_cards_of_datasets_load_neither_torch_nor_pandas(args: list[str]) -> None:
+    loaded = after_command(*args)
+    assert "torch" not in loaded and "pandas" not in loaded and "lightning" not in loaded
+
+
 def test_list_takes_less_than_half_a_second() -> None:
     def seconds() -> float:  # processor time does not depend on other processes
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

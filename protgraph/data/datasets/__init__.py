@@ -1,44 +1,51 @@
-"""Datasets: cards, targets, user folders with label tables, alignment of labels, splits."""
+"""Datasets: cards, targets, user folders with label tables, alignment of labels, splits.
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card, parse_card
-from protgraph.data.datasets.column_interpretation import interpret_column
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.derived_task import DerivedTaskDataset
-from protgraph.data.datasets.description import DatasetDescription
-from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.graph_list import GraphListDataset
-from protgraph.data.datasets.label_column import LabelColumn
-from protgraph.data.datasets.label_table import LabelTable, read_label_table
-from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels, align
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.splits import FRACTIONS, group_split, linked_groups
-from protgraph.data.datasets.target import Target
+Names are imported on first use (PEP 562): cards and lists of datasets need neither torch nor biotite.
+"""
 
-__all__ = [
-    "FRACTIONS",
-    "Dataset",
-    "DatasetCard",
-    "DerivedTaskDataset",
-    "DatasetDescription",
-    "Example",
-    "FolderDataset",
-    "GraphListDataset",
-    "LabelColumn",
-    "LabelTable",
-    "Labels",
-    "PreparedDataset",
-    "ProteinLabels",
-    "ResidueLabels",
-    "SplitCount",
-    "Target",
-    "TaskCard",
-    "align",
-    "group_split",
-    "interpret_column",
-    "linked_groups",
-    "load_card",
-    "parse_card",
-    "prepare_dataset",
-    "read_label_table",
-]
+from __future__ import annotations
+
+from importlib import import_module
+
+# Public name → module.
+_HOME = {
+    "Dataset": "protgraph.data.datasets.dataset",
+    "DatasetCard": "protgraph.data.datasets.card",
+    "DatasetDescription": "protgraph.data.datasets.description",
+    "DerivedTaskDataset": "protgraph.data.datasets.derived_task",
+    "Example": "protgraph.data.datasets.dataset",
+    "FRACTIONS": "protgraph.data.datasets.splits",
+    "FolderDataset": "protgraph.data.datasets.folder",
+    "GraphListDataset": "protgraph.data.datasets.graph_list",
+    "LabelColumn": "protgraph.data.datasets.label_column",
+    "LabelTable": "protgraph.data.datasets.label_table",
+    "Labels": "protgraph.data.datasets.labels",
+    "PreparedDataset": "protgraph.data.datasets.prepared_dataset",
+    "ProteinLabels": "protgraph.data.datasets.labels",
+    "ResidueLabels": "protgraph.data.datasets.labels",
+    "SplitCount": "protgraph.data.datasets.card",
+    "Target": "protgraph.data.datasets.target",
+    "TaskCard": "protgraph.data.datasets.card",
+    "align": "protgraph.data.datasets.labels",
+    "group_split": "protgraph.data.datasets.splits",
+    "interpret_column": "protgraph.data.datasets.column_interpretation",
+    "linked_groups": "protgraph.data.datasets.splits",
+    "load_card": "protgraph.data.datasets.card",
+    "parse_card": "protgraph.data.datasets.card",
+    "prepare_dataset": "protgraph.data.datasets.preparation",
+    "read_label_table": "protgraph.data.datasets.label_table",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # later accesses skip this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NoReturn
-
-from torch import Tensor
+from typing import TYPE_CHECKING, NoReturn
 
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import DatasetError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from protgraph.data.graph.protein_graph import ProteinGraph
 
 __all__ = ["GraphDataset"]
 

@@ -7,10 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Example
@@ -19,9 +18,13 @@ from protgraph.data.datasets.labels import count_example
 from protgraph.data.datasets.prepared_folder import EXAMPLES, MANIFEST, PreparedFolder, write_table
 from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.data.datasets.tu_archive import GraphTable
-from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.file_io import file_sha256
 from protgraph.structure.residues.alphabet import UNKNOWN
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from protgraph.data.graph.protein_graph import ProteinGraph
 
 __all__ = ["PreparedGraphs", "stratified_splits"]
 
@@ -67,6 +70,10 @@ class PreparedGraphs(GraphDataset, PreparedFolder):
 
     def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
         """Return the graph of an example, and its class."""
+        import torch  # here, so that lists of datasets need not import it
+
+        from protgraph.data.graph.protein_graph import ProteinGraph
+
         i, table = self._number[example.id], self._table
         first_node, first_edge = self._first
         nodes = slice(first_node[i], first_node[i] + table.nodes[i])
