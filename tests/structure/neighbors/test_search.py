@@ -116,6 +116,26 @@ def test_bound_of_the_other_distances_is_below_all_of_them(size, offset):
     assert (beyond > 0.9 * d2.min(axis=1)).mean() > 0.99  # so that few rows are computed again
 
 
+@pytest.mark.parametrize("n", [512, 513, 769, 1025])
+@pytest.mark.parametrize("width", [3, 32, 100, 128, 129])
+def test_partition_of_parts_equals_a_sort_of_rows(n, width):
+    parts = all_pairs._parts(n, width)
+    columns = -(-n // parts) * parts
+    key = np.random.default_rng(n).permutation(5 * columns).reshape(5, columns).astype(np.int32)
+    expected = np.sort(key, axis=1)[:, :width]
+    found = all_pairs._smallest(key, width, parts)
+    assert (parts > 1) == (n > 512 and width < 129)
+    assert np.array_equal(found[:, -1], expected[:, -1])
+    assert np.array_equal(np.sort(found, axis=1), expected)
+
+
+@pytest.mark.parametrize("n", [60, 601])
+def test_knn_equals_brute_force_where_float32_squares_overflow(n):
+    pos = np.random.default_rng(0).normal(size=(n, 3)) * 1e22
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.array_equal(neighbors.knn(pos, 16), brute_knn(pos, 16))
+
+
 def test_knn_with_a_distant_position_equals_brute_force(proteins):
     pos = proteins[0].pos[:60].copy()
     pos[7] = 9e4
