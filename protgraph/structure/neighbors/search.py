@@ -6,10 +6,11 @@ neighbors, and the edges do not depend on the origin.
 
 Notes
 -----
-Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 2500 positions come from
-all pairs, of more from all pairs of a compact block of positions and the positions around it. Close calls
-are decided by the squared distance ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force
-search bit for bit, ties included. NumPy partitions and sorts distances as integers that include the index
+Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1000 positions come from
+all pairs, of more from all pairs of a compact block of positions and the positions around it
+(:mod:`~protgraph.structure.neighbors.compact_blocks`). Close calls are decided by the squared distance
+``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force search bit for bit, ties included.
+NumPy partitions and sorts distances as integers that include the index
 (:mod:`~protgraph.structure.neighbors.all_pairs`), which takes a sixth of the time of a query of the tree for 200
 positions and 30 neighbors (``protgraph speed neighbors``).
 
@@ -23,6 +24,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from protgraph.structure.neighbors.all_pairs import nearest_of_points
+from protgraph.structure.neighbors.compact_blocks import nearest_by_blocks
 from protgraph.structure.vectors import squared
 
 __all__ = [
@@ -38,10 +40,7 @@ __all__ = [
 ]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_ALL_PAIRS = 2500  # largest number of positions for which all pairs are faster than blocks
-_BLOCK = 256  # positions of a block
-_REACH = 1.0  # first guess of the distance to the k-th neighbor, relative to that in a block of uniform density
-_SMALLEST = 1e-3  # Å, first radius of a block of coincident positions
+_ALL_PAIRS = 1000  # largest number of positions for which all pairs are faster than blocks
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
@@ -69,11 +68,12 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     k = min(k, n - 1)
     if k < 1:
         return np.zeros((2, 0), np.int64)
-    source = (
-        nearest_of_points(pos, pos, np.arange(n), k)[0] if n <= max(_ALL_PAIRS, 4 * k) else _nearest_by_blocks(pos, k)
-    )
     edges = np.empty((2, n, k), np.int64)
-    edges[0], edges[1] = source, np.arange(n)[:, None]
+    if n <= max(_ALL_PAIRS, 4 * k):
+        edges[0] = nearest_of_points(pos, pos, np.arange(n), k)[0]
+    else:
+        nearest_by_blocks(pos, k, edges[0])
+    edges[1] = np.arange(n)[:, None]
     return edges.reshape(2, -1)
 
 
@@ -180,52 +180,3 @@ def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts edges."""
     pos, (source, target) = np.asarray(pos, np.float64), edges
     return np.lexsort((source, squared(pos[source] - pos[target]), target))
-
-
-def _nearest_by_blocks(pos: np.ndarray, k: int) -> np.ndarray:
-    """Return the k nearest others of each position, ``(N, k)``, block by block.
-
-    The candidates of a block are all positions within a radius of its center. A row is final if its k-th neighbor is
-    nearer than the surface of this sphere; for the others of the block the radius is doubled.
-    """
-    source = np.empty((len(pos), k), np.int64)
-    tree = cKDTree(pos)
-    rows = _compact_blocks(pos, _BLOCK)
-    centers = np.array([(pos[block].min(axis=0) + pos[block].max(axis=0)) / 2 for block in rows])
-    offsets = [np.sqrt(squared(pos[block] - c)) for block, c in zip(rows, centers, strict=True)]
-    extents = np.array([offset.max() for offset in offsets])
-    fractions = np.cbrt((k + 1) / np.array([len(block) for block in rows]))
-    radii = np.maximum(extents * (1 + _REACH * fractions), _SMALLEST)
-    while rows:
-        found = tree.query_ball_point(centers, radii, return_sorted=True)
-        pending = []
-        for i, (block, offset) in enumerate(zip(rows, offsets, strict=True)):
-            candidates = np.array(found[i])
-            is_final = np.zeros(len(block), bool)
-            if len(candidates) > k:
-                own = np.searchsorted(candidates, block)
-                nearest, squares = nearest_of_points(pos[candidates], pos[block], own, k)
-                surface = (radii[i] - offset) * (1 - _MARGIN)
-                is_final = np.sqrt(squares) < surface if len(candidates) < len(pos) else ~is_final
-                source[block[is_final]] = candidates[nearest[is_final]]
-            if not is_final.all():
-                rows[i], offsets[i] = block[~is_final], offset[~is_final]
-                pending.append(i)
-        rows, offsets = [rows[i] for i in pending], [offsets[i] for i in pending]
-        centers, radii = centers[pending], 2 * radii[pending]
-    return source
-
-
-def _compact_blocks(pos: np.ndarray, size: int) -> list[np.ndarray]:
-    """Split positions at the median of their longest axis until at most ``size`` are together; return their indices."""
-    blocks, pending = [], [np.arange(len(pos))]
-    while pending:
-        rows = pending.pop()
-        if len(rows) <= size:
-            blocks.append(np.sort(rows))
-            continue
-        some = pos[rows]
-        along = some[:, np.argmax(some.max(axis=0) - some.min(axis=0))]
-        order, half = np.argpartition(along, len(rows) // 2), len(rows) // 2
-        pending += [rows[order[:half]], rows[order[half:]]]
-    return blocks

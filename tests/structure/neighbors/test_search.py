@@ -7,7 +7,7 @@ import pytest
 from biotite.structure import CellList
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.neighbors import all_pairs
+from protgraph.structure.neighbors import all_pairs, compact_blocks
 from protgraph.structure.neighbors import search as neighbors
 
 STRUCTURES = 36
@@ -87,6 +87,35 @@ def test_knn_of_blocks_equals_brute_force(k, shape):
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
     source = np.argsort(d2, axis=1, kind="stable")[:, :k]
     assert np.array_equal(neighbors.knn(pos, k)[0].reshape(n, k), source)
+
+
+def test_knn_of_blocks_equals_brute_force_in_crystals_of_a_protein(proteins):
+    """Copies of a protein at a distance: positions of many blocks have equal distances to their neighbors."""
+    residues = proteins[0].pos[:150].astype(np.float64)
+    steps = np.stack(np.meshgrid(*[np.arange(3) * 64.0] * 3), -1).reshape(-1, 1, 3)
+    pos = (residues - residues[0] + steps).reshape(-1, 3)
+    assert len(pos) > neighbors._ALL_PAIRS
+    d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
+    source = np.argsort(d2, axis=1, kind="stable")[:, :30]
+    assert np.array_equal(neighbors.knn(pos, 30)[0].reshape(len(pos), 30), source)
+
+
+@pytest.mark.parametrize("reach", [0.3, 1.0, 3.0])
+def test_blocks_give_the_same_neighbors_for_every_first_guess_of_the_radius(reach, monkeypatch):
+    monkeypatch.setattr(compact_blocks, "_REACH", reach)
+    pos = np.random.default_rng(0).normal(size=(1800, 3)) * 20
+    d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
+    out = np.empty((len(pos), 16), np.int64)
+    compact_blocks.nearest_by_blocks(pos, 16, out)
+    assert np.array_equal(out, np.argsort(d2, axis=1, kind="stable")[:, :16])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_blocks_refuse_positions_that_are_not_finite(value):
+    pos = np.zeros((1200, 3))
+    pos[700, 1] = value
+    with pytest.raises(ValueError, match="position 700"):
+        neighbors.knn(pos, 16)
 
 
 @pytest.mark.parametrize("n", [2, 3, 18, 19, 20, 40])
