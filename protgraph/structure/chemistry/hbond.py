@@ -16,8 +16,11 @@ from protgraph.structure.vectors import unit
 
 __all__ = ["HBOND_ANGLE", "HBOND_DISTANCE", "fixed_hydrogens", "hydrogen_bonds"]
 
-HBOND_DISTANCE, HBOND_ANGLE = 2.5, 120.0
-"""A hydrogen bond D–H…A has H…A below 2.5 Å and an angle at H above 120° (Baker & Hubbard 1984)."""
+HBOND_DISTANCE = 2.5
+"""Upper limit of the distance H…A of a hydrogen bond D–H…A, Å (Baker & Hubbard 1984)."""
+
+HBOND_ANGLE = 120.0
+"""Lower limit of the angle at H of a hydrogen bond D–H…A, degrees (Baker & Hubbard 1984)."""
 
 _NH, _OH = 1.01, 0.96  # Å
 _TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D if X–D–H is tetrahedral

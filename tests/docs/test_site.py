@@ -1,0 +1,166 @@
+"""The documentation site: complete, without requests to other hosts, readable at the width of a phone, searchable."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Pages of each kind: text, formulas and tables, output of programs, API, table of names, README of a family.
+LOOKED_AT = (
+    "index.html", "conventions.html", "start.html", "errors.html", "reference/protgraph.html",
+    "reference/protgraph.structure.io.html", "reference/components.html", "families/gat.html",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Any]:
+    """Return a function that loads a module of the folder ``tools``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "tools"))
+
+        def load(name: str) -> ModuleType:
+            spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        yield load
+
+
+def require_mkdocs() -> None:
+    for name in ("mkdocs", "material", "mkdocstrings", "l2m4m"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip("the extra docs is not installed")
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"[\w/.-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert pages - listed == set(), "add the pages to the navigation in mkdocs.yml"
+
+
+def test_every_generated_page_is_in_the_navigation(tools):
+    require_mkdocs()
+    listed = set(re.findall(r"[\w/.-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    generated = set(tools("site_pages").generated_pages())
+    assert generated - listed == set(), "add the pages to the navigation in mkdocs.yml"
+    existing = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert listed == generated | existing
+
+
+def test_every_exported_name_is_on_a_reference_page(tools):
+    require_mkdocs()
+    names, pages = tools("public_names"), tools("site_pages").generated_pages()
+    text = "\n".join(pages.values())
+    shown = {(m, n) for m, block in re.findall(r"^::: (\S+)\n(.*?)(?=^\S|\Z)", text, flags=re.M | re.S)
+             for n in re.findall(r"^        - (\w+)$", block, flags=re.M)}  # fmt: skip
+    modules = [
+        m for package in ("protgraph", "protgraph_plugins", "protgraph_datasets") for m in names.modules_of(package)
+    ]
+    expected = {(m, n) for m in modules if not m.startswith("protgraph.cli") for n in names.public_names(m)}
+    assert len(expected) > 500
+    assert expected - shown == set()
+
+
+def test_the_home_of_a_name_is_the_module_that_defines_it(tools):
+    import protgraph as pg
+
+    home = tools("public_names").home
+    assert home("protgraph", "fit") == f"{pg.fit.__module__}.fit"
+    assert home("protgraph", "Edges") == f"{pg.Edges.__module__}.Edges"
+    assert home("protgraph.nn.layers", "GAT") == "protgraph.nn.layers.gat.GAT"
+
+
+def test_anchors_of_attributes_packages_and_private_names(tools):
+    anchor = tools("public_names").anchor
+    assert anchor("protgraph.structure.Residues.hide") == "protgraph.structure.residues.residues.Residues.hide"
+    assert anchor("protgraph.structure.Residues.b_factor") == "protgraph.structure.residues.residues.Residues"
+    assert anchor("protgraph.testing") == "protgraph.testing"
+    assert anchor("numpy.cross") is None and anchor("protgraph.fit.nothing") == "protgraph.train.fit.fit"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site, built with warnings as errors: links, anchors and cross-references."""
+    require_mkdocs()
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("Chromium and its driver are not installed (apt-get install chromium chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking",
+                 "disable-component-update", "disable-sync", "disable-quic", "no-first-run"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_no_page_loads_something_from_another_host(site):
+    pattern = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
+    found = {(p.name, url) for p in site.rglob("*.html") for url in pattern.findall(p.read_text(encoding="utf-8"))}
+    assert found == set()
+    assert len(list(site.rglob("*.html"))) > 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1300, 390])
+def test_pages_open_without_errors_at_the_width_of_a_screen_and_of_a_phone(site, browser, width):
+    for page in LOOKED_AT:
+        size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get((site / page).as_uri())
+        overflow = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        assert overflow <= 1, (page, width, overflow)
+        assert browser.execute_script("return [...document.images].filter(i => !i.hasAttribute('alt')).length") == 0
+        assert browser.execute_script("return document.querySelectorAll('h1').length") == 1, page
+    check_logs(browser)
+
+
+@pytest.mark.slow
+def test_search_works_on_a_site_opened_from_disk(site, browser):
+    browser.get((site / "index.html").as_uri())
+    field = "document.querySelector('input.md-search__input')"
+    browser.execute_script(f"document.querySelector('label[for=__search]').click(); {field}.focus()")
+    browser.execute_script(
+        f"{field}.value = 'insertion code'; {field}.dispatchEvent(new Event('keyup', {{bubbles: true}}))"
+    )
+    deadline, found = time.monotonic() + 60, []
+    while not found and time.monotonic() < deadline:
+        time.sleep(0.3)
+        script = "return [...document.querySelectorAll('.md-search-result__link')].map(a => a.getAttribute('href'))"
+        found = browser.execute_script(script)
+    assert any("glossary" in link for link in found), found
+    check_logs(browser)
+
+
+def check_logs(browser: Any) -> None:
+    """Fail if the browser requested something from another host or logged an error."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -1,0 +1,119 @@
+"""Names of packages, modules and their public members, read from the syntax trees without importing anything."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+__all__ = ["FOLDERS", "ROOT", "anchor", "exports", "home", "modules_of", "public_names", "summary"]
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Importable package → folder.
+FOLDERS = {"protgraph": "protgraph", "protgraph_plugins": "plugins", "protgraph_datasets": "datasets"}
+
+
+def modules_of(package: str, *, deep: bool = True) -> Iterator[str]:
+    """Yield the dotted names of the modules of a package that export names, sorted, without packages."""
+    top, _, inner = package.partition(".")
+    folder = ROOT / FOLDERS[top] / inner.replace(".", "/")
+    for path in sorted(folder.rglob("*.py") if deep else folder.glob("*.py")):
+        parts = path.relative_to(ROOT / FOLDERS[top]).with_suffix("").parts
+        if not path.name.startswith("__") and "template" not in parts and _exported(_tree(path)):
+            yield ".".join((top, *parts))
+
+
+def public_names(module: str) -> list[str]:
+    """Return the names that a module exports, in the order of its ``__all__``."""
+    return _exported(_tree(_path(module)))
+
+
+def summary(name: str) -> str:
+    """Return the first line of the docstring of a module or of ``module.Name``, also of a constant."""
+    module, _, member = name.rpartition(".")
+    text: str | None = ""
+    if _path(name).exists():
+        text = ast.get_docstring(_tree(_path(name)))
+    else:
+        for item in _tree(_path(module)).body:
+            if isinstance(item, ast.ClassDef | ast.FunctionDef) and item.name == member:
+                text = ast.get_docstring(item)
+        body = _tree(_path(module)).body
+        for item, after in pairwise(body):
+            target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
+            if getattr(target, "id", "") == member and isinstance(getattr(after, "value", None), ast.Constant):
+                text = str(after.value.value) if isinstance(after, ast.Expr) else text
+    return (text or "").partition("\n")[0].replace("``", "`")
+
+
+def home(package: str, name: str) -> str:
+    """Return ``module.name`` of the module that defines a name which a package exports."""
+    tree = _tree(_path(package))
+    modules = {n: f"{package}.{m}" for n, m in _dictionary(package, "_MODULES").items()} | _dictionary(package, "_HOME")
+    for item in (i for i in ast.walk(tree) if isinstance(i, ast.ImportFrom) and i.module):
+        modules |= {alias.asname or alias.name: item.module for alias in item.names}
+    module = modules.get(name)
+    if module is None:
+        return f"{package}.{name}"
+    return home(module, name) if _path(module).name == "__init__.py" else f"{module}.{name}"
+
+
+def anchor(path: str) -> str | None:
+    """Return the anchor of the API reference for a package, a module, an exported name or a method of a class.
+
+    An attribute has the anchor of its class, and a name that a package exports that of the module that defines it. None
+    if the path is not public.
+    """
+    if path.partition(".")[0] not in FOLDERS:
+        return None
+    if _path(path).exists():
+        return path if _path(path).name == "__init__.py" or public_names(path) else None
+    module, _, name = path.rpartition(".")
+    if _path(module).exists():
+        found = home(module, name)
+        return found if name in public_names(found.rpartition(".")[0]) else None
+    owner = anchor(module)
+    if owner is None or not _path(owner.rpartition(".")[0]).exists():
+        return owner
+    inner, _, kind = owner.rpartition(".")
+    body = next((i.body for i in _tree(_path(inner)).body if getattr(i, "name", "") == kind), [])
+    return f"{owner}.{name}" if any(getattr(i, "name", "") == name for i in body) else owner
+
+
+def exports(package: str) -> list[str]:
+    """Return the names that a package exports, sorted."""
+    names = _exported(_tree(_path(package)))
+    lazy = [*_dictionary(package, "_MODULES"), *_dictionary(package, "_HOME")]
+    return sorted({*names, *lazy} - {"__version__"}, key=str.lower)
+
+
+def _dictionary(package: str, variable: str) -> dict[str, str]:
+    """Return a literal dictionary of strings of a package's ``__init__``; empty without one."""
+    for item in _tree(_path(package)).body:
+        if isinstance(item, ast.Assign) and getattr(item.targets[0], "id", "") == variable:
+            value = ast.literal_eval(item.value)
+            return dict(value)
+    return {}
+
+
+def _exported(tree: ast.Module) -> list[str]:
+    for item in tree.body:
+        if isinstance(item, ast.Assign) and getattr(item.targets[0], "id", "") == "__all__":
+            return [e.value for e in ast.walk(item.value) if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+    return []
+
+
+def _path(module: str) -> Path:
+    top, _, inner = module.partition(".")
+    path = ROOT / FOLDERS[top] / inner.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _tree(path: Path) -> ast.Module:
+    if path not in _TREES:
+        _TREES[path] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return _TREES[path]
+
+
+_TREES: dict[Path, ast.Module] = {}

@@ -1,0 +1,142 @@
+"""MkDocs hooks: generate the pages of the documentation site that come from the code and from other folders.
+
+The pages are the API reference (one page per package, a table of registry names), the README files of model families
+and datasets, and the changelog. Nothing is imported: names come from the syntax trees of the modules and from
+``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from typing import Any
+
+from griffe_roles import to_markdown
+from mkdocs.structure.files import File, Files
+from public_names import ROOT, exports, home, modules_of, public_names, summary
+
+__all__ = ["generated_pages", "on_files", "on_page_markdown"]
+
+#: Packages without an API: the commands have a page of their own.
+WITHOUT_API = ("protgraph.cli",)
+KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the generated pages to the files of the site."""
+    for uri, text in generated_pages().items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
+    """Redirect links to files outside of ``docs``, and links of README files, which are relative to their folder."""
+    own = page.file.src_uri not in _COPIED
+    if page.file.generated_by and own:
+        return markdown
+    folder = posixpath.dirname(_COPIED.get(page.file.src_uri, f"docs/{page.file.src_uri}"))
+    places = {source: uri for uri, source in _COPIED.items()}
+
+    def redirect(match: re.Match[str]) -> str:
+        title, path, anchor = match.groups()
+        source = posixpath.normpath(posixpath.join(folder, path))
+        if own and source.startswith("docs/"):
+            return match[0]
+        target = places.get(source, source.removeprefix("docs/") if source.startswith("docs/") else None)
+        target = target or places.get(f"{source}/README.md")
+        if target is None or files.get_file_from_path(target) is None:
+            return f"{title} (`{source}`)"  # a file of the checkout without a page
+        return f"[{title}]({posixpath.relpath(target, posixpath.dirname(page.file.src_uri))}{anchor or ''})"
+
+    return LINK.sub(redirect, markdown)
+
+
+def _copied() -> dict[str, str]:
+    """Return page of the site → file of the checkout, for the files outside of ``docs``."""
+    pages = {"changelog.md": "CHANGELOG.md"}
+    for source, folder in (("plugins", "families"), ("datasets", "dataset_cards")):
+        for readme in sorted((ROOT / source).glob("*/README.md")):
+            pages[f"{folder}/{readme.parent.name}.md"] = readme.relative_to(ROOT).as_posix()
+    return pages
+
+
+_COPIED = _copied()
+
+
+def generated_pages() -> dict[str, str]:
+    """Return page of the site → Markdown text, of all generated pages."""
+    pages = {uri: (ROOT / source).read_text(encoding="utf-8") for uri, source in _COPIED.items()}
+    for uri in pages:
+        folder, _, name = uri.removesuffix(".md").rpartition("/")
+        if folder == "families" and name != "template":
+            pages[uri] += f"\n\n## API\n\n{_modules(f'protgraph_plugins.{name}', level=3)}"
+    packages = sorted({module.rpartition(".")[0] for module in modules_of("protgraph") if "." in module})
+    for package in (p for p in packages if p != "protgraph" and not p.startswith(WITHOUT_API)):
+        pages[f"reference/{package}.md"] = _package_page(package)
+    pages["reference/protgraph.md"] = _top_page([p for p in packages if f"reference/{p}.md" in pages])
+    pages["reference/protgraph_datasets.md"] = (
+        "# protgraph_datasets {#protgraph_datasets}\n\nDatasets of this distribution.\n\n"
+        + _modules("protgraph_datasets", level=2)
+    )
+    pages["reference/components.md"] = _components_page()
+    return pages
+
+
+def _package_page(package: str) -> str:
+    """Return the page of one package: what it exports, then its modules."""
+    lines = [f"# {package} {{#{package}}}", "", _text(package), ""]
+    if names := exports(package):
+        lines += [f"Import from `{package}`:", "", "| name | content |", "|---|---|"]
+        lines += [_row(name, home(package, name)) for name in names]
+    return "\n".join(lines) + "\n\n" + _modules(package, level=2, deep=False)
+
+
+def _modules(package: str, *, level: int, deep: bool = True) -> str:
+    """Return mkdocstrings' directives for the public names of all modules of a package."""
+    return "\n".join(_directive(module, level) for module in modules_of(package, deep=deep))
+
+
+def _top_page(packages: list[str]) -> str:
+    """Return the page of ``import protgraph as pg``."""
+    start = "`import protgraph as pg` has the names of the main path. Each is imported on first use."
+    lines = ["# protgraph {#protgraph}", "", start, "", "| name | content |", "|---|---|"]
+    inner = {p.partition(".")[2] for p in packages}
+    lines += [_row(f"pg.{name}", home("protgraph", name)) for name in exports("protgraph") if name not in inner]
+    lines += ["", "## Packages", "", "| package | content |", "|---|---|"]
+    lines += [f"| [{package}]({package}.md) | {_text(package)} |" for package in packages]
+    outside = [module for module in modules_of("protgraph", deep=False) if module.count(".") == 1]
+    return "\n".join(lines) + "\n\n## Modules outside of packages\n\n" + "\n".join(
+        _directive(module, 3) for module in outside
+    )  # fmt: skip
+
+
+def _row(shown: str, path: str) -> str:
+    return f"| [`{shown}`][{path}] | {_text(path)} |"
+
+
+def _text(path: str) -> str:
+    return to_markdown(summary(path)).replace("|", "\\|")
+
+
+def _directive(module: str, level: int) -> str:
+    names = "".join(f"\n        - {name}" for name in public_names(module))
+    return f"::: {module}\n    options:\n      heading_level: {level}\n      members:{names}\n"
+
+
+def _components_page() -> str:
+    """Return the tables of registry names, from the entry points of ``pyproject.toml``."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    lines = ["# Registry names", "", "Components of this distribution. `protgraph list` also lists those of installed",
+             "plugins, `protgraph info NAME` the options, and the fields read and written.", ""]  # fmt: skip
+    for kind in KINDS:
+        names = groups.get(f"protgraph.{kind}", {})
+        lines += [f"## {kind.replace('_', ' ').capitalize()} ({len(names)})", "", "| name | content |", "|---|---|"]
+        for name, place in names.items():
+            module, _, member = place.partition(":")
+            path = f"{module}.{member}"
+            shown = f"[`{name}`][{path}]" if member in public_names(module) else f"`{name}`"
+            lines.append(f"| {shown} | {_text(path) or _text(module)} |")
+        lines.append("")
+    return "\n".join(lines)
