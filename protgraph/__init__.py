@@ -57,6 +57,7 @@ _HOME = {
     "check_pose": "protgraph.train",
     "split_dataset": "protgraph.train",
     "HomologyRule": "protgraph.similarity",
+    "StructureRule": "protgraph.structure.alignment",
     "to_networkx": "protgraph.data",
     "to_pyg": "protgraph.data",
     # models and tasks

@@ -15,6 +15,7 @@ from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
+    from protgraph.structure.alignment import StructureRule
     from protgraph.train import PoseCheck, SplitCheck
 
 __all__ = ["check_splits_command", "split_command"]
@@ -27,6 +28,13 @@ Identity = Annotated[float, typer.Option(help="Least identity of homologs, a fra
 Coverage = Annotated[float, typer.Option(help="Least fraction of a chain that the alignment covers.")]
 CoverageOf = Annotated[
     Literal["both", "shorter"], typer.Option(help="Chains whose coverage counts; shorter also finds shared domains.")
+]
+By = Annotated[
+    Literal["sequence", "structure"],
+    typer.Option(help="Relatives are homologs, or homologs and chains of similar structure."),
+]
+LeastTm = Annotated[
+    float, typer.Option("--tm", help="Least TM-score of similar structures; see --coverage-of for the chain.")
 ]
 Engine = Annotated[
     Literal["auto", "parasail", "biotite", "mmseqs"],
@@ -47,6 +55,8 @@ def split_command(
     identity: Identity = 0.3,
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
+    by: By = "sequence",
+    tm: LeastTm = 0.5,
     engine: Engine = "auto",
     fractions: Annotated[str, typer.Option(help="Fractions of train, val, test.")] = "0.8,0.1,0.1",
     seed: Seed = 0,
@@ -58,7 +68,8 @@ def split_command(
     """Assign proteins to train, val and test so that no relatives are in different splits.
 
     Relatives are homologs by sequence, chains of one entry, and chains of one file. All pairs of chains are aligned
-    (with parasail if the extra 'align' is installed), or MMseqs2 searches. Labels are balanced. OUT is the label table
+    (with parasail if the extra 'align' is installed), or MMseqs2 searches. With --by structure, chains of similar
+    structure are relatives too, whatever their sequences. Labels are balanced. OUT is the label table
     with two more columns, or a table of the files; 'train --labels OUT' uses it. OUT.leaks.csv has the most similar
     training protein of each other protein. An interrupted command continues.
 
@@ -66,6 +77,7 @@ def split_command(
     Examples:
       protgraph data split structures/ -o splits.csv
       protgraph data split structures/ --labels labels.csv -o labels_split.csv --identity 0.25 -j 2
+      protgraph data split structures/ -o splits.csv --by structure --tm 0.5 -j 2
     """
     from protgraph.similarity import HomologyRule
     from protgraph.train.split_dataset import split_dataset
@@ -80,6 +92,7 @@ def split_command(
             labels=labels,
             task=task,
             rule=HomologyRule(identity, coverage, coverage_of),
+            structure=_structure_rule(by, tm, coverage_of),
             engine=None if engine == "auto" else engine,
             fractions=_fractions(fractions),
             seed=seed,
@@ -103,6 +116,8 @@ def check_splits_command(
     identity: Identity = 0.3,
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
+    by: By = "sequence",
+    tm: LeastTm = 0.5,
     engine: Engine = "auto",
     model: Annotated[
         str | None, typer.Option(help="Trained model, by name or file, whose predictions must not depend on the pose.")
@@ -120,6 +135,7 @@ def check_splits_command(
     """Find relatives in different splits of a dataset: homologs, equal sequences, chains of one entry or file.
 
     Identities are computed by aligning all chains of different splits; clusters of the dataset are not trusted. With
+    --by structure, chains of similar structure are found too. With
     --model, chains of 20 proteins are moved rigidly: predictions that change show that the model reads the pose of the
     chains. Exit code 1: relatives are in different splits, predictions change, or a protein cannot be used. An
     interrupted command continues.
@@ -128,6 +144,7 @@ def check_splits_command(
     Examples:
       protgraph data check pdb_core
       protgraph data check structures/ --labels labels.csv -o leaks.csv
+      protgraph data check pdb_core --by structure -j 2
       protgraph data check complexes/ --model interface.pt
     """
     from protgraph.similarity import HomologyRule
@@ -143,6 +160,7 @@ def check_splits_command(
             labels=labels,
             task=task,
             rule=HomologyRule(identity, coverage, coverage_of),
+            structure=_structure_rule(by, tm, coverage_of),
             engine=None if engine == "auto" else engine,
             seed=seed,
             workers=jobs,
@@ -171,6 +189,13 @@ def check_splits_command(
         typer.echo(f"→ {out}")
     if any(check.has_leaks or check.failures for check in checks):
         raise typer.Exit(1)
+
+
+def _structure_rule(by: str, tm: float, coverage_of: str) -> StructureRule | None:
+    """Return the rule of --by structure; None for --by sequence."""
+    from protgraph.structure.alignment import StructureRule
+
+    return None if by == "sequence" else StructureRule(tm, "longer" if coverage_of == "both" else "shorter")
 
 
 def _fractions(text: str) -> dict[str, float]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from protgraph.errors import OptionError
-from protgraph.file_io import atomic_write
+from protgraph.similarity.block_search import Block, run_blocks
 from protgraph.similarity.mmseqs_search import find_mmseqs, search_with_mmseqs
 from protgraph.similarity.pair_alignment import ALIGNERS, PairAligner, default_aligner, standard_letters
 from protgraph.similarity.rule import HomologyRule, evalue, least_score
-from protgraph.worker_pool import WorkerPool
-from protgraph.worker_process import WorkerDied
 
 __all__ = ["ENGINES", "Homologs", "find_homologs"]
 
@@ -64,13 +60,6 @@ class Homologs:
         """Return some pairs, by a mask or by indices."""
         names = ("first", "second", "identity", "first_coverage", "second_coverage", "evalue")
         return Homologs(self.number, *(getattr(self, name)[rows] for name in names), self.aligned, self.engine)
-
-
-class _Block(NamedTuple):
-    """Queries from ``start`` to ``stop``, each with the longer sequences of its window."""
-
-    start: int
-    stop: int
 
 
 def find_homologs(
@@ -134,7 +123,7 @@ def find_homologs(
     blocks, total = search.blocks()
     folder = None if cache is None else cache / "homologs" / search.digest()
     rows, done = [], 0
-    for block, found in _run(search, blocks, workers, folder):
+    for block, found in run_blocks(search, blocks, workers, folder):
         rows.append(found)
         done += search.pairs(block)
         if report is not None:
@@ -177,7 +166,7 @@ class _Search:
             return np.full(n, n)
         return np.searchsorted(self.lengths, self.lengths / self.rule.coverage + 1e-9, side="right")
 
-    def blocks(self) -> tuple[list[_Block], int]:
+    def blocks(self) -> tuple[list[Block], int]:
         """Return blocks of about equal work, and the number of pairs; MMseqs2 does all work in one block."""
         last, summed = self.last(), np.concatenate([[0], np.cumsum(self.lengths)])
         index = np.arange(len(self.sequences))
@@ -186,13 +175,13 @@ class _Search:
         while start < len(index) and self.engine != "mmseqs":
             before = cells[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(cells, before + _CELLS, side="right")))
-            blocks.append(_Block(start, stop))
+            blocks.append(Block(start, stop))
             start = stop
         if self.engine == "mmseqs" and len(index) > 1:
-            blocks = [_Block(0, len(index))]
+            blocks = [Block(0, len(index))]
         return blocks, sum(map(self.pairs, blocks))
 
-    def pairs(self, block: _Block) -> int:
+    def pairs(self, block: Block) -> int:
         """Return the number of pairs of a block, without those of one group."""
         last, number = self.last(), 0
         for i in range(block.start, block.stop):
@@ -201,7 +190,7 @@ class _Search:
                 number -= int((self.groups[i + 1 : last[i]] == self.groups[i]).sum())
         return number
 
-    def run(self, block: _Block) -> np.ndarray:
+    def run(self, block: Block) -> np.ndarray:
         """Return the homologs of a block, ``(P, 6)``: two numbers, identity, two coverages, E."""
         if self.engine == "mmseqs":
             table = search_with_mmseqs(self.sequences, self.rule, self.threads)
@@ -214,7 +203,7 @@ class _Search:
             keep &= (first != second) | (first < 0)
         return table[keep]
 
-    def align(self, block: _Block) -> np.ndarray:
+    def align(self, block: Block) -> np.ndarray:
         """Align the pairs of a block; return the significant alignments as in :meth:`run`."""
         rows, last = [], self.last()
         for i in range(block.start, block.stop):
@@ -230,35 +219,6 @@ class _Search:
                 e = evalue(found.score, self.lengths[j], self.residues)
                 rows.append((i, j, found.matches / found.columns, *covered, float(e)))
         return np.array(rows, np.float64).reshape(-1, 6)
-
-
-def _run(
-    search: _Search, blocks: list[_Block], workers: int, folder: Path | None
-) -> Iterator[tuple[_Block, np.ndarray]]:
-    """Yield the result of every block: from the folder if it is there, else computed."""
-    todo = []
-    for block in blocks:
-        path = None if folder is None else folder / f"{block.start}.npz"
-        if path is not None and path.exists():
-            with np.load(path) as saved:
-                yield block, saved["rows"]
-        else:
-            todo.append(block)
-    compute = partial(_compute, search, folder)
-    if workers == 1 or len(todo) < 2:
-        yield from zip(todo, map(compute, todo), strict=True)
-        return
-    for block, result in WorkerPool(compute, workers=min(workers, len(todo))).run(todo, in_order=True):
-        yield block, compute(block) if isinstance(result, WorkerDied) else result
-
-
-def _compute(search: _Search, folder: Path | None, block: _Block) -> np.ndarray:
-    rows = search.run(block)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / f"{block.start}.npz", overwrite=True) as temporary, temporary.open("wb") as file:
-            np.savez(file, rows=rows)
-    return rows
 
 
 def _expand(

@@ -21,6 +21,7 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import ProtgraphError
 from protgraph.failure import Failure
 from protgraph.featurize.file_cache import FileCache
+from protgraph.structure.alignment import ChainTrace
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.train.resolve import load_dataset
@@ -48,6 +49,8 @@ class ChainSequences:
         One-letter codes of each chain.
     failures : tuple of Failure
         Examples that could not be read.
+    traces : tuple of ChainTrace
+        Structure of each chain, without residues for one of a FASTA file; empty if structures were not asked for.
     """
 
     examples: tuple[Example, ...]
@@ -55,6 +58,7 @@ class ChainSequences:
     chains: tuple[str, ...]
     sequences: tuple[str, ...]
     failures: tuple[Failure, ...] = ()
+    traces: tuple[ChainTrace, ...] = ()
 
     def name(self, chain: int) -> str:
         """Return the name of a chain, e.g. "1fqj:A"."""
@@ -95,7 +99,11 @@ def all_examples(dataset: Dataset) -> list[Example]:
 
 
 def read_chain_sequences(
-    dataset: Dataset, examples: Sequence[Example], report: Callable[[int, int], None] | None = None
+    dataset: Dataset,
+    examples: Sequence[Example],
+    report: Callable[[int, int], None] | None = None,
+    *,
+    structures: bool = False,
 ) -> ChainSequences:
     """Read the sequence of every chain.
 
@@ -105,8 +113,11 @@ def read_chain_sequences(
     examples : sequence of Example
     report : callable, optional
         Called with the numbers of finished and of all examples.
+    structures : bool
+        Also keep the CA trace of every chain.
     """
     used, example, chains, sequences, failures = [], [], [], [], []
+    traces: list[ChainTrace] = []
     for i, one in enumerate(examples):
         try:
             residues = dataset.read(one)
@@ -117,10 +128,20 @@ def read_chain_sequences(
                 example.append(len(used))
                 chains.append(chain)
                 sequences.append(sequence)
+                if structures:
+                    traces.append(_trace(residues, chain))
             used.append(one)
         if report is not None:
             report(i + 1, len(examples))
-    return ChainSequences(tuple(used), tuple(example), tuple(chains), tuple(sequences), tuple(failures))
+    found = used, example, chains, sequences, failures, traces
+    return ChainSequences(*map(tuple, found))
+
+
+def _trace(residues: Residues, chain: str) -> ChainTrace:
+    if not residues.has_coordinates:
+        return ChainTrace(np.zeros((0, 3), np.float32))
+    backbone = np.where(residues.backbone_mask[..., None], residues.backbone, np.nan)
+    return ChainTrace.of_backbone(backbone[residues.chain == chain])
 
 
 def _by_chain(residues: Residues) -> dict[str, str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,9 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.folder_splits import order_splits
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError
-from protgraph.failure import Failure
-from protgraph.file_io import write_text_file
 from protgraph.similarity import Homologs, HomologyRule, find_homologs
+from protgraph.structure.alignment import StructurePairs, StructureRule, find_structure_pairs
+from protgraph.structure.alignment.structure_pairs import LEAST_CHAIN
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.train.chain_sequences import (
     ChainSequences,
@@ -28,145 +26,12 @@ from protgraph.train.chain_sequences import (
     entry_of,
     read_chain_sequences,
 )
+from protgraph.train.split_leaks import SplitCheck, SplitLeak
 from protgraph.wording import count_noun
 
-__all__ = ["SplitCheck", "SplitLeak", "check_splits", "find_leaks"]
+__all__ = ["SplitCheck", "SplitLeak", "add_structure_leaks", "check_splits", "find_leaks"]
 
 _ANY = HomologyRule(identity=0, coverage=0, coverage_of="shorter")
-_SHOWN = 5
-_BINS = (0, 30, 40, 50, 70, 95, 100)  # % identity of the nearest training protein
-
-
-@dataclass(frozen=True)
-class SplitLeak:
-    """Two related proteins in different splits.
-
-    Parameters
-    ----------
-    kind : {"file", "entry", "sequence", "homolog"}
-        What they share: the structure file, the entry of the database, the sequence of a chain, or ancestry.
-    split, protein : str
-        The one that is not in the training split, if the other is.
-    other_split, other_protein : str
-    identity, coverage, other_coverage, evalue : float
-        Of the alignment, see :class:`~protgraph.similarity.HomologyRule`; NaN for "file" and "entry".
-    """
-
-    kind: str
-    split: str
-    protein: str
-    other_split: str
-    other_protein: str
-    identity: float = float("nan")
-    coverage: float = float("nan")
-    other_coverage: float = float("nan")
-    evalue: float = float("nan")
-
-
-@dataclass(frozen=True)
-class SplitCheck:
-    """Result of :func:`check_splits`; ``str`` returns the lines of ``protgraph data check``.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    rule : HomologyRule
-    sizes : dict of str to int
-        Proteins of each split.
-    leaks : tuple of SplitLeak
-        All related proteins in different splits; for "homolog" and "sequence", the most similar pair of two proteins.
-    nearest : tuple of SplitLeak
-        The most similar training protein of each other protein that has a significant alignment with one, whatever its
-        identity and coverage.
-    failures : tuple of Failure
-        Proteins that could not be read.
-    aligned : int
-        Pairs of chains that were compared.
-    engine : str
-        Program that found the homologs.
-    """
-
-    name: str
-    rule: HomologyRule
-    sizes: dict[str, int]
-    leaks: tuple[SplitLeak, ...]
-    nearest: tuple[SplitLeak, ...]
-    failures: tuple[Failure, ...] = ()
-    aligned: int = 0
-    engine: str = ""
-
-    @property
-    def has_leaks(self) -> bool:
-        """True if any two related proteins are in different splits."""
-        return bool(self.leaks)
-
-    def related(self, split: str, other: str, *, kind: str | None = None, identity: float = 0.0) -> list[str]:
-        """Return the proteins of a split that have a relative in another one."""
-        pairs = [(leak, leak.split, leak.protein, leak.other_split) for leak in self.leaks]
-        pairs += [(leak, leak.other_split, leak.other_protein, leak.split) for leak in self.leaks]
-        found = {
-            protein
-            for leak, own, protein, theirs in pairs
-            if (own, theirs) == (split, other)
-            and kind in (None, leak.kind)
-            and (identity == 0 or leak.identity >= identity)
-        }
-        return sorted(found)
-
-    def __str__(self) -> str:
-        """Return splits, leaks by kind with examples, and the distribution of the nearest training proteins."""
-        sizes = ", ".join(f"{name} {size}" for name, size in self.sizes.items())
-        lines = [f"dataset {self.name}: {sizes} proteins; {count_noun(self.aligned, 'pair')} of chains compared"]
-        lines += [f"homologs by {self.engine}: {self.rule.text}"]
-        names = list(self.sizes)
-        for i, own in enumerate(names):
-            for other in names[:i]:
-                related = self.related(own, other)
-                line = (
-                    f"{own} ~ {other}: {len(related)} of {self.sizes[own]} proteins of {own} have a relative in {other}"
-                )
-                close = len(self.related(own, other, identity=0.95))
-                lines.append(f"{line} ({close} at ≥ 95 % identity)" if related else line)
-        kinds = Counter(leak.kind for leak in self.leaks)
-        for kind, number in kinds.items():
-            lines.append(f"{kind}: {count_noun(number, 'pair')}")
-            shown = sorted((k for k in self.leaks if k.kind == kind), key=lambda k: -np.nan_to_num(k.identity))
-            lines += [f"  {_describe(leak)}" for leak in shown[:_SHOWN]]
-            lines += [f"  and {number - _SHOWN} more"] if number > _SHOWN else []
-        lines += self._histogram()
-        if self.failures:
-            lines.append(f"{count_noun(len(self.failures), 'protein')} not read; the first: {self.failures[0]}")
-        lines.append("no leak found" if not self.leaks else f"{count_noun(len(self.leaks), 'pair')} of relatives")
-        return "\n".join(lines)
-
-    def _histogram(self) -> list[str]:
-        """Return how many proteins have a nearest training protein of which identity."""
-        lines = []
-        for split in [name for name in self.sizes if name != "train"] if "train" in self.sizes else []:
-            identity = np.array([100 * leak.identity for leak in self.nearest if leak.split == split])
-            counts = np.histogram(identity, _BINS)[0]
-            parts = [f"{a}–{b} %: {n}" for a, b, n in zip(_BINS, _BINS[1:], counts.tolist(), strict=False) if n]
-            none = self.sizes[split] - len(identity)
-            lines.append(f"nearest training protein of {split}: {', '.join([*parts, f'none found: {none}'])}")
-        return lines
-
-    def write(self, path: str | Path) -> Path:
-        """Write a CSV of all leaks, then of the nearest training proteins (kind "nearest")."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(SplitLeak)])
-        rows = [*self.leaks, *self.nearest]
-        writer.writerows([f"{v:.4g}" if isinstance(v, float) else v for v in astuple(row)] for row in rows)
-        write_text_file(path, text.getvalue())
-        return Path(path)
-
-
-def _describe(leak: SplitLeak) -> str:
-    pair = f"{leak.protein} ({leak.split}) – {leak.other_protein} ({leak.other_split})"
-    if np.isnan(leak.identity):
-        return pair
-    return f"{pair}: identity {leak.identity:.0%} over {leak.coverage:.0%} and {leak.other_coverage:.0%}"
 
 
 def check_splits(
@@ -175,6 +40,7 @@ def check_splits(
     labels: Any = None,
     task: str | None = None,
     rule: HomologyRule | None = None,
+    structure: StructureRule | None = None,
     engine: str | None = None,
     seed: int = 0,
     workers: int = 1,
@@ -192,6 +58,8 @@ def check_splits(
         As of :func:`protgraph.train.load_dataset`; a task is not required.
     rule : HomologyRule, optional
         When two chains are homologs.
+    structure : StructureRule, optional
+        When two chains have similar structures; None: structures are not compared.
     engine : str, optional
         As of :func:`protgraph.similarity.find_homologs`.
     workers : int
@@ -211,11 +79,50 @@ def check_splits(
             f"dataset {data.name!r} has one split; nothing can leak. Give a table with a column 'split'."
         )
     step = (lambda stage: None) if report is None else (lambda stage: lambda done, total: report(stage, done, total))
-    chains = read_chain_sequences(data, examples, step("read"))
-    rule = rule or HomologyRule()
-    return find_leaks(
-        data.name, chains, rule, engine=engine, workers=workers, cache=cache_dir(cache), report=step("align")
+    chains = read_chain_sequences(data, examples, step("read"), structures=structure is not None)
+    rule, folder = rule or HomologyRule(), cache_dir(cache)
+    check = find_leaks(data.name, chains, rule, engine=engine, workers=workers, cache=folder, report=step("align"))
+    if structure is None:
+        return check
+    found = find_structure_pairs(
+        chains.traces, structure, groups=_groups(chains), workers=workers, cache=folder, report=step("superpose")
     )
+    return add_structure_leaks(check, chains, found, structure)
+
+
+def add_structure_leaks(
+    check: SplitCheck, chains: ChainSequences, found: StructurePairs, rule: StructureRule
+) -> SplitCheck:
+    """Return the check with the pairs of similar structures in different splits."""
+    groups = np.array(_groups(chains))
+    best: dict[tuple[str, ...], SplitLeak] = {}
+    for a, b, tm in zip(found.first.tolist(), found.second.tolist(), found.tm.tolist(), strict=True):
+        if groups[a] == groups[b]:
+            continue
+        a, b = (b, a) if groups[a] < groups[b] else (a, b)
+        own, other = chains.examples[chains.example[a]], chains.examples[chains.example[b]]
+        leak = SplitLeak("structure", own.split, own.id, other.split, other.id, tm=tm)
+        if (key := astuple(leak)[1:5]) not in best or tm > best[key].tm:
+            best[key] = leak
+    leaks = (*check.leaks, *(best[key] for key in sorted(best)))
+    return replace(check, leaks=leaks, structures=_describe_comparison(found, rule))
+
+
+def _describe_comparison(found: StructurePairs, rule: StructureRule) -> str:
+    """Return a line about how structures were compared, and what was left out."""
+    text = f"structures: {rule.text}; {count_noun(found.compared, 'pair')} of chains, {found.aligned} aligned"
+    if found.left_out:
+        text += (
+            f"; left out: {count_noun(found.left_out, 'chain')} of fewer than {LEAST_CHAIN} residues with coordinates"
+        )
+    return text
+
+
+def _groups(chains: ChainSequences) -> list[int]:
+    """Return the number of the split of each chain, in the order of the splits."""
+    splits = [chains.examples[e].split for e in chains.example]
+    number = {name: i for i, name in enumerate(order_splits(set(splits)))}
+    return [number[split] for split in splits]
 
 
 def find_leaks(
@@ -229,9 +136,7 @@ def find_leaks(
     report: Callable[[int, int], None] | None = None,
 ) -> SplitCheck:
     """Find the leaks of a dataset whose chains were read; arguments as of :func:`check_splits`."""
-    splits = [chains.examples[e].split for e in chains.example]
-    number = {name: i for i, name in enumerate(order_splits(set(splits)))}
-    groups = [number[split] for split in splits]
+    groups = _groups(chains)
     found = find_homologs(
         chains.sequences, _ANY, groups=groups, workers=workers, engine=engine, cache=cache, report=report
     )

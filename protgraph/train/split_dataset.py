@@ -19,7 +19,8 @@ from protgraph.data.datasets.table_reader import read_cells
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError
 from protgraph.file_io import write_text_file
-from protgraph.similarity import HomologyRule, cluster_homologs, find_homologs
+from protgraph.similarity import HomologyRule, cluster_homologs, cluster_pairs, find_homologs
+from protgraph.structure.alignment import StructureRule, find_structure_pairs
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.train.chain_sequences import (
     ChainSequences,
@@ -28,7 +29,7 @@ from protgraph.train.chain_sequences import (
     entry_of,
     read_chain_sequences,
 )
-from protgraph.train.check_splits import SplitCheck, find_leaks
+from protgraph.train.check_splits import SplitCheck, add_structure_leaks, find_leaks
 from protgraph.wording import count_noun
 
 __all__ = ["DatasetSplit", "split_dataset"]
@@ -90,6 +91,7 @@ def split_dataset(
     labels: Any = None,
     task: str | None = None,
     rule: HomologyRule | None = None,
+    structure: StructureRule | None = None,
     engine: str | None = None,
     fractions: Mapping[str, float] = FRACTIONS,
     seed: int = 0,
@@ -100,8 +102,8 @@ def split_dataset(
 ) -> DatasetSplit:
     """Assign proteins to random splits so that no relatives are in different ones, and check the result.
 
-    Relatives are homologs, chains of one entry, and chains of one file, also through others. Labels of a table are
-    balanced over the splits.
+    Relatives are homologs, chains of one entry, chains of one file and, if asked for, chains of similar structure, also
+    through others. Labels of a table are balanced over the splits.
 
     Parameters
     ----------
@@ -109,6 +111,8 @@ def split_dataset(
         As of :func:`protgraph.train.load_dataset`; a task is not required. A column ``split`` of the table is replaced.
     rule : HomologyRule, optional
         When two chains are homologs.
+    structure : StructureRule, optional
+        When two chains have similar structures; None: structures are not compared.
     engine : str, optional
         As of :func:`protgraph.similarity.find_homologs`.
     fractions : mapping of str to float
@@ -125,12 +129,16 @@ def split_dataset(
     """
     data = dataset_of_proteins(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
     step = (lambda stage: None) if report is None else (lambda stage: lambda done, total: report(stage, done, total))
-    chains = read_chain_sequences(data, all_examples(data), step("read"))
+    chains = read_chain_sequences(data, all_examples(data), step("read"), structures=structure is not None)
     if not chains.examples:
         raise DatasetError(f"dataset {data.name!r}: no protein can be read. The first: {chains.failures[0]}")
     rule, folder = rule or HomologyRule(), cache_dir(cache)
     found = find_homologs(chains.sequences, rule, workers=workers, engine=engine, cache=folder, report=step("align"))
-    clusters = _clusters(chains, cluster_homologs(found).tolist())
+    related = [("homologs", cluster_homologs(found).tolist())]
+    if structure is not None:
+        alike = find_structure_pairs(chains.traces, structure, workers=workers, cache=folder, report=step("superpose"))
+        related.append(("structure", cluster_pairs(alike.number, alike.first, alike.second).tolist()))
+    clusters = _clusters(chains, related)
     strata = data.strata if isinstance(data, FolderDataset) else None
     units = [
         SplitUnit(e.id, clusters=frozenset([c]), counts=() if strata is None else data.label_counts(e))
@@ -140,20 +148,24 @@ def split_dataset(
     examples = tuple(replace(e, split=s) for e, s in zip(chains.examples, assigned.splits, strict=True))
     chains = replace(chains, examples=examples)
     check = find_leaks(data.name, chains, rule, engine=engine, workers=workers, cache=folder, report=step("check"))
-    text = assigned.rule.replace("a sequence or cluster", "a cluster (homologs, entry or file)")
+    if structure is not None:
+        check = add_structure_leaks(check, chains, alike, structure)
+    kinds = "homologs, entry or file" if structure is None else "homologs, similar structures, entry or file"
+    text = assigned.rule.replace("a sequence or cluster", f"a cluster ({kinds})")
     of = {e.id: c for e, c in zip(examples, clusters, strict=True)}
     split_of = {e.id: e.split for e in examples}
     header, rows = _table(data, labels, examples, of)
     return DatasetSplit(text, of, split_of, header, rows, check, assigned.notes)
 
 
-def _clusters(chains: ChainSequences, homologs: Sequence[int]) -> list[str]:
-    """Return the cluster of each example, named after its first example."""
+def _clusters(chains: ChainSequences, related: Sequence[tuple[str, Sequence[int]]]) -> list[str]:
+    """Return the cluster of each example, named after its first example, from clusters of chains of each kind."""
     links: list[set[object]] = [{("file", e.path, e.record)} for e in chains.examples]
     for own, example in zip(links, chains.examples, strict=True):
         own |= {("entry", entry)} if (entry := entry_of(example)) else set()
-    for chain, cluster in enumerate(homologs):
-        links[chains.example[chain]].add(("homologs", cluster))
+    for kind, numbers in related:
+        for chain, cluster in enumerate(numbers):
+            links[chains.example[chain]].add((kind, cluster))
     group = linked_groups(links)
     first: dict[int, str] = {}
     for g, example in zip(group, chains.examples, strict=True):

@@ -171,3 +171,46 @@ def main_without_exit(arguments: list[str]) -> None:
         main(arguments)
     except SystemExit as e:
         assert not e.code
+
+
+@pytest.fixture
+def similar_folds(tmp_path, structures_dir):
+    """Return a folder with two globins, two dihydrofolate reductases, all of low identity, and ubiquitin."""
+    folder = tmp_path / "folds"
+    folder.mkdir()
+    for name, entry in {"g1": "1or4", "g2": "4hhb", "r1": "1rx2", "r2": "1drf", "u": "1ubq"}.items():
+        (folder / f"{name}.bcif").write_bytes((structures_dir / f"{entry}.bcif").read_bytes())
+    return folder
+
+
+def test_similar_structures_are_leaks_where_sequences_are_not(tmp_path, similar_folds, capsys):
+    splits = table(tmp_path / "s.csv", {"g1": "train", "g2": "test", "r1": "train", "r2": "val", "u": "test"})
+    command = ["data", "check", str(similar_folds), "--labels", str(splits), "--identity", "0.6"]
+    main_without_exit(command)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--by", "structure", "-o", str(tmp_path / "leaks.csv")])
+    assert ended.value.code == 1
+    rows = [row for row in csv.DictReader((tmp_path / "leaks.csv").open()) if row["kind"] == "structure"]
+    assert [(row["protein"], row["other_protein"]) for row in rows] == [("g2", "g1"), ("r2", "r1")]
+    assert float(rows[1]["tm"]) == pytest.approx(0.775, abs=0.01)  # TM-align: 0.77482
+    assert "TM-score ≥ 0.5, normalized by the longer chain" in capsys.readouterr().out
+
+
+def test_split_by_structure_keeps_folds_together(tmp_path, similar_folds, capsys):
+    out = tmp_path / "split.csv"
+    command = ["data", "split", str(similar_folds), "-o", str(out), "--fractions", "0.4,0.2,0.4"]
+    main_without_exit([*command, "--identity", "0.6", "--by", "structure"])
+    rows = {row["file"].removesuffix(".bcif"): row for row in csv.DictReader(out.open())}
+    assert len({row["cluster"] for row in rows.values()}) == 3
+    for a, b in (("g1", "g2"), ("r1", "r2")):
+        assert (rows[a]["cluster"], rows[a]["split"]) == (rows[b]["cluster"], rows[b]["split"])
+    printed = capsys.readouterr().out
+    assert "similar structures" in printed and "no leak found" in printed
+
+
+def test_chains_without_coordinates_are_counted(tmp_path, rng):
+    folder = fasta(tmp_path / "my", a=sequence(rng), b=sequence(rng))
+    splits = table(tmp_path / "s.csv", {"a": "train", "b": "test"})
+    found = pg.check_splits(folder, labels=splits, structure=pg.StructureRule(), cache=tmp_path / "cache")
+    assert "left out: 2 chains" in str(found) and not found.has_leaks
