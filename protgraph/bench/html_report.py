@@ -15,7 +15,7 @@ from protgraph.bench.job_plan import has_training_split
 from protgraph.bench.page_charts import curves_chart, interval_chart, rank_chart, reliability_chart, style_of
 from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table
 from protgraph.bench.protein_view import ProteinView, best_model, view_proteins
-from protgraph.bench.published import PublishedScore
+from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import SplitStatistics
@@ -132,7 +132,7 @@ def _split_parts(
     dataset = spec.data(one.task)
     examples = dataset.examples(one.task)
     resolutions = {e.id: e.resolution for e in examples if e.resolution is not None}
-    published = [row for row in _published(spec, one.task, dataset) if row.split == one.split]
+    published = [row for row in reference_scores(one.task, dataset, spec.published) if row.split == one.split]
     title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
     parts = [f"<h3>{escape(title)}</h3>", score_table(one, rows, spec.baselines, published)]
     charts = [("Test scores", interval_chart(_monitored(one), series))]
@@ -144,22 +144,15 @@ def _split_parts(
         parts.append(f"<details><summary>Paired tests</summary>{pair_table(one)}</details>")
     if one.left_out:
         parts.append(f"<p>Other proteins or labels, in no paired test: {escape(', '.join(one.left_out))}.</p>")
-    parts.append(_breakdown(break_down(one, resolutions)))
+    known = sum(name in resolutions for name in one.names)
+    parts.append(_breakdown(break_down(one, resolutions), f"{known} of {count_noun(len(one.names), 'protein')}"))
     parts.append(_proteins(one, *view_proteins(one, dataset), proteins, dataset.target(one.task).names))
     return parts
 
 
-def _published(spec: BenchSpec, task: str, dataset: Dataset) -> list[PublishedScore]:
-    """Return the scores of the spec, then the published ones and the floors of the card."""
-    card = dataset.card.tasks[task]
-    parts = [row for row in spec.published if row.task == task]
-    parts += [PublishedScore.of_card(task, score) for score in card.published]
-    return parts + [PublishedScore.of_card(task, score, is_floor=True) for score in card.floors]
-
-
 def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
     """Return a table per split of the scores of other methods, for a task without runs."""
-    rows = _published(spec, task, dataset)
+    rows = reference_scores(task, dataset, spec.published)
     parts = []
     for split in dict.fromkeys(row.split for row in rows):
         own = [row for row in rows if row.split == split]
@@ -188,11 +181,12 @@ def _rank_note(one: SplitStatistics) -> str:
     )
 
 
-def _breakdown(groups: Sequence[GroupScore]) -> str:
+def _breakdown(groups: Sequence[GroupScore], known: str) -> str:
+    note = f'<p class="quiet">The resolution of {known} is known.</p>'
     if not groups:
-        return '<p class="quiet">All proteins are in one group of length, number of chains and resolution.</p>'
+        return f'<p class="quiet">All proteins are in one group of length, number of chains and resolution.</p>{note}'
     tables = "".join(breakdown_table([g for g in groups if g.by == by]) for by in dict.fromkeys(g.by for g in groups))
-    return f"<details><summary>Length, chains and resolution</summary>{tables}</details>"
+    return f"<details><summary>Length, chains and resolution</summary>{tables}{note}</details>"
 
 
 def _proteins(

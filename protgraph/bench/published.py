@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StrictStr
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from protgraph.data.datasets.dataset import Dataset
     from protgraph.data.datasets.provenance import ReferenceScore
 
-__all__ = ["PublishedScore"]
+__all__ = ["PublishedScore", "markdown_scores", "reference_scores"]
 
 
 class PublishedScore(BaseModel):
@@ -62,3 +65,20 @@ class PublishedScore(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON and TOML."""
         return self.model_dump()
+
+
+def reference_scores(task: str, dataset: Dataset, given: Sequence[PublishedScore]) -> list[PublishedScore]:
+    """Return the scores of a task: those given by a spec, then the published ones and the floors of the card."""
+    card = dataset.card.tasks[task]
+    parts = [row for row in given if row.task == task]
+    parts += [PublishedScore.of_card(task, score) for score in card.published]
+    return parts + [PublishedScore.of_card(task, score, is_floor=True) for score in card.floors]
+
+
+def markdown_scores(scores: Sequence[PublishedScore]) -> str:
+    """Return a Markdown table, one row per score."""
+    lines = ["| task | split | method | metric | score | | source |", "|---|---|---|---|---:|---|---|"]
+    for row in scores:
+        cells = (row.task, row.split, row.method, row.metric, f"{row.value:.3f}", row.note, row.source)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines)

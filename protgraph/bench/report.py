@@ -17,6 +17,7 @@ from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
 from protgraph.bench.job_plan import has_training_split
 from protgraph.bench.plot import plot_comparison, plot_curves
+from protgraph.bench.published import markdown_scores, reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.spec import BenchSpec
@@ -106,6 +107,8 @@ def _page(
             "\n".join(f"- {line}" for line in compare_with_baselines(summaries, spec.baselines)),
         ]
     parts += ["## Table", _legend(spec), table]
+    scores = [row for task in spec.tasks for row in reference_scores(task, spec.data(task), spec.published)]
+    parts += ["## Scores of other methods", markdown_scores(scores)] if scores else []
     parts += ["## Figures"]
     for task, paths in figures.items():
         parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]

@@ -112,7 +112,8 @@ class TestSplitOnly:
         row = evaluate_trained(job)
         assert set(row.metrics) == {"test"} and row.test_proteins == 4
         write_report(spec, [row])
-        assert "no training split" in (spec.folder / "report.html").read_text()
+        page = (spec.folder / "report.html").read_text()
+        assert "no training split" in page and "The resolution of " in page and " of 4 proteins is known" in page
 
     def test_without_trained_models_there_are_the_scores_of_the_card(self, dataset, tmp_path):
         published = [{"task": "ligand_binding", "method": "Other", "metric": "auprc", "value": 0.41}]
@@ -121,6 +122,8 @@ class TestSplitOnly:
         write_report(spec, [])
         page = (spec.folder / "report.html").read_text()
         assert "Other" in page and 'data-value="0.41"' in page
+        text = (spec.folder / "report.md").read_text()
+        assert "| ligand_binding | test | Other | auprc | 0.410 | published |" in text
 
 
 def test_errors_have_the_place(tmp_path):
