@@ -28,6 +28,9 @@ Files = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 
+#: Files whose means are printed.
+_SHOWN_FILES = 50
+
 
 @reads_structures(deferred=True)
 def predict_command(
@@ -39,6 +42,9 @@ def predict_command(
     defattr: Defattr = None,
     pymol: Pymol = None,
     chimerax: Chimerax = None,
+    interfaces: Annotated[
+        Path | None, typer.Option(help="Table with a row per pair of chains in contact, .csv or .parquet.")
+    ] = None,
     uncalibrated: Annotated[
         bool, typer.Option("--uncalibrated", help="Write probabilities without the calibration of the model.")
     ] = False,
@@ -63,6 +69,11 @@ def predict_command(
     --explain writes how much each residue contributes to the mean prediction of a protein, or with --explain-residue
     to that of one residue: integrated gradients of its log-odds over node features and residue types.
 
+    --interfaces writes the mean prediction over the residues of each chain within 5 Å of the other one; for
+    predictions per pair of residues, their sum and maximum over all pairs of two chains.
+
+    Of models that predict a value per residue, the mean over the residues of each file is printed.
+
     Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
     Missing atoms, residues left out and structures unlike the training set are reported, and listed in
     OUT.warnings.csv.
@@ -73,18 +84,23 @@ def predict_command(
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
       protgraph predict ligand_site 1ubq.cif -o out.csv --explain why.csv --explain-residue A:42
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
+      protgraph predict ppi_site complex.cif -o out.csv --interfaces interfaces.csv
+      protgraph predict model_quality models/*.pdb -o lddt.csv
     """
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
     from protgraph.train import predict as run
     from protgraph.train.checkpoint import as_checkpoint
+    from protgraph.train.interface_table import interface_table, pooled_columns
     from protgraph.train.result_table import TABLE_SUFFIXES
-    from protgraph.train.value_column import choose_value
+    from protgraph.train.value_column import choose_value, prediction_columns
     from protgraph.wording import count_noun
 
     sources = expand_sources(files)
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    if interfaces is not None:
+        check_output(interfaces, option="--interfaces", inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (structure, defattr, pymol, chimerax)
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     trained = as_checkpoint(checkpoint)
@@ -92,22 +108,45 @@ def predict_command(
     reasons = ExplainOutput(
         explain, explain_residue, explain_structure, sources=sources, inputs=inputs, read=read, overwrite=overwrite
     )
+    if interfaces is not None:
+        pooled_columns(trained.model.target, prediction_columns(trained.model.target))
     if shown.is_used:
         choose_value(trained.model.target, value)
     elif value is not None and explain is None:
         raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
-    with set_aside_if_failed(out, *shown.outputs, *reasons.outputs, overwrite=overwrite):
+    pooled = [interfaces] if interfaces is not None else []
+    with set_aside_if_failed(out, *pooled, *shown.outputs, *reasons.outputs, overwrite=overwrite):
         result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
         _print_notes(result, out)
         failures = list(result.failures)
         if result.rows:
             result.write(out)
             typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
+            _print_means(result)
+            if interfaces is not None:
+                table = interface_table(result)
+                table.write(interfaces)
+                typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
             if shown.is_used:
                 failures += shown.write(result.residue_values(value))
             if explain is not None:
                 failures += reasons.write(trained, value=value, device=device)
         report_failures(failures, out, any_succeeded=bool(result.rows))
+
+
+def _print_means(result: Predictions) -> None:
+    """Print the mean of each predicted value over the residues of each file, of the first files."""
+    from protgraph.train.value_column import target_names
+    from protgraph.wording import count_noun
+
+    if (result.target.level, result.target.kind) != ("node", "regression"):
+        return
+    means = result.file_means()
+    for file, (residues, values) in list(means.items())[:_SHOWN_FILES]:
+        texts = [f"{name} {value:.4f}" for name, value in zip(target_names(result.target), values, strict=True)]
+        typer.echo(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
+    if len(means) > _SHOWN_FILES:
+        typer.echo(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
 
 
 def print_license_note(name: str) -> None:

@@ -55,7 +55,7 @@ class Recipe(BaseModel):
         Options of :class:`protgraph.train.FitConfig`, without the seed.
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
-    calibration : {"temperature", "platt", "isotonic", "none"}
+    calibration : {"temperature", "platt", "isotonic", "linear", "none"}
         Fitted on the validation split; see :class:`protgraph.train.calibration.CalibrationMap`.
     metrics : sequence of str
         Further metrics for the card, names of :data:`protgraph.task.METRICS`.
@@ -96,7 +96,7 @@ class Recipe(BaseModel):
     labels: Path | None = None
     fit: dict[str, Any] = {}
     read: dict[str, Any] = {}
-    calibration: Literal["temperature", "platt", "isotonic", "none"] = "temperature"
+    calibration: Literal["temperature", "platt", "isotonic", "linear", "none"] = "temperature"
     metrics: tuple[str, ...] = ()
     evaluate: tuple[EvaluationSet, ...] = ()
     float16: bool = True

@@ -98,7 +98,7 @@ def run_recipe(
         write_text_file(folder / RECIPE, text)
         write_text_file(folder / CARD, card.model_dump_json(indent=1) + "\n")
         write_text_file(folder / "README.md", card_page(card))
-        if calibration is not None:
+        if calibration is not None and first.model.target.kind != "regression":
             write_reliability_figure(folder / "reliability.svg", predictions, calibration, first.model.target)
     shutil.rmtree(folder_of_members)
     return TrainedModel(Path(out))

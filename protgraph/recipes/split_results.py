@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import compute_metrics
@@ -24,21 +25,23 @@ def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoi
     ----------
     task : Task
     predictions : SplitPredictions
-        Uncalibrated logits of the split, and labels.
+        Uncalibrated logits of the split, and labels. Metrics of a regression are of the calibrated values.
     checkpoint : Checkpoint
         Threshold and calibration.
     """
+    target, calibration = checkpoint.model.target, checkpoint.calibration
     predictions = predictions.with_threshold(checkpoint.threshold)
+    if calibration is not None and target.kind == "regression":
+        predictions = replace(predictions, logits=calibration.probabilities(predictions.logits, target))
     values = compute_metrics(task.metrics, predictions, task=task.name)
     metrics = {}
     for metric in task.metrics:
         interval = percentile_interval(bootstrap_scores(predictions, metric))
         metrics[metric.name] = tuple(map(_finite, (values[metric.name], interval.low, interval.high)))
-    target = checkpoint.model.target
     scores = {}
-    if checkpoint.calibration is not None:
+    if calibration is not None and target.kind != "regression":
         before = calibration_scores(probabilities(predictions.logits, target), predictions, target)
-        after = checkpoint.calibration.probabilities(predictions.logits, target)
+        after = calibration.probabilities(predictions.logits, target)
         after = calibration_scores(after, predictions, target)
         scores = {"ece_before": before.ece, "ece_after": after.ece}
         scores |= {"brier_before": before.brier, "brier_after": after.brier}

@@ -150,6 +150,6 @@ class _Search:
 
 
 def _target_of(name: str) -> Target:
-    """Return the target whose default head has this name; else a target per residue with this head."""
+    """Return the target whose default head has this name; else one with this head, of the level of its name."""
     targets = (t for t in targets_of_all_kinds() if t.head_name == name)
-    return next(targets, Target("conformity", "node", "classification", TARGET_SIZE, head=name))
+    return next(targets, Target("conformity", level_of(name), "classification", TARGET_SIZE, head=name))

@@ -8,7 +8,7 @@ scipy.optimize is imported inside the functions that fit, since predictions do n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -29,22 +29,29 @@ __all__ = [
     "fit_calibration",
 ]
 
-Method = Literal["temperature", "platt", "isotonic"]
+Method = Literal["temperature", "platt", "isotonic", "linear"]
+#: Kind of target → methods.
+_METHODS = {
+    "classification": ("temperature",),
+    "multilabel": ("temperature", "platt", "isotonic"),
+    "regression": ("linear",),
+}
 _BOUNDS = (0.02, 50.0)  # of slopes: a split that is separated perfectly has no finite optimum
 
 
 class CalibrationMap(BaseModel):
-    """Map from logits to calibrated probabilities, as plain data.
+    """Map from logits to calibrated probabilities or values, as plain data.
 
     Parameters
     ----------
-    method : {"temperature", "platt", "isotonic"}
+    method : {"temperature", "platt", "isotonic", "linear"}
         ``softmax(a z)`` or ``sigmoid(a z)`` (Guo et al. 2017); ``sigmoid(a z + b)`` for each yes/no label (Platt 1999);
-        a piecewise linear, never decreasing function of each logit (Zadrozny & Elkan 2002).
+        a piecewise linear, never decreasing function of each logit (Zadrozny & Elkan 2002);
+        ``a z + b`` for each value of a regression, by least squares.
     slope : list of float
         a: the inverse temperature, one number, or one for each label.
     offset : list of float
-        b of each label, for "platt".
+        b of each label or value, for "platt" and "linear".
     knots : list of (list of float, list of float)
         Logits and probabilities of each label, for "isotonic"; linear between them, constant outside.
     split : str
@@ -69,7 +76,7 @@ class CalibrationMap(BaseModel):
     labels: int = 0
 
     def probabilities(self, logits: Tensor, target: Target) -> Tensor:
-        """Return calibrated probabilities of ``(N, C)`` logits, ``(N, C)`` float32; of classes they sum to 1."""
+        """Return calibrated probabilities or values of logits, ``(N, C)`` float32 each; of classes they sum to 1."""
         z = logits.double()
         if target.kind == "classification":
             return (z * self.slope[0]).softmax(1).float()
@@ -77,11 +84,12 @@ class CalibrationMap(BaseModel):
             columns = [np.interp(c, x, y) for c, (x, y) in zip(z.T.numpy(), self.knots, strict=True)]
             return torch.from_numpy(np.stack(columns, 1)).float()
         scaled = z * torch.tensor(self.slope, dtype=z.dtype)
-        return (scaled + torch.tensor(self.offset or [0.0], dtype=z.dtype)).sigmoid().float()
+        line = scaled + torch.tensor(self.offset or [0.0], dtype=z.dtype)
+        return (line if self.method == "linear" else line.sigmoid()).float()
 
     def __str__(self) -> str:
         fitted = f"fitted on {self.labels} labels of {self.proteins} proteins of the split {self.split}"
-        slopes = ", ".join(f"{1 / a:.3g}" for a in self.slope)
+        slopes = ", ".join(f"{a if self.method == 'linear' else 1 / a:.3g}" for a in self.slope)
         if self.method == "isotonic":
             return f"isotonic, {sum(len(x) for x, _ in self.knots)} knots, {fitted}"
         offsets = f", offset {', '.join(f'{b:.3g}' for b in self.offset)}" if self.offset else ""
@@ -107,11 +115,11 @@ class CalibrationScores:
 
 def check_calibration_method(method: str, target: Target) -> None:
     """Raise :class:`OptionError` if probabilities of a target cannot be calibrated in this way."""
-    allowed = {"classification": ("temperature",), "multilabel": get_args(Method)}.get(target.kind, ())
+    allowed = _METHODS.get(target.kind, ())
     if not allowed:
         raise OptionError(
-            f"calibration {method!r}: target {target.name!r} is {target.kind}, without probabilities. Allowed for "
-            "classes and yes/no labels. Leave it out."
+            f"calibration {method!r}: target {target.name!r} is {target.kind}. Allowed for classes, yes/no labels "
+            "and values. Leave it out."
         )
     if method not in allowed:
         hint = suggest(method, allowed)
@@ -125,8 +133,8 @@ def fit_calibration(
 
     Parameters
     ----------
-    method : {"temperature", "platt", "isotonic"}
-        "temperature" for classes; all for yes/no labels.
+    method : {"temperature", "platt", "isotonic", "linear"}
+        "temperature" for classes, "linear" for values, the others for yes/no labels.
     predictions : SplitPredictions
     target : Target
     split : str
@@ -147,12 +155,24 @@ def fit_calibration(
     if target.kind == "classification":
         z, y = predictions.logits[known].double(), predictions.y[known]
         return CalibrationMap(slope=[_class_slope(z, y)], **origin)
+    if target.kind == "regression":
+        lines = [_line(predictions.logits[mask, c], predictions.y[mask, c]) for c, mask in enumerate(known.unbind(1))]
+        return CalibrationMap(slope=[a for a, _ in lines], offset=[b for _, b in lines], **origin)
     columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
     if method == "isotonic":
         return CalibrationMap(knots=[_isotonic(z, y) for z, y in columns], **origin)
     parts = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
     offsets = [offset for _, offset in parts] if method == "platt" else []
     return CalibrationMap(slope=[slope for slope, _ in parts], offset=offsets, **origin)
+
+
+def _line(z: Tensor, y: Tensor) -> tuple[float, float]:
+    """Return slope and offset of the least-squares line of values ``(N,)`` over predictions ``(N,)``."""
+    z, y = z.double(), y.double()
+    if len(z) < 2 or z.std() == 0:
+        return 1.0, float((y - z).mean()) if len(z) else 0.0
+    slope = float(((z - z.mean()) * (y - y.mean())).mean() / (z - z.mean()).square().mean())
+    return slope, float(y.mean() - slope * z.mean())
 
 
 def _class_slope(z: Tensor, y: Tensor) -> float:

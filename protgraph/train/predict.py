@@ -202,4 +202,4 @@ def prediction_values(
         yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
         rows = zip(p.tolist(), yes.int().tolist(), strict=True)
         return [tuple(v for pair in zip(own, y, strict=True) for v in pair) for own, y in rows]
-    return [tuple(row) for row in logits.flatten(1).tolist()]
+    return [tuple(row) for row in p.flatten(1).tolist()]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from protgraph.data.datasets.target import Target
+from protgraph.errors import OptionError
 from protgraph.failure import Failure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.residue_values import ResidueValues
@@ -88,6 +89,28 @@ class Predictions(ResultTable):
         for row in self.rows:
             groups.setdefault(str(row[0]), []).append(row)
         return {file: self._values_of(rows, chosen) for file, rows in groups.items()}
+
+    def file_means(self) -> dict[str, tuple[int, tuple[float, ...]]]:
+        """Return the number of residues of each file, and the mean over them of each predicted value.
+
+        Raises
+        ------
+        OptionError
+            The predictions are not values per residue.
+        """
+        target = self.target
+        if (target.level, target.kind) != ("node", "regression"):
+            raise OptionError(
+                f"means per file: target {target.name!r} is {target.kind} per {target.level}. Allowed: values per "
+                "residue."
+            )
+        groups: dict[str, list[Row]] = {}
+        for row in self.rows:
+            groups.setdefault(str(row[0]), []).append(row[-target.size :])
+        return {
+            file: (len(rows), tuple(np.mean(np.array(rows, np.float64), axis=0).tolist()))
+            for file, rows in groups.items()
+        }
 
     def _values_of(self, rows: list[Row], chosen: ValueColumn) -> ResidueValues:
         chain, number, code, name = (np.array(column) for column in list(zip(*rows, strict=True))[1:5])

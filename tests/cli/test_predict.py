@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +140,13 @@ def test_a_model_that_gives_nan_fails_on_every_file(run, checkpoint, structures_
     result = run(command, broken, structures_dir / "1ubq.bcif", structures_dir / "1crn.bcif", "-o", out)
     assert result.code == 2 and not out.exists() and "2 failed" in result.err and "layers.0" in result.err
     assert len((tmp_path / f"{out.name}.failures.csv").read_text().splitlines()) == 3
+
+
+def test_interfaces_have_a_row_per_pair_of_chains(run, checkpoint, structures_dir, tmp_path):
+    out, pairs = tmp_path / "out.csv", tmp_path / "interfaces.csv"
+    result = run("predict", checkpoint, structures_dir / "1jk9.bcif", "-o", out, "--interfaces", pairs)
+    assert result.code == 0, result.err
+    rows = list(csv.DictReader(pairs.open()))
+    assert len(rows) > 2 and all(row["chain_1"] < row["chain_2"] and int(row["contacts"]) > 0 for row in rows)
+    assert f"{len(rows)} pairs of chains" in result.out
+    assert run("predict", checkpoint, structures_dir / "1jk9.bcif", "-o", out, "--interfaces", pairs).code == 2

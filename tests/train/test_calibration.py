@@ -23,6 +23,7 @@ from protgraph.train.calibration import calibration_scores, fit_calibration
 from protgraph.train.reliability import label_events
 
 SITE = Target("site", "node", "multilabel", 1, ("site",))
+VALUES = Target("quality", "node", "regression", 2, ("a", "b"))
 CLASSES = Target("state", "node", "classification", 3, ("H", "E", "C"))
 
 
@@ -87,6 +88,20 @@ def test_the_fitted_slope_has_the_largest_likelihood(classes) -> None:
     assert losses[1] < losses[0] and losses[1] < losses[2]
 
 
+def test_a_linear_calibration_is_the_least_squares_line() -> None:
+    rng = torch.Generator().manual_seed(1)
+    z = torch.rand(500, 2, generator=rng)
+    y = 0.5 * z + 0.2 + 0.1 * torch.randn(500, 2, generator=rng)
+    y[::7, 1] = torch.nan
+    found = fit_calibration("linear", SplitPredictions(z, y), VALUES)
+    for column in range(2):
+        known = ~y[:, column].isnan()
+        slope, offset = np.polyfit(z[known, column].double(), y[known, column].double(), 1)
+        assert (found.slope[column], found.offset[column]) == pytest.approx((slope, offset), abs=1e-6)
+    torch.testing.assert_close(found.probabilities(z, VALUES)[:, 0], z[:, 0] * found.slope[0] + found.offset[0])
+    assert str(found).startswith("linear 0.5")
+
+
 def test_scores_equal_torchmetrics_and_scikit_learn(yes_no, classes) -> None:
     p, mask = yes_no.logits.sigmoid(), ~yes_no.y.isnan()
     ours = calibration_scores(p, yes_no, SITE)
@@ -133,7 +148,14 @@ def test_a_probability_on_an_edge_is_in_the_upper_bin_as_in_torchmetrics() -> No
 
 @pytest.mark.parametrize(
     ("method", "target"),
-    [("platt", CLASSES), ("isotonic", CLASSES), ("tempreture", SITE), ("platt", Target("b", "node", "regression", 1))],
+    [
+        ("platt", CLASSES),
+        ("isotonic", CLASSES),
+        ("tempreture", SITE),
+        ("platt", VALUES),
+        ("linear", SITE),
+        ("linear", CLASSES),
+    ],
 )
 def test_a_method_that_does_not_fit_the_target_is_an_error(method: str, target: Target, yes_no) -> None:
     with pytest.raises(OptionError, match=method):

@@ -9,7 +9,7 @@ import pytest
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, UnknownNameError
-from protgraph.train import predict
+from protgraph.train import Predictions, predict
 from protgraph.train.value_column import choose_value, prediction_columns
 
 
@@ -97,3 +97,14 @@ def test_a_value_without_default_must_be_named():
 def test_predictions_of_other_levels_have_no_value_per_residue(level, kind, what):
     with pytest.raises(OptionError, match=f"per {what}"):
         choose_value(Target("x", level, kind, 1))
+
+
+def test_means_per_file_are_of_values_only(predictions):
+    target = Target("quality", "node", "regression", 2, ("a", "b"))
+    rows = [("x.pdb", "A", 1, "", "GLY", 0.5, 1.0), ("y.pdb", "A", 1, "", "GLY", 0.25, 2.0)]
+    rows.append(("x.pdb", "B", 1, "", "ALA", 1.0, 4.0))
+    columns = ("file", "chain", "res_id", "ins_code", "res_name", "a", "b")
+    table = Predictions(columns, rows, [], target)
+    assert table.file_means() == {"x.pdb": (2, (0.75, 2.5)), "y.pdb": (1, (0.25, 2.0))}
+    with pytest.raises(OptionError, match="per node"):
+        predictions.file_means()
