@@ -301,13 +301,14 @@ def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, n
 def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:
     """Set ``edge_index`` and ``degree``; with several kinds, join them and set ``edge_kind``."""
     if len(kinds) == 1:
-        source, target = kinds[0].source, kinds[0].target
+        index = kinds[0].index
         if kinds[0].degree is not None:
             graph.degree = kinds[0].degree
     else:
         source, target, edge_kind = _join(graph.pos.numpy(), kinds)
+        index = np.stack([source, target])
         graph.edge_kind = torch.from_numpy(edge_kind)
-    graph.edge_index = torch.from_numpy(np.stack([source, target]).astype(np.int64, copy=False))
+    graph.edge_index = torch.from_numpy(index.astype(np.int64, copy=False))
 
 
 def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from e3nn.o3 import rand_matrix
 
 from protgraph.errors import OptionError
 from protgraph.featurize.edge_geometry import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
-from protgraph.ops import Edges
+from protgraph.ops import Edges, cache_blocks
 
 
 @pytest.fixture
@@ -36,8 +36,10 @@ def test_distance_times_direction_is_the_vector(f):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("degree", [None, 7])
-def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtype, degree):
-    """Without gradients they are computed in place; both equal norms of vectors in rows, bit for bit."""
+@pytest.mark.parametrize("entries", [100, 2**18])
+def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtype, degree, entries, monkeypatch):
+    """Without gradients they are computed in blocks; both equal norms of vectors in rows, bit for bit."""
+    monkeypatch.setattr(cache_blocks, "_entries", lambda: entries)
     torch.manual_seed(1)
     pos = torch.randn(50, 3, dtype=dtype) * 12
     index = torch.stack([torch.randint(50, (350,)), torch.arange(50).repeat_interleave(7)])
@@ -49,6 +51,14 @@ def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtyp
     assert torch.equal(plain, (pos[index[0]] - pos[index[1]]).square().sum(1, keepdim=True).sqrt())
     assert torch.equal(plain, with_gradient)
     assert torch.equal(basis, its_basis)
+
+
+@pytest.mark.parametrize("degree", [None, 0])
+def test_no_edges_have_no_features(degree):
+    edges = Edges(torch.zeros(2, 0, dtype=torch.long), 1, degree=degree)
+    distance = EdgeDistance()({"pos": torch.zeros(1, 3), "edges": edges})["edge_dist"]
+    assert distance.shape == (0, 1)
+    assert EdgeRbf()({"edge_dist": distance})["edge_rbf"].shape == (0, 16)
 
 
 def test_radial_basis_leaves_its_input_unchanged():

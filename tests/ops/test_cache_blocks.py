@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from protgraph import registry
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.ops import Edges, cache_blocks, map_edge_blocks, map_row_blocks
+from protgraph.ops import Edges, cache_blocks, fill_row_blocks, map_edge_blocks, map_row_blocks
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -157,3 +157,23 @@ def test_layers_on_edges_in_blocks_equal_all_rows_at_once(name, monkeypatch):
     with torch.no_grad():
         torch.testing.assert_close(layer(f)["h"], expected, rtol=1e-12, atol=1e-13)
     assert len(calls) > 5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("rows", [0, 7, 2**18])
+def test_rows_written_in_blocks_equal_those_at_once(dtype, rows):
+    """2^18 rows of 16 numbers are large enough for memory of NumPy, in its dtypes."""
+    x = torch.arange(rows, dtype=torch.float64).remainder(100).to(dtype)[:, None]
+    columns = torch.arange(16, dtype=dtype)
+    found = fill_row_blocks(lambda out, x: torch.mul(x, columns, out=out), x, width=16, like=x)
+    assert found.dtype == dtype
+    assert found.is_contiguous()
+    assert torch.equal(found, x * columns)
+
+
+def test_rows_on_another_device_are_written_at_once():
+    x, calls = torch.empty(10**6, 1, device="meta"), []
+    found = fill_row_blocks(lambda out, x: calls.append(len(out)), x, width=16, like=x)
+    assert found.shape == (10**6, 16)
+    assert found.device.type == "meta"
+    assert calls == [10**6]
