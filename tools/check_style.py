@@ -90,6 +90,22 @@ def relative_titles(path: Path) -> Iterator[Finding]:
                 yield path, getattr(item, "lineno", 1), f"docstring begins with {first.split()[0]!r}"
 
 
+def undocumented(path: Path) -> Iterator[Finding]:
+    """Yield public classes, functions, methods and properties without a docstring of their own."""
+
+    def inside(body: list[ast.stmt], owner: str) -> Iterator[Finding]:
+        for item in body:
+            if not isinstance(item, ast.ClassDef | ast.FunctionDef) or item.name.startswith("_"):
+                continue
+            marks = {getattr(d, "id", getattr(d, "attr", "")) for d in item.decorator_list}
+            if not ast.get_docstring(item) and not marks & {"overload", "setter", "deleter"}:
+                yield path, item.lineno, f"{owner}{item.name} has no docstring"
+            if isinstance(item, ast.ClassDef):
+                yield from inside(item.body, f"{item.name}.")
+
+    yield from inside(ast.parse(path.read_text(encoding="utf-8")).body, "")
+
+
 def joined_titles(path: Path) -> Iterator[Finding]:
     """Yield section titles that are joined with their underline, so that no tool sees the section."""
     source = path.read_text(encoding="utf-8")
@@ -190,6 +206,8 @@ def findings(*, with_help: bool = True) -> Iterator[Finding]:
         yield from layer_lengths(path)
         yield from relative_titles(path)
         yield from joined_titles(path)
+        if not {"tests", "benchmarks"} & set(path.relative_to(ROOT).parts):
+            yield from undocumented(path)
     yield from words_in_pages()
     if with_help:
         yield from words_in_help()

@@ -96,6 +96,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
 
 
 def main() -> int:
+    """Write or check the block, and return the exit code."""
     parser = argparse.ArgumentParser(description="Write the entry points of pyproject.toml from the code.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file is out of date")
     options = parser.parse_args()

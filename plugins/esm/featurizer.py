@@ -76,6 +76,7 @@ class EsmEmbedding(StructureFeaturizer):
         self.declare(esm_embedding=f"{checkpoint_width(checkpoint, revision=revision)}x0e")
 
     def depends_on(self) -> str:
+        """Return the digest of the checkpoint, part of the key of cached features."""
         return checkpoint_digest(self.embedder.checkpoint, revision=self.embedder.revision)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:

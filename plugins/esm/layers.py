@@ -97,12 +97,14 @@ class EsmEncoder(GraphLayer):
         self.declare(h=f"{self.esm.config.hidden_size}x0e")
 
     def train(self, mode: bool = True) -> EsmEncoder:
+        """Set the training mode; a frozen ESM-2 stays in evaluation mode, without dropout."""
         super().train(mode)
         if self.frozen:
             self.esm.eval()
         return self
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute the last hidden states of ESM-2, ``h (N, dim)``; long chains are cut into windows."""
         names = ("chain", "seq_pos", "aatype", "masked")
         arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
         residue, owner, parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)

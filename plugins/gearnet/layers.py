@@ -85,6 +85,7 @@ class GearNet(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` by eq. 1 from the neighbors of each relation, and from ``edge_h`` if it is read."""
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
         edge, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
         n, r = edges.num_nodes, kind.size(1)
@@ -145,6 +146,7 @@ class GearNetEdge(GraphLayer):
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``edge_h (E, dim)`` by eq. 2 from the incoming edges of each edge's source, by angle."""
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
         key = f"angles in {self.bins} bins"
         angles = edges.cached(key, vec, lambda: angle_bins(edges, vec, self.bins))  # (E, K, B)

@@ -67,6 +67,7 @@ class ContextEmbed(GraphLayer):
         self.declare(context=FieldSpec("context", "node", f"{k * dim}x0e", shape=(k, dim)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Embed the context atoms of each residue, ``context (N, M, dim)``."""
         parts = [table(f[name]) for name, table in self.tables.items()]
         if self.linear is not None:
             parts.append(self.linear(torch.cat([f[name].to(self.linear.weight.dtype) for name in self.real], -1)))

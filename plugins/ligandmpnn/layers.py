@@ -107,6 +107,7 @@ class ContextAtomEncoder(GraphLayer):
         self.declare(context_h=FieldSpec("context_h", "node", f"{k * dim}x0e", shape=(k, dim)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Pass messages between the context atoms of each residue, ``context_h (N, M, C)``."""
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
         rows_with_atoms, columns = _occupied(mask, 1), _occupied(mask, 0)
         encoded = y.new_zeros(len(y), len(columns), y.size(2))
@@ -176,6 +177,7 @@ class ContextEncoder(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Add the messages of the context atoms to each residue, ``h (N, C)``."""
         h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
         rows_with_atoms, total = _occupied(mask, 1), torch.zeros_like(h)
         parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(rows_with_atoms, mask.size(1))]

@@ -55,6 +55,7 @@ class ParagraphLayer(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``: an EGNN layer without motion, clipped to −1 … 1."""
         h, pos, edges = f["h"], f["pos"], f["edges"]
         squared = (edges.target(pos) - edges.source(pos)).square().sum(1, keepdim=True)  # (E, 1)
         e = self.edge(torch.cat([squared, f["edge_attr"]], 1))

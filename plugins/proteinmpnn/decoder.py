@@ -82,9 +82,11 @@ class ProteinMPNNDecoder(Decoder):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)`` with the native types of the residues decoded earlier (teacher forcing)."""
         return {"h": self.teacher_force(self.start(f, copies=0), f["aatype"], f["decoding_rank"])}
 
     def start(self, f: Mapping[str, Any], *, copies: int = 1) -> DecoderCache:
+        """Compute what all steps share, for ``copies`` sequences of the same backbones; 0 for teacher forcing only."""
         h, edges, e = f["h"], f["edges"], f["edge_attr"]
         undecoded = [layer.source(h) for layer in self.layers]
         neighbor, there = padded_neighbors(edges)
@@ -105,6 +107,7 @@ class ProteinMPNNDecoder(Decoder):
         )
 
     def teacher_force(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
+        """Compute all states ``(N, C)`` at once for types ``(N,)`` and their ranks in the decoding order."""
         n, h = state.num_nodes, state.h
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
         parts = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
@@ -122,10 +125,12 @@ class ProteinMPNNDecoder(Decoder):
         return h
 
     def reset(self, state: DecoderCache, rows: Tensor) -> None:
+        """Return rows ``(R,)`` to their state before decoding, in place."""
         for now, before in zip(state.of_source, state.undecoded, strict=True):
             now[rows] = before[rows % state.num_nodes]
 
     def decode_step(self, state: DecoderCache, rows: Tensor) -> Tensor:
+        """Compute the states ``(R, C)`` of the next rows ``(R,)``, given the types committed so far."""
         node = rows % state.num_nodes
         around = state.neighbor.index_select(0, node) + (rows - node)[:, None]  # (R, K)
         h = state.h.index_select(0, node)
@@ -138,6 +143,7 @@ class ProteinMPNNDecoder(Decoder):
         return h
 
     def commit(self, state: DecoderCache, rows: Tensor, types: Tensor) -> None:
+        """Add the embeddings of the chosen types ``(R,)`` to the decoded rows, in place."""
         for of_source, table in zip(state.of_source, state.table, strict=True):
             of_source.index_add_(0, rows, table.index_select(0, types))
 

@@ -117,6 +117,7 @@ class ProteinMPNNEncoder(GraphLayer):
         self.declare(h=f"{dim}x0e", edge_attr=f"{edge}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``, then ``edge_attr (E, C)`` from the new ``h`` of both ends if it is written."""
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
         parts, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
         there = (edges.count > 0)[:, None].to(e.dtype) if self.unresolved else None  # (N, 1)

@@ -68,6 +68,7 @@ class Aromatic(_RingPairs):
         self.low, self.high = low, high
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the residues of rings whose centers are ``low`` to ``high`` apart, ``(2, P)`` int64."""
         rings = aromatic_rings(residues)
         i, j = close_pairs_between(rings.center, rings.center, self.high)
         far = squared(rings.center[i] - rings.center[j]) >= self.low * self.low
@@ -104,6 +105,7 @@ class PiStacking(_RingPairs):
         self.shape, self.cutoff = shape, check_number("pi_stacking", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the residues of stacked rings of the chosen shape, ``(2, P)`` int64."""
         rings = aromatic_rings(residues, _PI)
         i, j = close_pairs_between(rings.center, rings.center, self.cutoff)
         i, j = i[i < j], j[i < j]
@@ -137,6 +139,7 @@ class CationPi(_RingPairs):
         self.cutoff = check_number("cation_pi", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the residues of cations (NZ of Lys, CZ of Arg) near rings, ``(2, P)`` int64."""
         return _to_rings(residues, {"LYS": ("NZ",), "ARG": ("CZ",)}, self.cutoff)
 
 
@@ -159,6 +162,7 @@ class AromaticSulfur(_RingPairs):
         self.cutoff = check_number("aromatic_sulfur", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the residues of sulfurs (SG of Cys, SD of Met) near rings, ``(2, P)`` int64."""
         return _to_rings(residues, {"CYS": ("SG",), "MET": ("SD",)}, self.cutoff)
 
 

@@ -45,6 +45,7 @@ class AtomPairs(EdgeFeaturizer):
         return residue_edges(residues, residues.atom_residue[self.pairs(residues)])
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+        """Return the pairs whose atoms are both nodes, in both directions, each once."""
         pairs = np.unique(np.sort(self._ends(residues, nodes), axis=0), axis=1)
         return EdgeList(*neighbors.to_undirected(nodes.pos, pairs))
 
@@ -71,6 +72,7 @@ class PeptideBond(AtomPairs):
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the atoms C and N of each peptide bond, ``(2, P)`` int64."""
         return peptide_bonds(residues)
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -89,6 +91,7 @@ class CovalentBond(AtomPairs):
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the atoms of each covalent bond of the protein, ``(2, P)`` int64."""
         return covalent_bonds(residues)
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
@@ -118,4 +121,5 @@ class Disulfide(AtomPairs):
         self.cutoff = check_number("disulfide", "cutoff", cutoff, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return the SG atoms of each disulfide bond, ``(2, P)`` int64."""
         return disulfide_bonds(residues, self.cutoff)

@@ -83,6 +83,7 @@ class HydrogenBond(_Donated):
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return donor and acceptor atom of each hydrogen bond by geometry, ``(2, P)`` int64."""
         return hydrogen_bonds(residues)
 
 
@@ -107,6 +108,7 @@ class DsspHydrogenBond(_Donated):
         self.best = None if best is None else check_integer("dssp_hydrogen_bond", "best", best, minimum=1)
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return N and O of each hydrogen bond by DSSP energy, ``(2, P)`` int64."""
         bonds = backbone_hbonds(residues, best=self.best)
         n, o = atoms_by_name(residues, np.arange(len(residues)), ("N", "O")).T
         pairs = np.stack([n[bonds.donor], o[bonds.acceptor]])
@@ -137,6 +139,7 @@ class SaltBridge(AtomPairs):
         self.cutoff, self.histidine = check_number("salt_bridge", "cutoff", cutoff, below=100, unit="Å"), histidine
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return oppositely charged atoms within the cutoff, anion first, ``(2, P)`` int64."""
         cations = {name: atoms for name, atoms in CATIONS.items() if self.histidine or name != "HIS"}
         return close_atom_pairs(residues, atom_mask(residues, ANIONS), atom_mask(residues, cations), self.cutoff)
 
@@ -159,6 +162,7 @@ class Ionic(AtomPairs):
         self.cutoff = check_number("ionic", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return side-chain atoms of oppositely charged residues within the cutoff, anion first, ``(2, P)`` int64."""
         anions, cations = sidechain_mask(residues, ANIONS), sidechain_mask(residues, CATIONS)
         return close_atom_pairs(residues, anions, cations, self.cutoff)
 
@@ -181,6 +185,7 @@ class Hydrophobic(AtomPairs):
         self.cutoff = check_number("hydrophobic", "cutoff", cutoff, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return side-chain atoms of hydrophobic residues within the cutoff, ``(2, P)`` int64."""
         hydrophobic = sidechain_mask(residues, HYDROPHOBIC)
         return close_atom_pairs(residues, hydrophobic, hydrophobic, self.cutoff)
 
@@ -208,6 +213,7 @@ class VanDerWaals(AtomPairs):
         self.tolerance = check_number("van_der_waals", "tolerance", tolerance, zero=True, below=100, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return atoms whose spheres are in contact, ``(2, P)`` int64."""
         return vdw_contacts(residues, -_OVERLAP, self.tolerance)
 
 
@@ -234,4 +240,5 @@ class Clash(AtomPairs):
         self.overlap = check_number("clash", "overlap", overlap, zero=True, below=4, unit="Å")
 
     def pairs(self, residues: Residues) -> np.ndarray:
+        """Return atoms whose spheres overlap by ``overlap`` or more, ``(2, P)`` int64."""
         return vdw_contacts(residues, -np.inf, -self.overlap)

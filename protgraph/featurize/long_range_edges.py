@@ -43,6 +43,7 @@ class Complete(EdgeFeaturizer):
         return _complete(residues.pos)
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+        """Return all ordered pairs of nodes."""
         return _complete(nodes.pos)
 
 
@@ -68,6 +69,7 @@ class Delaunay(EdgeFeaturizer):
         return _triangulated(residues.pos, self.cutoff)
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+        """Return the edges of the Delaunay triangulation of the nodes, in both directions."""
         return _triangulated(nodes.pos, self.cutoff)
 
 

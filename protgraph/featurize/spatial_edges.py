@@ -74,6 +74,7 @@ class Knn(EdgeFeaturizer):
         return EdgeList(*edges, degree=max(min(self.k, len(residues) - 1), 0))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+        """Return the edges from the ``k`` nearest nodes of each node."""
         _require_residue_nodes("knn", self.of, self.separation)
         return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
 
@@ -106,6 +107,7 @@ class Radius(EdgeFeaturizer):
         return EdgeList(*_select_separated(residues, edges, self.separation))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
+        """Return the edges between nodes within the radius."""
         _require_residue_nodes("radius", self.of, self.separation)
         return EdgeList(*neighbors.radius(nodes.pos, self.radius))
 

@@ -150,6 +150,7 @@ class ScalarVectorNorm(nn.Module):
         self.scalar_norm, self.vectors = nn.LayerNorm(scalars), vectors
 
     def forward(self, x: ScalarVector) -> ScalarVector:
+        """Normalize ``M`` rows: scalars by layer norm, vectors by their root mean square norm."""
         if not self.vectors:
             return ScalarVector(self.scalar_norm(x.s), x.v)
         square = x.v.square().sum(1, keepdim=True).clamp(min=SMALLEST)  # (M, 1, V)
@@ -164,6 +165,7 @@ class ScalarVectorDropout(nn.Module):
         self.p = p
 
     def forward(self, x: ScalarVector) -> ScalarVector:
+        """Drop scalars and whole vectors in training."""
         if not (self.training and self.p):
             return x
         keep = nn.functional.dropout(x.v.new_ones(x.v.size(0), 1, x.v.size(2)), self.p)

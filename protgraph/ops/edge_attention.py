@@ -29,12 +29,23 @@ __all__ = ["AdditiveEdgeAttention", "DotEdgeAttention", "NeighborReductions", "u
 class NeighborReductions(Adjacency, Protocol):
     """Methods of :class:`protgraph.ops.Edges` that the kernels use."""
 
-    def tiles(self, width: int) -> list[NeighborTile]: ...
-    def target(self, x: Tensor) -> Tensor: ...
-    def sum(self, m: Tensor) -> Tensor: ...
-    def dot(self, a: Tensor, b: Tensor) -> Tensor: ...
-    def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor: ...
-    def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
+    def tiles(self, width: int) -> list[NeighborTile]:
+        """See :meth:`protgraph.ops.Edges.tiles`."""
+
+    def target(self, x: Tensor) -> Tensor:
+        """See :meth:`protgraph.ops.Edges.target`."""
+
+    def sum(self, m: Tensor) -> Tensor:
+        """See :meth:`protgraph.ops.Edges.sum`."""
+
+    def dot(self, a: Tensor, b: Tensor) -> Tensor:
+        """See :meth:`protgraph.ops.Edges.dot`."""
+
+    def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor:
+        """See :meth:`protgraph.ops.Edges.pair_sum`."""
+
+    def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """See :meth:`protgraph.ops.Edges.attend`."""
 
 
 def uses_tiles(x: Tensor) -> bool:
@@ -71,12 +82,14 @@ class AdditiveEdgeAttention(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        """Save inputs and attention weights for the backward pass."""
         ctx.edges, ctx.slope = inputs[0], inputs[7]
         ctx.mark_non_differentiable(output[2])
         ctx.save_for_backward(*inputs[1:7], output[2])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, grad_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        """Compute the gradients from the saved weights; differentiable operations if a graph is created."""
         *inputs, alpha = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:6]
         if torch.is_grad_enabled():  # create_graph=True
@@ -173,12 +186,14 @@ class DotEdgeAttention(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor | None, ...]) -> None:
+        """Save inputs and attention weights for the backward pass."""
         ctx.edges = inputs[0]
         ctx.mark_non_differentiable(output[2])
         ctx.save_for_backward(*inputs[1:], output[2])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, grad_summed: Tensor | None, _: Tensor) -> tuple[Tensor | None, ...]:
+        """Compute the gradients from the saved weights; differentiable operations if a graph is created."""
         *inputs, alpha = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:5]
         if torch.is_grad_enabled():  # create_graph=True

@@ -58,15 +58,18 @@ class GatherSum(torch.autograd.Function):
 
     @staticmethod
     def forward(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
+        """Compute ``(N, …)``, the sum over the neighbors j of ``weight_ij x_j``."""
         return weighted_sum(edges, x, None if weight is None else weight.t())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save the inputs for the backward pass."""
         ctx.edges = inputs[0]
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+        """Return the gradients of ``x``, a sum over reversed edges, and of ``weight``, a dot product per edge."""
         x, weight = ctx.saved_tensors
         dx = _reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
         dw = Dot.apply(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
@@ -78,17 +81,20 @@ class Dot(torch.autograd.Function):
 
     @staticmethod
     def forward(edges: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+        """Compute ``(E, H)``, the scalar products of ``a`` at targets and ``b`` at sources, in blocks of edges."""
         chunk = _CHUNK if a.device.type == "cpu" else max(edges.num_edges, 1)
         pairs = zip(edges.index[0].split(chunk), edges.index[1].split(chunk), strict=True)
         return torch.cat([(a.index_select(0, i) * b.index_select(0, j)).sum(-1) for j, i in pairs])  # (E, H)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save the inputs for the backward pass."""
         ctx.edges = inputs[0]
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+        """Return the gradients of ``a`` and ``b``, sums over edges."""
         a, b = ctx.saved_tensors
         da = GatherSum.apply(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
         db = _reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
@@ -100,6 +106,7 @@ class PairSum(torch.autograd.Function):
 
     @staticmethod
     def forward(edges: Adjacency, a: Tensor, b: Tensor, e: Tensor | None) -> Tensor:
+        """Compute ``(E, …)``, ``a`` at targets plus ``b`` at sources plus ``e``."""
         z = b.index_select(0, edges.index[0])  # (E, …)
         if edges.degree and z.numel():
             z.view(edges.num_nodes, edges.degree, *z.shape[1:]).add_(a.unsqueeze(1))
@@ -109,10 +116,12 @@ class PairSum(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save the edges for the backward pass; values are not needed."""
         ctx.edges = inputs[0]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None, Tensor | None]:
+        """Return the gradients of ``a`` and ``b``, sums over edges, and of ``e``."""
         da = ctx.edges.targets.sum(grad) if ctx.needs_input_grad[1] else None
         db = ctx.edges.sources.sum(grad) if ctx.needs_input_grad[2] else None
         return None, da, db, grad if ctx.needs_input_grad[3] else None

@@ -67,6 +67,7 @@ class Component:
 
     @property
     def is_model(self) -> bool:
+        """True for a model, False for other components."""
         return isinstance(self.loaded, ModelSpec)
 
     @cached_property

@@ -85,10 +85,12 @@ class Runner:
 
     @property
     def conformity(self) -> Conformity:
+        """Test inputs, tolerance and expected failures of the component."""
         return self.component.conformity
 
     @property
     def wirings(self) -> tuple[Wiring, ...]:
+        """Wirings of the component that are tested."""
         return self.component.wirings
 
     def limit(self, wiring: Wiring) -> float:

@@ -41,19 +41,23 @@ class StructureInputs(Inputs):
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """Number of nodes of each protein."""
         return tuple(len(nodes_of(residues, self.node_type)) for residues in self.residues)
 
     def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
+        """Return copies of the residues, or the batch of their graphs for a featurizer of tensors."""
         copies = [copy_residues(residues, dtype) for residues in self.residues]
         if self.plan is None:
             return copies
         return collate([self.plan.precompute(residues) for residues in copies]).to(device)
 
     def moved(self, transforms: RigidTransforms) -> StructureInputs:
+        """Return all proteins after the first transform, then all after the second, and so on."""
         copies = zip(*(transforms.move(residues) for residues in self.residues), strict=True)
         return replace(self, residues=tuple(residues for copy in copies for residues in copy))
 
     def single(self, protein: int) -> StructureInputs:
+        """Return one protein alone."""
         return replace(self, residues=(self.residues[protein],))
 
     def permuted(self) -> tuple[StructureInputs, Permutation]:
@@ -73,6 +77,7 @@ class StructureInputs(Inputs):
         return replace(self, residues=tuple(_perturb(r, seed) for seed, r in enumerate(self.residues)))
 
     def last_perturbed(self) -> StructureInputs:
+        """Change everything about the last protein except its number of nodes."""
         return replace(self, residues=(*self.residues[:-1], _perturb(self.residues[-1], 0)))
 
 

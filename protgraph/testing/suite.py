@@ -122,6 +122,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """False if the check failed; True if it passed, was skipped or failed as expected."""
         return self.status != "failed"
 
 

@@ -56,6 +56,7 @@ class TensorInputs(Inputs):
         return torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
 
     def rows(self, level: str) -> tuple[int, ...]:
+        """Return each protein's number of rows of a level; edges are counted from ``edge_index``."""
         if level == "edge":
             return tuple(torch.bincount(self.batch[self.edge_index[1]], minlength=len(self.sizes)).tolist())
         return super().rows(level)
@@ -90,18 +91,21 @@ class TensorInputs(Inputs):
         return make_batch(tensors, sizes=self.sizes, rows=rows, attributes=attributes).to(device)
 
     def moved(self, transforms: RigidTransforms) -> TensorInputs:
+        """Return all proteins after the first transform, then all after the second, and so on."""
         values = {n: transforms.apply(x, self.specs[n]).flatten(0, 1) for n, x in self.values.items()}
         starts = torch.arange(len(transforms)) * sum(self.sizes)
         index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
         return replace(self, values=values, edge_index=index, sizes=self.sizes * len(transforms))
 
     def single(self, protein: int) -> TensorInputs:
+        """Return one protein alone."""
         parts = {level: self._part(level, protein) for level in ("node", "edge", "graph", "pair")}
         values = {n: x[parts[self.specs[n].level]] for n, x in self.values.items()}
         index = self.edge_index[:, parts["edge"]] - parts["node"].start
         return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
 
     def permuted(self) -> tuple[TensorInputs, Permutation]:
+        """Return the same proteins with their nodes in a random order, edges sorted by target, and these orders."""
         generator = torch.Generator().manual_seed(21)
         starts = np.cumsum([0, *self.sizes])
         pairs = zip(starts, self.sizes, strict=False)
@@ -146,6 +150,7 @@ class TensorInputs(Inputs):
         return replace(self, edge_index=torch.stack([other, target]))
 
     def last_perturbed(self) -> TensorInputs:
+        """Change all values of the last protein."""
         inputs = self
         for name in self.values:
             inputs = inputs.changed(name, protein=len(self.sizes) - 1)

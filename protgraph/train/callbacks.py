@@ -48,6 +48,7 @@ class EpochCallback(Callback):
         self.function = function
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Call the function with the metrics of the epoch, in the first process only."""
         if trainer.is_global_zero and pl_module.history:
             self.function(pl_module.history[-1])
 
@@ -99,6 +100,7 @@ class MidEpochCheckpoint(RunCheckpoint):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
+        """Save if the interval has passed, except after the last batch, which the checkpoint of the epoch follows."""
         if not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
             super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
 
@@ -111,14 +113,17 @@ class SignalCallback(Callback):
     """
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Keep the handler of SIGTERM before Lightning registers its own."""
         self._handler = signal.getsignal(signal.SIGTERM)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Restore the handler that was kept."""
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and self._handler not in (None, signal.SIG_DFL):  # Lightning has registered its own by now
             signal.signal(signal.SIGTERM, self._handler)
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """Kill the processes of other devices after a signal, so that none waits for this one."""
         processes: list[Any] = getattr(trainer.strategy.launcher, "procs", [])
         if signal_of(exception) is not None and processes:
             for process in processes:

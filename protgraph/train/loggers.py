@@ -141,12 +141,13 @@ class PlacePrinter(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
+        """Print where the logs are written."""
         for place in self._places:
             self._show(f"logs: {place}")
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        pass
+        """Do nothing: metrics are written by the other loggers."""
 
 
 class TrackioLogger(Logger):
@@ -166,23 +167,28 @@ class TrackioLogger(Logger):
 
     @property
     def name(self) -> str:
+        """Name of the project."""
         return self._project
 
     @property
     def version(self) -> str:
+        """Name of the run."""
         return self._run
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
+        """Start the run with these parameters."""
         self._start(vars(params) if isinstance(params, Namespace) else params)
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Log metrics, and start the run if it was not."""
         self._start({})
         self._trackio.log(dict(metrics), step=step)
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
+        """End the run, so that its last metrics are written."""
         if self._started:
             self._trackio.finish()
             self._started = False

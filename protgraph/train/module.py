@@ -129,6 +129,7 @@ class FitModule(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_train_start(self) -> None:
+        """Seed the random streams of this process, or restore those of the interrupted run."""
         seed, states, self._random = self.config.seed + self.global_rank, self._random, None
         self._generator = torch.Generator(self.device).manual_seed(seed)
         if states is not None and len(states) == self.trainer.world_size:
@@ -144,6 +145,7 @@ class FitModule(pl.LightningModule):
         self._start = time.perf_counter()
 
     def on_train_epoch_start(self) -> None:
+        """Reset the loss, the counts and the clock of the epoch."""
         self._loss = torch.zeros((), device=self.device)
         self._count = torch.zeros((), device=self.device)
         self._nodes = 0
@@ -193,6 +195,7 @@ class FitModule(pl.LightningModule):
         self._count += count
 
     def on_validation_start(self) -> None:
+        """Sum loss, residues and time of the epoch over all processes."""
         if self._start is not None:
             self._train_loss = float(self._sum(self._loss.clone()) / self._sum(self._count.clone()).clamp(min=1))
             self.residues += int(self._sum(self._count.new_tensor(self._nodes, dtype=torch.float64)))
@@ -200,9 +203,11 @@ class FitModule(pl.LightningModule):
             self._start = None
 
     def on_validation_epoch_start(self) -> None:
+        """Discard the predictions of the epoch before."""
         self._parts: list[BatchPredictions] = []
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Predict one batch in float32; the padding of a ragged last batch is left out."""
         is_padding = "is_padding" in batch
         if is_padding and not is_sharded(self.model):  # all processes take part in a forward pass of shards
             return

@@ -69,3 +69,35 @@ def test_relative_clauses_as_titles_are_found(tmp_path: Path) -> None:
 def test_section_titles_joined_with_their_underline_are_found(tmp_path: Path) -> None:
     path = write(tmp_path, '"""Module.\n\nNotes ----- Reads: h.\n\nReferences\n----------\nA paper.\n"""\n')
     assert [(line, text.split("'")[1]) for _, line, text in check_style.joined_titles(path)] == [(3, "Notes")]
+
+
+def test_public_callables_without_docstrings_are_found(tmp_path: Path) -> None:
+    source = """class A:
+    \"\"\"Documented.\"\"\"
+
+    def f(self): ...
+
+    def _private(self): ...
+
+    @property
+    def size(self): ...
+
+    @size.setter
+    def size(self, value): ...
+
+
+def g():
+    def inner(): ...
+
+
+class B: ...
+"""
+    found = [text for *_, text in check_style.undocumented(write(tmp_path, source))]
+    assert found == [f"{name} has no docstring" for name in ("A.f", "A.size", "g", "B")]
+
+
+def test_every_public_callable_has_a_docstring() -> None:
+    files = check_style.python_files("protgraph", "plugins", "datasets")
+    files = [path for path in files if "tests" not in path.relative_to(ROOT).parts]
+    assert len(files) > 300
+    assert [finding for path in files for finding in check_style.undocumented(path)] == []

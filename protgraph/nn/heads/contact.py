@@ -55,12 +55,14 @@ class ContactHead(Head):
         self.declare(logits=FieldSpec("logits", "pair", f"{target.size}x0e", chiral=chiral))
 
     def initialize_logits(self, logits: Tensor) -> None:
+        """Set all weights to zero and the bias to the logits ``(C,)`` of the label frequencies."""
         with torch.no_grad():
             self.sign.zero_()
             self.single.weight.zero_()
             self.bias.copy_(logits)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (P, C)`` of all ordered pairs, symmetric in i and j."""
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
         factors, singles = proteins.split(self.project(x)), proteins.split(self.single(x))
         return {"logits": torch.cat([self._pairs(u, s) for u, s in zip(factors, singles, strict=True)])}

@@ -72,9 +72,11 @@ class EdgeHead(Head):
 
     @property
     def last_linear(self) -> nn.Linear:
+        """The last linear map, whose bias is set to the label frequencies."""
         return self.out_linear[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (E, C)``; those of i → j and j → i are equal if ``symmetric``."""
         x, edges = invariants(f["h"], self.fields["h"]), f["edges"]
         first, second = self.target_linear(x), self.source_linear(x)
         edge = None if self.edge_linear is None else self.edge_linear(f["edge_attr"])

@@ -76,7 +76,9 @@ class GraphHead(Head):
 
     @property
     def last_linear(self) -> nn.Linear:
+        """The last linear map, whose bias is set to the label frequencies."""
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (B, C)`` from the pooled invariants of each protein."""
         return {"logits": self.rescale(self.mlp(self.pool(invariants(f["h"], self.fields["h"]), f["proteins"])))}

@@ -70,7 +70,9 @@ class NodeHead(Head):
 
     @property
     def last_linear(self) -> nn.Linear:
+        """The last linear map, whose bias is set to the label frequencies."""
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (N, C)`` from the invariants of each node."""
         return {"logits": self.rescale(self.mlp(invariants(f["h"], self.fields["h"])))}

@@ -66,6 +66,7 @@ class VectorHead(Head):
         self.declare(logits=spec.as_("logits", chiral=invariants_are_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (N, C, 3)``, combinations of the vectors of each node."""
         return {"logits": self.combine(f["h"])}
 
 
@@ -123,6 +124,7 @@ class CoordinatesHead(Head):
         self.declare(logits=spec.as_("logits", chiral=pos.chiral or invariants_are_chiral(fields["h"])))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (N, C, 3)``: the positions, plus combinations of vectors if there are any."""
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
         return {"logits": x if self.combine is None else x + self.combine(f["h"])}
 
@@ -142,6 +144,7 @@ class VectorSum(nn.Module):
         self.mlp = mlp([invariant_width(spec), *hidden, size * self.vectors], act=act, dropout=dropout)
 
     def forward(self, h: Tensor) -> Tensor:
+        """Compute ``(N, C, 3)`` from ``h (N, dim)``: sums of its vectors, weighted by its invariants."""
         blocks = zip(self.spec.o3, self.spec.o3.slices(), strict=True)
         vectors = [h[:, where].unflatten(1, (-1, 3)) for (_, ir), where in blocks if str(ir) == "1o"]
         v = torch.cat(vectors, 1)  # (N, U, 3)

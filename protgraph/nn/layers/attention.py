@@ -84,9 +84,11 @@ class Attention(GraphLayer):
         self.conformity = self.attention.conformity
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: attention between the nodes of each protein."""
         return {"h": self.attention(f["h"], f)}
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        """Compute :meth:`forward` for the next nodes of each protein, and append their keys and values to the cache."""
         h, cache = self.attention.step(f["h"], f, cache)
         return {"h": h}, cache
 
@@ -145,6 +147,7 @@ class GlobalAttention(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: gated attention with one query per protein, linear in its size."""
         h, proteins = f["h"], f["proteins"]
         q = self.linear_q(proteins.mean(h)).unflatten(1, (self.heads, -1))  # (B, H, c), lines 2, 3
         k, v = self.linear_k(h), self.linear_v(h)  # (N, c)

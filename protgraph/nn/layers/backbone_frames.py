@@ -103,6 +103,7 @@ class BackboneUpdate(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Turn and move each frame: ``frame (N, 3, 3)``, ``pos (N, 3)`` and ``motion (N, 3)``, Å."""
         imaginary, shift = self.linear(f["h"]).chunk(2, -1)  # (N, 3) each
         turn = _rotation(imaginary)  # (N, 3, 3)
         if "frame" not in f:
@@ -147,6 +148,7 @@ class PlaceBackbone(GraphLayer):
         self.declare(backbone=spec if in_space else spec.as_("backbone", irreps="12x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Place N, CA, C and O in the frame of each residue, ``backbone (N, 4, 3)``, Å."""
         cosine, sine = normalize(self.angle(f["h"]), dim=-1, eps=1e-6).unbind(-1)  # of ψ
         along = torch.full_like(cosine, _RIGID[2][0] + _ALONG)
         oxygen = torch.stack([along, -_ACROSS * cosine, -_ACROSS * sine], -1)  # (N, 3), opposite to the next N

@@ -75,6 +75,7 @@ class EdgeNetwork(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: sums of neighbors, each multiplied by the matrix of its edge."""
         h, hidden = f["h"], self.act(self.edge(f["edge_attr"]))  # (E, K)
         hidden = torch.cat([hidden, hidden.new_ones(hidden.size(0), 1)], 1)  # (E, K + 1): the last one is Θ_0's
         mixed = _outer_sum(f["edges"], h, hidden).flatten(1)  # (N, (K + 1) C)

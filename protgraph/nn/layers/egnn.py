@@ -137,6 +137,7 @@ class EGNN(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` and, if it is written, ``pos (N, 3)`` by eqs. 3 to 6."""
         h, pos, edges = f["h"], f["pos"], f["edges"]
         of_target, of_source, _ = self._first_parts()
         motion, total = map_edge_blocks(

@@ -64,6 +64,7 @@ class Embed(GraphLayer):
         self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: embeddings of categorical fields plus a linear map of the others."""
         values = [f[name] for name in (*self.tables, *self.real)]
         return {"h": map_row_blocks(self._embed, *values, width=max(self.out["h"].dim, sum(self.real.values())))}
 
@@ -120,7 +121,9 @@ class Constant(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return ``h (N, dim)``, the same learned vector for each node."""
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        """Return the vector for the next nodes; the cache stays as it is."""
         return self.forward(f), cache

@@ -130,6 +130,7 @@ class Encoder(GraphLayer):
         return encoder
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``, the state after the last block."""
         return {"h": self.states(f)[-1]}
 
     def states(self, f: Mapping[str, Any]) -> list[Tensor]:

@@ -91,6 +91,7 @@ class EvoformerPair(GraphLayer):
         self.declare(h=f"{width}x0e", pair=FieldSpec("pair", "pair", f"{pair}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Update ``h (N, dim)`` and ``pair (P, dim)`` by one block."""
         h, z, proteins = f["h"], f["pair"], f["proteins"]
         inputs = {"pair": self.pair_norm(z), "proteins": proteins}
         h = h + self.dropout(self.attention(self.norm(h), inputs))  # line 2

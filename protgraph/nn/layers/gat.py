@@ -93,6 +93,7 @@ class GAT(GraphLayer, AttentionMixin):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: neighbors weighted by softmax of their scores, heads concatenated or averaged."""
         edges, h = f["edges"], f["h"]
         heads = self.score.heads
         keep = self.dropout(h.new_ones(edges.num_edges, heads)) if self.training and self.dropout.p else None

@@ -79,6 +79,7 @@ class GCN(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` by eq. 2, with self loops and symmetric normalization."""
         h, edges, weight = f["h"], f["edges"], f.get("edge_weight")
         w = None if weight is None else weight.flatten()
         degree = 1 + (edges.count.to(h.dtype) if w is None else edges.sum(w))  # d_i, (N,)

@@ -79,6 +79,7 @@ class GIN(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: an MLP of the node plus the sum of its neighbors."""
         h, edges = f["h"], f["edges"]
         own = h if self.eps is None else (1 + self.eps) * h
         return {"h": self.mlp(own + edges.gather_sum(h))}

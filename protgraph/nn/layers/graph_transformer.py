@@ -78,6 +78,7 @@ class GraphTransformer(GraphLayer, AttentionMixin):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` by eqs. 3 and 4, scaled dot-product attention along edges."""
         edges, e = f["edges"], f.get("edge_attr")
         q, kv = self.qkv(f["h"]).unflatten(1, self.shape).split((1, 2), 1)  # (N, 1, H, D), (N, 2, H, D)
         q, p, weight = q.squeeze(1) / self.shape[2] ** 0.5, None, None

@@ -89,6 +89,7 @@ class GVPLayer(GraphLayer):
         self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, S + 3V)`` row by row."""
         width = max(sum(spec.dim for spec in self.fields.values()), self.out["h"].dim)
         return {"h": map_row_blocks(self._perceptron, *(f[name] for name in self.fields), width=width)}
 
@@ -175,6 +176,7 @@ class GVPConv(GraphLayer):
         self.declare(h=fields["h"].as_("h", irreps=n.irreps))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, S + 3V)``: the mean message of the neighbors, then a feed-forward update."""
         h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
         message, widest = self._mean_message(h, e, f), 4 * self.node.scalars + 6 * self.node.vectors
         return {"h": map_row_blocks(self._update, *h, *message, width=widest)}

@@ -40,4 +40,5 @@ class Invariants(GraphLayer):
         self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=invariants_are_chiral(spec)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: scalars, and norms of all other irreps."""
         return {"h": invariants(f["h"].flatten(1), self.fields["h"])}

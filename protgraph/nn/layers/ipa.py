@@ -39,10 +39,8 @@ class IPA(GraphLayer):
     ----------
     fields : mapping of str to FieldSpec
         Specs of the wired input fields, by local name.
-    dim : int
-        Width of the output.
-    heads : int
-        Number of attention heads.
+    dim, heads : int
+        Width of the output; number of attention heads.
     channels : int
         c, channels of queries, keys and values per head.
     query_points, value_points : int
@@ -133,6 +131,7 @@ class IPA(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` by algorithm 22, attention by scalars, points in local frames, and pairs."""
         h, proteins = f["h"], f["proteins"]
         n, p = len(h), self.points[0]
         frame = f.get("frame", torch.eye(3, dtype=h.dtype, device=h.device).expand(n, 3, 3))

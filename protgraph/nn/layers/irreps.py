@@ -70,6 +70,7 @@ class IrrepsLinear(GraphLayer):
         return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: a linear map within each irrep, over all inputs."""
         x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
         parts = x.split([mul * dim for mul, dim in self._blocks], 1)
         out = []
@@ -119,6 +120,7 @@ class IrrepsNorm(GraphLayer):
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Normalize each block of irreps of ``h (N, dim)``."""
         parts = f["h"].flatten(1).split(self._widths, 1)
         return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}
 

@@ -59,6 +59,7 @@ class Residual(GraphLayer):
         self.declare(h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``: the norm of ``h`` plus the update."""
         return {"h": self.norm(f["h"] + self.dropout(self.act(f["update"])))}
 
 
@@ -89,6 +90,7 @@ class GRU(GraphLayer):
         self.declare(h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``: a gated recurrent unit with the update as its input."""
         return {"h": self.cell(f["update"], f["h"])}
 
 
@@ -117,6 +119,7 @@ class Add(GraphLayer):
         self.declare(h=FieldSpec("h", spec.level, spec.irreps, chiral=spec.chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``, the sum of all inputs."""
         first, *rest = (f[name].flatten(1) for name in self.fields)
         return {"h": sum(rest, start=first)}
 
@@ -143,6 +146,7 @@ class Concat(GraphLayer):
         self.declare(h=FieldSpec("h", spec.level, "+".join(s.irreps for s in fields.values()), chiral=spec.chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, ΣC)``, all inputs side by side."""
         return {"h": torch.cat([f[name].flatten(1) for name in self.fields], 1)}
 
 

@@ -91,6 +91,7 @@ class MPNN(GraphLayer):
                 nn.init.uniform_(weight, -bound, bound)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` by eqs. 1 and 2, the summed messages and the update of each node."""
         h = f["h"]
         m = self._message(h, f["edges"], f.get("edge_attr"))  # (N, dim), eq. 1
         if isinstance(self.update, nn.GRUCell):

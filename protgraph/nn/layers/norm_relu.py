@@ -54,6 +54,7 @@ class NormReLU(GraphLayer):
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Apply ReLU to the norm of each irrep of ``h (N, dim)``; directions stay."""
         parts, out = f["h"].flatten(1).split([mul * dim for mul, dim in self._blocks], 1), []
         for norm, part, block in zip(self.norms, parts, self._blocks, strict=True):
             v = part.unflatten(1, block)

@@ -65,6 +65,7 @@ class PairEmbed(GraphLayer):
         self.declare(pair=FieldSpec("pair", "pair", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``pair (P, dim)`` from both residues, their offset in sequence, and edges if they are read."""
         h, proteins = f["h"], f["proteins"]
         split = (proteins.split(x) for x in (self.row(h), self.column(h), f["seq_pos"], f["chain"]))
         parts = [self._pairs(*one) for one in zip(*split, strict=True)]
@@ -130,6 +131,7 @@ class OuterProductMean(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``pair (P, dim)``, a bilinear map of both residues."""
         proteins, h = f["proteins"], self.layer_norm(f["h"])
         a, b = self.linear_1(h), self.linear_2(h)  # (N, c), line 2
         weight = self.linear_out.weight.unflatten(1, (a.size(1), -1))  # (dim, c, c)

@@ -42,6 +42,7 @@ class Linear(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``."""
         return {"h": self.linear(f["h"])}
 
 
@@ -96,6 +97,7 @@ class MLP(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``, in blocks of rows that fit the cache."""
         return {"h": map_row_blocks(self.mlp, f["h"], width=self.widest)}
 
 
@@ -126,4 +128,5 @@ class LayerNorm(GraphLayer):
         self.declare(h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Normalize each row of ``h (N, C)``."""
         return {"h": self.norm(f["h"])}

@@ -59,9 +59,11 @@ class Position(GraphLayer):
             self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER)
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Add the code of the position in the chain to ``h (N, C)``."""
         return self._add(f["h"], position_index(f["seq_pos"], f["proteins"], f.get("chain")))
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+        """Add the codes of the next positions, which the cache counts."""
         place, cache = next_position_index(f, cache)
         return self._add(f["h"], place), cache
 

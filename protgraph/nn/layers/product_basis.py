@@ -138,6 +138,7 @@ class ProductBasis(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: symmetric tensor products of the node's own irreps."""
         parts = f["h"].split(self._widths, 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
         table = self._table(x)  # (C, D M, P)

@@ -73,6 +73,7 @@ class PygConv(GraphLayer):
         self.declare(h=f"{self._measure(conv, widths)}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Call the PyG convolution with ``h (N, C)`` and ``edge_index (2, E)``."""
         more = {n: f[n] for n in self.takes}
         if "edge_weight" in more:
             more["edge_weight"] = more["edge_weight"].flatten()

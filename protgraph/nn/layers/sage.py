@@ -60,6 +60,7 @@ class SAGE(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` from each node and the mean, sum or maximum of its neighbors."""
         h, edges, weight = f["h"], f["edges"], self.neighbors.weight
         if self.aggregate == "max":
             message = linear(edges.max(edges.source(h)), weight)

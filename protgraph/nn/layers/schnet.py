@@ -107,6 +107,7 @@ class SchNet(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: neighbors filtered by distance, summed, then two dense layers."""
         edges, d = f["edges"], f["edge_dist"]
         weight = self._filter(d, f.get("edge_attr"))  # (E, filters)
         summed = filtered_sum(edges, self.lin1(f["h"]), weight, self._envelope(d))  # (N, filters)

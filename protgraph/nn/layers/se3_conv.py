@@ -107,6 +107,7 @@ class SE3Conv(GraphLayer):
         self.declare(h=FieldSpec("h", "node", str(self.irreps_out), chiral=not parity))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: kernels of direction and distance applied to the neighbors, plus self-interaction."""
         edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
         attr = f["edge_attr"] if self.basis is None else self.basis(distance)

@@ -131,6 +131,7 @@ class SE3Transformer(GraphLayer):
         self.declare(h=FieldSpec("h", "node", str(out), chiral=not parity))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: equivariant attention over the neighbors, projected together with the input."""
         distance, direction = polar(f["edge_vec"])
         attr = f["edge_attr"] if self.basis is None else self.basis(distance)
         value = self.attention(f["h"], self.query(f)["h"], direction, attr, f["edges"])

@@ -66,8 +66,7 @@ class TFN(GraphLayer):
     output's width or (mode "full") a weight matrix. Coincident nodes have direction 0 and interact through Y_0 only.
 
     Deviations from the paper: O(3) instead of SO(3); Bessel functions instead of Gaussians; a gate as nonlinearity;
-    path normalization of e3nn. With ``edge_vec`` = pos[j] − pos[i], odd filters have the opposite sign of the paper's
-    r_ij, which the weights absorb.
+    path normalization of e3nn. As ``edge_vec`` = pos[j] − pos[i], odd filters change sign; weights absorb it.
 
     References
     ----------
@@ -151,6 +150,7 @@ class TFN(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: tensor products of neighbors with spherical harmonics of the direction."""
         edges, out = f["edges"], [0] * self._num_blocks
         distance, direction = polar(f["edge_vec"])
         hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)

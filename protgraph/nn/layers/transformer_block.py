@@ -108,9 +108,11 @@ class PreNormBlock(_Block):
     """
 
     def attention_input(self, h: Tensor) -> Tensor:
+        """Return the normalized state ``(N, C)``."""
         return self.norms[0](h)
 
     def update(self, h: Tensor, attended: Tensor) -> Tensor:
+        """Add the attended values ``(N, C)``, then the feed-forward network of the normalized sum."""
         h = h + self.dropout(attended)
         return h + self.dropout(self.feed_forward(self.norms[1](h)))
 
@@ -139,8 +141,10 @@ class PostNormBlock(_Block):
     """
 
     def attention_input(self, h: Tensor) -> Tensor:
+        """Return the state ``(N, C)`` as it is."""
         return h
 
     def update(self, h: Tensor, attended: Tensor) -> Tensor:
+        """Add the attended values ``(N, C)`` and normalize, then the same with the feed-forward network."""
         h = self.norms[0](h + self.dropout(attended))
         return self.norms[1](h + self.dropout(self.feed_forward(h)))

@@ -91,6 +91,7 @@ class TriangleMultiplication(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``pair (P, dim)``: gated products of the other two edges of each triangle."""
         if uses_triangle_kernel(self.backend, f["pair"]):
             updates = [self._kernel(z).flatten(0, 1) for z in f["proteins"].split_pairs(f["pair"])]
             return {"pair": torch.cat(updates)}
@@ -175,6 +176,7 @@ class TriangleAttention(GraphLayer):
         return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``pair (P, dim)``: attention over the edges that share a node."""
         x = self.layer_norm(f["pair"])  # line 1
         return {"pair": torch.cat([self._protein(z).flatten(0, 1) for z in f["proteins"].split_pairs(x)])}
 

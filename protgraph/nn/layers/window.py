@@ -49,6 +49,7 @@ class Window(GraphLayer):
         self.declare(h=f"{(2 * size + 1) * self.scalar_width('h')}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Concatenate the rows around each residue in its chain, ``h (N, (2w + 1) C)``; 0 beyond the ends."""
         h = f["h"]
         rows, exists = _sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)
         window = h.index_select(0, rows.flatten()).view(*rows.shape, h.size(1)) * exists.unsqueeze(-1)

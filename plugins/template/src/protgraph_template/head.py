@@ -37,4 +37,5 @@ class TemplateClassifier(pg.Head):
         self.declare(logits=f"{target.size}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (N, C)`` of each node."""
         return {"logits": self.mlp(f["h"])}  # (N, C)

@@ -42,6 +42,7 @@ class TemplateMean(pg.GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)`` from each node and the mean of its neighbors."""
         edges = f["edges"]
         mean = edges.mean(edges.source(f["h"]))  # (E, C) to (N, C)
         return {"h": self.root(f["h"]) + self.neighbors(mean)}  # (N, dim)
