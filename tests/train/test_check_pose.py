@@ -60,6 +60,17 @@ def test_planted_pose_leak_is_found_and_single_chains_pass(trained, complexes, t
     assert whole.moves == 2
 
 
+def test_a_pose_leak_of_pairs_of_residues_is_found(trained, complexes, tmp_path):
+    """Contacts between the chains, with edges from one to the other, and with each chain predicted alone."""
+    target = pg.Target("interface_pairs", "pair", "multilabel", 1, ("contact",))
+    model = pg.build_model("gcn", target, seed=0)
+    pairs = replace(trained.checkpoint(), model=model, one_chain=False, threshold=None, training_set=None)
+    options = {"cache": tmp_path / "cache", "device": "cpu"}
+    found = pg.check_pose(pairs, complexes, **options)
+    assert found.has_leaks and found.leaks[0].rows > 100 and found.leaks[0].chain == "B"
+    assert not pg.check_pose(replace(pairs, one_chain=True), complexes, **options).has_leaks
+
+
 def test_command_exits_with_1_for_a_pose_leak_only(trained, complexes, tmp_path, capsys):
     command = ["data", "check", str(complexes), "--labels", str(tmp_path / "s.csv"), "--model"]
     save_checkpoint(tmp_path / "complex.pt", replace(trained.checkpoint(), one_chain=False))
