@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
 from protgraph_plugins.proteinmpnn.decoder_cache import DecoderCache, padded_features, padded_neighbors
 from protgraph_plugins.proteinmpnn.layers import PairMLP
+from protgraph_plugins.proteinmpnn.masked_decoding import MaskedDecoding
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec
@@ -108,11 +109,23 @@ class ProteinMPNNDecoder(Decoder):
 
     def teacher_force(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         """Compute all states ``(N, C)`` at once for types ``(N,)`` and their ranks in the decoding order."""
-        n, h = state.num_nodes, state.h
+        return self._all_states(state, aatype, rank, copy=copy)[-1][0]
+
+    def masked_rows(self, state: DecoderCache, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
+        """Compute the rows ``(R, C)`` of sets of residues, each decoded last and masked for itself."""
+        hidden, decoded = zip(*self._all_states(state, aatype, rank)[:-1], strict=True)
+        return MaskedDecoding(self.layers, state, aatype, rank, list(hidden), list(decoded)).rows(sites)
+
+    def _all_states(
+        self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0
+    ) -> list[tuple[Tensor, Tensor]]:
+        """Return h before each layer with the contribution of decoded residues to its messages, then the last h."""
+        n, h, states = state.num_nodes, state.h, []
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
         parts = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
             sources = layer.source(h) + state.table[number][aatype]
+            states.append((h, sources))
             nodes = layer.of_target(h), torch.cat([sources, state.undecoded[number]])
 
             def total(part: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
@@ -122,7 +135,7 @@ class ProteinMPNNDecoder(Decoder):
             h = state.mask(layer.update(h, map_blocks(parts, total, n), state.count))
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = sources
-        return h
+        return [*states, (h, h)]
 
     def reset(self, state: DecoderCache, rows: Tensor) -> None:
         """Return rows ``(R,)`` to their state before decoding, in place."""

@@ -9,6 +9,7 @@ from protgraph.design.decode import (
     Decoding,
     check_design_model,
     conditional_log_probs,
+    masked_log_probs,
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "design_sequences",
     "evaluate_design",
     "forward_order",
+    "masked_log_probs",
     "random_decoding_order",
     "read_design_sequences",
     "read_residue_table",

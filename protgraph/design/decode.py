@@ -6,7 +6,7 @@ decoding order), conditional (given the types of all other residues) or uncondit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "Decoding",
     "check_design_model",
     "conditional_log_probs",
+    "masked_log_probs",
     "teacher_forced_log_probs",
     "unconditional_log_probs",
 ]
@@ -158,28 +159,37 @@ def conditional_log_probs(
     aatype : Tensor, optional
         ``(N,)``; the native types by default.
     rows : Tensor, optional
-        ``(R,)`` int64, residues to compute; all by default. The k-th ones of all proteins share a pass.
+        ``(R,)`` int64, residues to compute; all by default.
 
     Returns
     -------
     Tensor
         ``(R, types)``.
     """
+    rows = torch.arange(len(decoding.aatype), device=decoding.aatype.device) if rows is None else rows
+    return masked_log_probs(decoding, rank, rows.split(1), aatype)
+
+
+def masked_log_probs(decoding: Decoding, rank: Tensor, sites: Sequence[Tensor], aatype: Tensor | None = None) -> Tensor:
+    """Compute ``log p(type of i | backbone, types of all residues outside of the set of i)``.
+
+    Parameters
+    ----------
+    decoding : Decoding
+    rank : Tensor
+        ``(N,)`` int64, decoding order of the residues outside of a set.
+    sites : sequence of Tensor
+        ``(M,)`` int64 each, sets of residues that are masked together.
+    aatype : Tensor, optional
+        ``(N,)``; the native types by default.
+
+    Returns
+    -------
+    Tensor
+        ``(R, types)``, set after set.
+    """
     aatype = decoding.aatype if aatype is None else aatype
-    rows = torch.arange(len(aatype), device=aatype.device) if rows is None else rows
-    state, batch = decoding.start(copies=0), decoding.proteins.batch
-    h = decoding.fields["h"].new_empty(len(rows), decoding.fields["h"].size(1))
-    for chosen in _one_per_protein(batch[rows]):
-        last = rank.index_fill(0, rows[chosen], len(rank))
-        h[chosen] = decoding.decoder.teacher_force(state, aatype, last)[rows[chosen]]
+    if not len(sites):
+        return decoding.head(decoding.fields["h"][:0]).log_softmax(-1)
+    h = decoding.decoder.masked_rows(decoding.start(copies=0), aatype, rank, sites)
     return decoding.head(h).log_softmax(-1)
-
-
-def _one_per_protein(batch: Tensor) -> list[Tensor]:
-    """Group rows, given their proteins ``(R,)`` in any order, with at most one row of each protein per group."""
-    order = batch.argsort(stable=True)
-    ordered = batch[order]
-    first = torch.searchsorted(ordered, ordered)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order), device=order.device) - first
-    return [(place == k).nonzero().flatten() for k in range(int(place.max()) + 1 if len(place) else 0)]

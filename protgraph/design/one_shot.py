@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,10 @@ class OneShotDecoder:
     def teacher_force(self, state: _OneShotState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         """Return the logits ``(N, types)``; types and ranks have no effect."""
         return state.h
+
+    def masked_rows(self, state: _OneShotState, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
+        """Return the logits ``(R, types)`` of the residues of all sets."""
+        return state.h[torch.cat(list(sites))]
 
     def reset(self, state: _OneShotState, rows: Tensor) -> None:
         """Do nothing: rows do not depend on decoded residues."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from protgraph.nn.module import GraphLayer
@@ -52,6 +53,28 @@ class Decoder(GraphLayer):
     @abstractmethod
     def teacher_force(self, state: DecoderState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
         """Compute all rows ``(N, C)`` from types ``(N,)`` and ranks ``(N,)``; marks the copy as fully decoded."""
+
+    def masked_rows(self, state: DecoderState, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
+        """Compute the rows of sets of residues, each set decoded after all others and masked for itself.
+
+        Decoders may override this pass over all rows per set with a faster one.
+
+        Parameters
+        ----------
+        state : DecoderState
+        aatype, rank : Tensor
+            ``(N,)`` int64; the ranks are those of the other residues.
+        sites : sequence of Tensor
+            ``(M,)`` int64 each.
+
+        Returns
+        -------
+        Tensor
+            ``(R, C)``, set after set.
+        """
+        last = len(rank)
+        rows = [self.teacher_force(state, aatype, rank.index_fill(0, s, last))[s] for s in sites]
+        return torch.cat(rows)
 
     @abstractmethod
     def reset(self, state: DecoderState, rows: Tensor) -> None:
