@@ -25,6 +25,7 @@ _HOME = {
     "models": "protgraph.registry",
     "tasks": "protgraph.registry",
     "trained_models": "protgraph.registry",
+    "mutation_scorers": "protgraph.registry",
     # structures
     "Residues": "protgraph.structure",
     "Structure": "protgraph.structure",

@@ -16,7 +16,7 @@ import torch
 from protgraph.data.graph.esm_vocabulary import MASK, PAD, TOKENS
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 
-__all__ = ["DEFAULT", "WIDTHS", "checkpoint_digest", "checkpoint_width", "load_esm", "shared_esm"]
+__all__ = ["DEFAULT", "WIDTHS", "checkpoint_digest", "checkpoint_width", "load_esm", "load_masked_lm", "shared_esm"]
 
 DEFAULT = "facebook/esm2_t6_8M_UR50D"
 """The smallest published ESM-2: 8 million parameters."""
@@ -90,6 +90,43 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
     return model.float().eval()
 
 
+def load_masked_lm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
+    """Load an ESM model with its language model head, in evaluation mode, float32, on the CPU.
+
+    Parameters
+    ----------
+    checkpoint, revision
+        See :func:`load_esm`.
+
+    Returns
+    -------
+    transformers.EsmForMaskedLM
+        ``esm`` is the model of :func:`load_esm`, and ``lm_head`` maps its states to logits of the 33 tokens.
+
+    Raises
+    ------
+    MissingExtraError, CheckpointError
+        See :func:`load_esm`; also if the checkpoint has no language model head.
+    """
+    transformers = _transformers()
+    seed = _seed(checkpoint)
+    if seed is not None:
+        return _tiny(transformers, seed, masked_lm=True)
+    _check_folder(checkpoint, transformers, revision)
+    with _checkpoint_errors(checkpoint), _quiet(transformers, bars=not Path(checkpoint).is_dir()):
+        model, info = transformers.EsmForMaskedLM.from_pretrained(
+            checkpoint, revision=revision or "main", output_loading_info=True, ignore_mismatched_sizes=True
+        )
+    misfits = (key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])
+    wrong = [name for name in (*sorted(info["missing_keys"]), *misfits) if not _UNUSED.search(name)]
+    if wrong:
+        raise CheckpointError(
+            f"incomplete ESM checkpoint: {checkpoint!r}. It lacks {wrong[0]!r}, which scores of mutations require. Use "
+            "one of facebook/esm2_…, or a folder written by EsmForMaskedLM.save_pretrained."
+        )
+    return model.float().eval()
+
+
 @lru_cache(maxsize=2)
 def shared_esm(checkpoint: str, revision: str | None, digest: str) -> Any:
     """Return the instance that the featurizers of a process share; the digest distinguishes changed files."""
@@ -133,7 +170,7 @@ def _seed(checkpoint: str) -> int | None:
     return None if match is None else int(match[1] or 0)
 
 
-def _tiny(transformers: Any, seed: int) -> Any:
+def _tiny(transformers: Any, seed: int, *, masked_lm: bool = False) -> Any:
     """Return a small ESM-2 with random float32 weights that do not depend on torch's default dtype."""
     config = transformers.EsmConfig(
         **_TINY,
@@ -152,7 +189,12 @@ def _tiny(transformers: Any, seed: int) -> Any:
         torch.manual_seed(seed)
         torch.set_default_dtype(torch.float32)
         try:
-            return transformers.EsmModel(config, add_pooling_layer=False).eval()
+            model = (
+                transformers.EsmForMaskedLM(config)
+                if masked_lm
+                else transformers.EsmModel(config, add_pooling_layer=False)
+            )
+            return model.eval()
         finally:
             torch.set_default_dtype(before)
 

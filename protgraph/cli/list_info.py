@@ -21,7 +21,8 @@ def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="Kind: featurizers, layers, heads, models, tasks, datasets or trained_models.  [default: all]"
+            help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models or mutation_scorers.  "
+            "[default: all]"
         ),
     ] = None,
 ) -> None:

@@ -18,6 +18,7 @@ from protgraph.registry.registries import (
     heads,
     layers,
     models,
+    mutation_scorers,
     registries,
     tasks,
     trained_models,
@@ -46,5 +47,6 @@ __all__ = [
     "models",
     "registries",
     "tasks",
+    "mutation_scorers",
     "trained_models",
 ]

@@ -1,4 +1,4 @@
-"""The seven registries of components.
+"""The eight registries of components.
 
 Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`), the table of
 metrics (``protgraph.task.METRICS``) and the imported sources (:mod:`protgraph.registry.import_source`).
@@ -9,7 +9,17 @@ from __future__ import annotations
 from protgraph.registry.component_type import ComponentType
 from protgraph.registry.registry import Registry
 
-__all__ = ["datasets", "featurizers", "heads", "layers", "models", "registries", "tasks", "trained_models"]
+__all__ = [
+    "datasets",
+    "featurizers",
+    "heads",
+    "layers",
+    "models",
+    "mutation_scorers",
+    "registries",
+    "tasks",
+    "trained_models",
+]
 
 _FEATURIZER = ComponentType(
     "a subclass of protgraph.StructureFeaturizer, EdgeFeaturizer or TensorFeaturizer",
@@ -33,6 +43,12 @@ _DATASET = ComponentType(
 )
 _TRAINED_MODEL = ComponentType("a protgraph.TrainedModel", "protgraph.train.trained_model:TrainedModel", instances=True)
 
+_MUTATION_SCORER = ComponentType(
+    "a class with the methods of protgraph.structure.mutation.MutationScorer",
+    "protgraph.structure.mutation.scorer:ScorerMethods",
+    classes=True,
+)
+
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
 layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
 heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
@@ -40,6 +56,7 @@ models = Registry(kind="model", group="protgraph.models", type_=_MODEL)
 tasks = Registry(kind="task", group="protgraph.tasks", type_=_TASK)
 datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
 trained_models = Registry(kind="trained_model", group="protgraph.trained_models", type_=_TRAINED_MODEL)
+mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_scorers", type_=_MUTATION_SCORER)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -49,4 +66,5 @@ registries: dict[str, Registry] = {
     "tasks": tasks,
     "datasets": datasets,
     "trained_models": trained_models,
+    "mutation_scorers": mutation_scorers,
 }

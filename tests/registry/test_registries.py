@@ -1,4 +1,4 @@
-"""The seven registries, and the components of this distribution in them."""
+"""The eight registries, and the components of this distribution in them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from protgraph.registry import registries
 
 
-def test_seven_registries_with_one_entry_point_group_each() -> None:
-    assert list(registries) == ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models"]
+def test_eight_registries_with_one_entry_point_group_each() -> None:
+    kinds = ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models", "mutation_scorers"]
+    assert list(registries) == kinds
     assert {f"protgraph.{plural}" for plural in registries} == {r.group for r in registries.values()}
     assert all(plural == f"{r.kind}s" for plural, r in registries.items())
 
@@ -19,7 +20,7 @@ def test_seven_registries_with_one_entry_point_group_each() -> None:
 def test_listing_loads_neither_torch_nor_plugins() -> None:
     code = """if True:
         import sys, protgraph as pg
-        for r in (pg.featurizers, pg.layers, pg.heads, pg.models, pg.tasks, pg.datasets, pg.trained_models):
+        for r in pg.registry.registries.values():
             [r.entry(n) for n in r.names()], r.problems(), 'gcn' in r
         light = {'protgraph.registry', 'protgraph.errors', 'protgraph'}
         loaded = {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('protgraph')}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +74,9 @@ class MutationTable:
         return Failure.of(f"{self.where} row {row}", text, error)
 
 
-def read_mutation_table(source: Any, *, default_chain: str | None = None) -> MutationTable:
+def read_mutation_table(
+    source: Any, *, default_chain: str | Callable[[str], str | None] | None = None
+) -> MutationTable:
     """Read a table of variants, one per row.
 
     Parameters
@@ -85,8 +87,8 @@ def read_mutation_table(source: Any, *, default_chain: str | None = None) -> Mut
         :func:`protgraph.structure.mutation.parse_mutations`, or the columns ``chain``, ``res_id``, ``wild_type``,
         ``mutant`` and optionally ``ins_code``, with ";" between the values of several mutations. A column ``file`` (or
         ``id``) has the structure. ``n_mutations`` is compared with the mutations of the row; 0 is the wild type.
-    default_chain : str, optional
-        Chain of mutations without one.
+    default_chain : str or callable, optional
+        Chain of mutations without one, or a function that returns it, or None, for the file of a row.
 
     Returns
     -------
@@ -108,7 +110,8 @@ def read_mutation_table(source: Any, *, default_chain: str | None = None) -> Mut
         try:
             if len(values) > len(header):
                 raise LabelError(f"the row has {len(values)} cells, and the header {len(header)}.")
-            variant = _variant(named, default_chain)
+            chain = default_chain(named.get("file", "")) if callable(default_chain) else default_chain
+            variant = _variant(named, chain)
         except (MutationError, LabelError) as e:
             text = named.get("mutations") or " ".join(named.get(name, "") for name in _PARTS)
             failures.append(Failure.of(f"{cells.where} row {number}", text.strip(), e))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protgraph.structure.mutation.mutation import Mutation, parse_mutations
 from protgraph.structure.mutation.residue_index import ResidueIndex, find_residues
-from protgraph.structure.mutation.scorer import DDG_UNIT, MutationScorer, sign_convention
+from protgraph.structure.mutation.scorer import DDG_UNIT, MutationScorer, score_column, sign_convention
 
 __all__ = [
     "DDG_UNIT",
@@ -13,5 +13,6 @@ __all__ = [
     "ResidueIndex",
     "find_residues",
     "parse_mutations",
+    "score_column",
     "sign_convention",
 ]

@@ -113,9 +113,13 @@ class ResidueIndex:
 
     def _hint(self, m: Mutation, mutations: Sequence[Mutation]) -> str:
         """Return a sentence with places of the wild type near the requested one, or ""."""
-        shift = self._shift(m, mutations)
+        same_chain = [other for other in mutations if other.chain == m.chain]
+        others_fit = any(self._fits(other, other.chain, other.res_id) for other in same_chain)
+        shift = self._shift([m] if others_fit else same_chain)
         if shift is not None:
             place = f"{m.chain}:{m.res_id + shift}{m.ins_code}"
+            if others_fit:
+                return f" The nearest {_name(m.wild_type)} is at {place}."
             return f" {_name(m.wild_type)} is at {place}: numbering shifted by {shift:+d}?"
         others = [name for name in self.residues.chain_names if name != m.chain and self._fits(m, name, m.res_id)]
         if others:
@@ -123,12 +127,11 @@ class ResidueIndex:
             return f" {_name(m.wild_type)} is at {places}: another chain?"
         return ""
 
-    def _shift(self, m: Mutation, mutations: Sequence[Mutation]) -> int | None:
-        """Return the smallest shift of numbers at which all mutations of a chain have their wild types, or None."""
-        same_chain = [other for other in mutations if other.chain == m.chain]
+    def _shift(self, mutations: Sequence[Mutation]) -> int | None:
+        """Return the smallest shift of numbers at which all of these mutations have their wild types, or None."""
         for size in range(1, _SHIFTS + 1):
             for shift in (size, -size):
-                if all(self._fits(other, other.chain, other.res_id + shift) for other in same_chain):
+                if all(self._fits(m, m.chain, m.res_id + shift) for m in mutations):
                     return shift
         return None
 

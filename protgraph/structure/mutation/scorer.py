@@ -10,7 +10,15 @@ import numpy as np
 from protgraph.structure.mutation.mutation import Mutation
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["DDG_CONVENTION", "DDG_UNIT", "LOG_ODDS_CONVENTION", "MutationScorer", "sign_convention"]
+__all__ = [
+    "DDG_CONVENTION",
+    "DDG_UNIT",
+    "LOG_ODDS_CONVENTION",
+    "MutationScorer",
+    "ScorerMethods",
+    "score_column",
+    "sign_convention",
+]
 
 DDG_UNIT = "kcal/mol"
 """Unit of scorers of free energies."""
@@ -20,7 +28,16 @@ LOG_ODDS_CONVENTION = "log p(wild type) − log p(mutant), natural logarithm, no
 
 
 @runtime_checkable
-class MutationScorer(Protocol):
+class ScorerMethods(Protocol):
+    """Methods of :class:`MutationScorer`, for classes."""
+
+    def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the scores of variants; see :meth:`MutationScorer.score`."""
+        ...
+
+
+@runtime_checkable
+class MutationScorer(ScorerMethods, Protocol):
     """A model that scores variants of a structure.
 
     Attributes
@@ -29,6 +46,10 @@ class MutationScorer(Protocol):
         Name for tables and messages, e.g. "proteinmpnn.v_48_020".
     unit : str
         "kcal/mol" for ΔΔG = ΔG(mutant) − ΔG(wild type); "" for log-odds.
+    convention : str, optional
+        Definition and sign, if they are not those of the unit; the column is "unfavorable_score".
+    needs_ligands : bool, optional
+        True if structures must be read with ligands.
 
     Notes
     -----
@@ -52,12 +73,13 @@ class MutationScorer(Protocol):
         ...
 
 
-def sign_convention(unit: str) -> str:
-    """Return the definition and sign of the scores of a unit, for headers.
+def sign_convention(scorer: MutationScorer) -> str:
+    """Return the definition and sign of the scores of a model, for headers."""
+    return getattr(scorer, "convention", "") or (DDG_CONVENTION if scorer.unit == DDG_UNIT else LOG_ODDS_CONVENTION)
 
-    Examples
-    --------
-    >>> sign_convention("kcal/mol")
-    'ΔΔG = ΔG(mutant) − ΔG(wild type), kcal/mol; positive = destabilizing'
-    """
-    return DDG_CONVENTION if unit == DDG_UNIT else LOG_ODDS_CONVENTION
+
+def score_column(scorer: MutationScorer) -> str:
+    """Return the name of the column of scores: "ddg_kcal_mol", "unfavorable_log_odds" or "unfavorable_score"."""
+    if getattr(scorer, "convention", ""):
+        return "unfavorable_score"
+    return "ddg_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_log_odds"

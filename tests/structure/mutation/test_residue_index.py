@@ -85,6 +85,12 @@ def test_a_shift_is_suggested_only_if_all_mutations_of_the_chain_fit(structures_
     assert "numbering shifted by +7?" in str(caught.value)
 
 
+def test_the_nearest_fit_is_suggested_if_other_mutations_of_the_chain_fit(residues):
+    with pytest.raises(MutationError) as caught:
+        find_residues(residues, parse_mutations("A:S52D,A:G0D"))
+    assert "nearest GLY is at A:-1" in str(caught.value) and "shifted" not in str(caught.value)
+
+
 def test_every_mutation_of_skempi_is_found(shared_data):
     """All 12,324 wild types equal the structure, by the table's own check; here for every tenth structure."""
     folder = shared_data / "mutations/skempi_v2"

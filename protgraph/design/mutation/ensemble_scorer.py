@@ -1,0 +1,76 @@
+"""Mean of several scorers of mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from protgraph.design.mutation.substitution_scan import scan_mutations
+from protgraph.errors import OptionError
+from protgraph.structure import Residues
+from protgraph.structure.mutation import Mutation, MutationScorer
+from protgraph.validation import check_choice
+
+__all__ = ["ENSEMBLE_MODES", "EnsembleScorer"]
+
+ENSEMBLE_MODES = {
+    "mean": "mean of the scores, which need the same unit",
+    "scaled": "mean of the scores, each divided by its standard deviation over all substitutions of the structure",
+}
+
+_SCALED = "scores divided by their standard deviation over all substitutions, no unit; positive = unfavorable"
+
+
+class EnsembleScorer:
+    """Mean of the scores of several scorers.
+
+    Parameters
+    ----------
+    scorers : sequence of MutationScorer
+        Two or more.
+    how : {"mean", "scaled"}
+        "mean" of scores with the same unit, or "scaled": scores are divided by their standard deviation over all single
+        substitutions of the structure, and have no unit. They are not centered: the wild type stays 0, and reverse
+        mutations stay antisymmetric where they are. The divisor does not depend on the requested variants.
+
+    Raises
+    ------
+    OptionError
+        Fewer than two scorers, or a mean of different units.
+    """
+
+    def __init__(self, scorers: Sequence[MutationScorer], *, how: str = "mean") -> None:
+        check_choice("ensemble", how, ENSEMBLE_MODES)
+        if len(scorers) < 2:
+            raise OptionError(f"an ensemble of {len(scorers)} scorers. Use two or more.")
+        units = {scorer.name: scorer.unit for scorer in scorers}
+        if how == "mean" and len(set(units.values())) > 1:
+            given = ", ".join(f"{name}: {unit or 'none'}" for name, unit in units.items())
+            raise OptionError(f"ensemble of different units: {given}. Use scaled scores: --ensemble scaled.")
+        self.scorers, self.how = tuple(scorers), how
+        self.unit = scorers[0].unit if how == "mean" else ""
+        self.name = "+".join(units)
+        self.convention = "" if how == "mean" else _SCALED
+        self.needs_ligands = any(getattr(scorer, "needs_ligands", False) for scorer in scorers)
+
+    def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the mean scores ``(V,)``; NaN where a scorer has none.
+
+        Raises
+        ------
+        MutationError
+            A mutation does not fit the structure.
+        OptionError
+            All substitutions of the structure have the same score.
+        """
+        return np.mean([s.score(residues, variants) / self._divisor(s, residues) for s in self.scorers], axis=0)
+
+    def _divisor(self, scorer: MutationScorer, residues: Residues) -> float:
+        if self.how == "mean":
+            return 1.0
+        scores = scan_mutations(scorer, residues).substitutions
+        deviation = float(np.nanstd(scores))
+        if not deviation > 0:
+            raise OptionError(f"{scorer.name} has no standard deviation over the substitutions of {residues.name}.")
+        return deviation

@@ -1,0 +1,86 @@
+"""Score every single substitution of a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from protgraph.errors import OptionError
+from protgraph.structure import ALPHABET, Residues
+from protgraph.structure.mutation import Mutation, MutationScorer, score_column, sign_convention
+from protgraph.structure.residues.alphabet import UNKNOWN
+
+__all__ = ["SubstitutionScan", "scan_mutations"]
+
+
+@dataclass(frozen=True, eq=False)
+class SubstitutionScan:
+    """Scores of all single substitutions of some residues.
+
+    Parameters
+    ----------
+    residues : Residues
+        The whole structure.
+    rows : ndarray
+        ``(R,)`` int64, scanned residues.
+    scores : ndarray
+        ``(R, 20)`` float64 in the order of :data:`protgraph.structure.ALPHABET`, 0 for the wild type, positive for
+        unfavorable substitutions; NaN without a value.
+    scorer, column, convention : str
+        Name of the scorer, name of the column of its scores, and their definition and sign.
+    """
+
+    residues: Residues
+    rows: np.ndarray
+    scores: np.ndarray
+    scorer: str
+    column: str
+    convention: str
+
+    @property
+    def wild_type(self) -> np.ndarray:
+        """Types of the scanned residues, ``(R,)`` int64."""
+        return self.residues.aatype[self.rows]
+
+    @property
+    def substitutions(self) -> np.ndarray:
+        """Scores without those of the wild type, ``(R, 19)``."""
+        other = np.arange(UNKNOWN) != self.wild_type[:, None]
+        return self.scores[other].reshape(len(self.rows), UNKNOWN - 1)
+
+    @property
+    def without_value(self) -> list[str]:
+        """Ids of scanned residues for which the scorer has no value, e.g. without a complete backbone."""
+        ids = self.residues.ids
+        return [ids[row] for row in self.rows[np.isnan(self.substitutions).all(1)]]
+
+
+def scan_mutations(
+    scorer: MutationScorer, residues: Residues, rows: Sequence[int] | np.ndarray | None = None
+) -> SubstitutionScan:
+    """Score the 19 substitutions of each residue, one at a time.
+
+    Parameters
+    ----------
+    scorer : MutationScorer
+    residues : Residues
+    rows : sequence of int, optional
+        Residues to scan; all by default. Those without one of the 20 types are left out.
+
+    Raises
+    ------
+    OptionError
+        No residue is left.
+    """
+    chosen = np.arange(len(residues)) if rows is None else np.unique(np.asarray(rows, np.int64))
+    chosen = chosen[residues.aatype[chosen] != UNKNOWN]
+    if not len(chosen):
+        raise OptionError(f"no residue with one of the 20 types to scan in {residues.name}.")
+    letters, variants = residues.sequence, []
+    for row in chosen.tolist():
+        place = str(residues.chain[row]), int(residues.res_id[row]), str(residues.ins_code[row])
+        variants += [(Mutation(*place, letters[row], new),) for new in ALPHABET[:UNKNOWN]]
+    scores = scorer.score(residues, variants).reshape(len(chosen), UNKNOWN)
+    return SubstitutionScan(residues, chosen, scores, scorer.name, score_column(scorer), sign_convention(scorer))
