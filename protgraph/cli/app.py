@@ -46,6 +46,8 @@ COMMANDS = {
     "design": "protgraph.cli.design:design_command",
     "score": "protgraph.cli.score:score_command",
     "compare": "protgraph.cli.compare:compare_command",
+    "mutate": "protgraph.cli.mutate:mutate_command",
+    "scan": "protgraph.cli.scan:scan_command",
     "view": "protgraph.cli.view:view_command",
     "bench": "protgraph.cli.bench:SUBCOMMANDS",
     "speed": "protgraph.cli.speed:speed_command",

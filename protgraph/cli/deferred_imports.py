@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DEFERRED", "defer_imports"]
+__all__ = ["DEFERRED", "allow_generators", "defer_imports"]
 
 #: Modules that are loaded at the first access to one of their own attributes.
 DEFERRED = frozenset(
@@ -84,3 +86,15 @@ def defer_imports() -> None:
     """Defer the imports of :data:`DEFERRED` in this process. For commands; a library leaves imports as they are."""
     if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _DeferringFinder())
+
+
+def allow_generators() -> None:
+    """Import the module without which ``torch.Generator`` raises if the shapes of operators are deferred.
+
+    Earlier versions of torch do not need it, and may lack it (torch 2.13, 2026-11-23).
+    """
+    import torch  # noqa: F401
+
+    name = "torch._prims.rng_prims"
+    if find_spec(name) is not None:
+        import_module(name)

@@ -1,0 +1,156 @@
+"""``protgraph mutate``: score given mutations of structures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli.design import Device, protein_files
+from protgraph.cli.mutation_options import (
+    Ensemble,
+    Mode,
+    Orders,
+    ScorerName,
+    ScorerWeights,
+    Seed,
+    load_scorer,
+    print_convention,
+)
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.read_options import reads_structures
+from protgraph.errors import OptionError
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.mutation_table import MutationTable
+    from protgraph.design.mutation import ScoredVariants, StructureFolder
+    from protgraph.structure import ReadOptions
+    from protgraph.structure.mutation import MutationScorer
+    from protgraph.train.result_table import ResultTable
+
+__all__ = ["mutate_command"]
+
+Files = Annotated[
+    list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq. One or more.")
+]
+
+
+@reads_structures(deferred=True)
+def mutate_command(
+    files: Files,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    mutations: Annotated[
+        list[str] | None,
+        typer.Option(help="One variant, all mutations together: 'A:G42D,A:L45P'; repeat for more variants."),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Table with a variant per row: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
+    ] = None,
+    model: ScorerName = "proteinmpnn.v_48_020",
+    weights: ScorerWeights = None,
+    mode: Mode = "conditional",
+    orders: Orders = 1,
+    seed: Seed = 0,
+    ensemble: Ensemble = "mean",
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="Make each mutation in all identical chains (homo-oligomers).")
+    ] = False,
+    device: Device = "auto",
+    overwrite: Overwrite = False,
+    *,
+    read: ReadOptions,
+) -> None:
+    """Score variants of structures: a row per variant, positive = unfavorable or destabilizing.
+
+    A score is ΔΔG = ΔG(mutant) − ΔG(wild type) in kcal/mol (column ddg_kcal_mol), or log p(wild type) − log p(mutant)
+    without a unit (unfavorable_log_odds). It is exactly 0 for the wild type, 'WT'. The mutations of a variant are made
+    together.
+
+    Chain, residue number and insertion code are those of the file, and the wild type must be the residue there.
+
+    Tables have a column 'mutations', or chain, res_id, ins_code, wild_type and mutant with ';' between several; and
+    'file' with names of the structures if there are several. Rows that do not fit are listed in OUT.failures.csv, and
+    the exit code is then 1 (2 if none fits).
+
+    \b
+    Forms of a mutation:
+      A:G42D      chain, wild type, number, mutant; A:G-3D has the number -3
+      A:G52[A]D   with the insertion code A
+      GA42D       wild type, chain, number, mutant, as in SKEMPI
+      p.Gly42Asp  HGVS; this and G42D need a structure with one chain
+
+    \b
+    Examples:
+      protgraph mutate 1ubq.cif --mutations A:G47D,A:L50P -o out.csv
+      protgraph mutate structures/ --table muts.csv -o out.csv
+      protgraph mutate dimer.pdb --mutations A:G42D --symmetric -o out.csv
+      protgraph mutate 1ubq.cif --table muts.csv --model esm2 -o out.csv
+    """
+    from protgraph.cli.failures import report_failures
+    from protgraph.design.mutation import StructureFolder, score_variants
+    from protgraph.train.result_table import TABLE_SUFFIXES
+    from protgraph.wording import count_noun
+
+    if (mutations is None) == (table is None):
+        raise OptionError("give the mutations by --mutations, or by --table.")
+    sources = protein_files(files)
+    out = check_output(out, inputs=[*files, *sources, table], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    with set_aside_if_failed(out, overwrite=overwrite):
+        scorer = load_scorer(model, weights, mode=mode, orders=orders, seed=seed, ensemble=ensemble, device=device)
+        read = read.with_ligands(getattr(scorer, "needs_ligands", False))
+        structures = StructureFolder(sources, read)
+        if table is None:
+            variants = _given_variants(structures, mutations or [])
+        else:
+            from protgraph.data.datasets.mutation_table import read_mutation_table
+
+            variants = read_mutation_table(table, default_chain=structures.only_chain)
+        scored = score_variants(scorer, structures, variants, symmetric=symmetric)
+        print_convention(scorer)
+        for note in scored.notes:
+            typer.echo(f"note: {note}", err=True)
+        if scored.rows:
+            _result(scorer, scored, variants).write(out)
+            typer.echo(f"{count_noun(len(scored.rows), 'variant')} → {out}")
+        report_failures(scored.failures, out, any_succeeded=bool(scored.rows))
+
+
+def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> MutationTable:
+    """Return the variants of ``--mutations`` for every structure, as a table.
+
+    Raises
+    ------
+    MutationError
+        A text cannot be parsed, or it does not fit the only structure.
+    """
+    from protgraph.data.datasets.mutation_table import MutationRow, MutationTable
+    from protgraph.structure.mutation import find_residues, parse_mutations
+
+    rows = []
+    for source in structures.sources:
+        for text in texts:
+            variant = parse_mutations(text, default_chain=structures.only_chain(source))
+            if len(structures.sources) == 1:
+                find_residues(structures.residues(source), variant)
+            rows.append(MutationRow(len(rows) + 1, source, variant, {}))
+    return MutationTable("--mutations", (), tuple(rows), ())
+
+
+def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable) -> ResultTable:
+    """Return a row per variant: row of the table, file, mutations, score, then the other columns of the table."""
+    from protgraph.structure.mutation import score_column
+    from protgraph.train.result_table import ResultTable
+
+    own = ("row", "file", "mutations", "n_mutations", "model", score_column(scorer))
+    others = [name for name in table.columns if name]
+    columns = (*own, *(f"{name}_in_table" if name in own else name for name in others))
+    rows = [
+        (
+            *(row.row, source, ",".join(map(str, row.variant)) or "WT", len(row.variant), scorer.name, value),
+            *(row.cells[name] for name in others),
+        )
+        for row, source, value in scored.rows
+    ]
+    return ResultTable(columns, rows)

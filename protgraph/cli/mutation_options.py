@@ -1,0 +1,96 @@
+"""Options of the commands that score mutations, and the scorers of ``--model``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli.deferred_imports import allow_generators
+from protgraph.cli.design import load_model
+from protgraph.errors import OptionError
+from protgraph.registry import mutation_scorers
+
+if TYPE_CHECKING:
+    from protgraph.structure.mutation import MutationScorer
+
+__all__ = ["Ensemble", "Mode", "Orders", "ScorerName", "ScorerWeights", "Seed", "load_scorer", "print_convention"]
+
+ScorerName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="Scorer: a model with published weights, a checkpoint of inverse_folding, or one of 'protgraph list "
+        "mutation_scorers'. Several, 'A,B', are an ensemble.",
+    ),
+]
+ScorerWeights = Annotated[
+    str | None, typer.Option("--weights", help="File of weights of a single model, or ESM checkpoint (name or folder).")
+]
+Mode = Annotated[
+    str, typer.Option(help="Conditioning of log-odds: conditional, unconditional or teacher_forced (whole sequences).")
+]
+Orders = Annotated[int, typer.Option(help="Random decoding orders to average log-odds over.")]
+Seed = Annotated[int, typer.Option(help="Seed of the decoding orders.")]
+Ensemble = Annotated[
+    str,
+    typer.Option(
+        help="Ensemble of several models: mean of their scores, or scaled: each divided by its standard deviation over "
+        "all substitutions of the structure."
+    ),
+]
+
+
+def load_scorer(
+    names: str,
+    weights: str | None = None,
+    *,
+    mode: str = "conditional",
+    orders: int = 1,
+    seed: int = 0,
+    ensemble: str = "mean",
+    device: str = "auto",
+) -> MutationScorer:
+    """Load the scorer of a name, or an ensemble of several names separated by commas.
+
+    Raises
+    ------
+    OptionError
+        No name, a name twice, weights for several models, or an option that a scorer does not have.
+    """
+    allow_generators()
+    from protgraph.design.mutation import ENSEMBLE_MODES, EnsembleScorer
+    from protgraph.validation import check_choice
+
+    check_choice("ensemble", ensemble, ENSEMBLE_MODES)
+    given = [name.strip() for name in names.split(",")]
+    if not all(given) or len(set(given)) < len(given):
+        raise OptionError(f"invalid --model: {names!r}. Give different names, separated by commas.")
+    if weights is not None and len(given) > 1:
+        raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
+    options = {"mode": mode, "orders": orders, "seed": seed}
+    scorers = [_one_scorer(name, weights, options, device) for name in given]
+    return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers, how=ensemble)
+
+
+def _one_scorer(name: str, weights: str | None, options: dict[str, str | int], device: str) -> MutationScorer:
+    from protgraph.design.mutation import LogOddsScorer
+    from protgraph.registry import models
+
+    if name in mutation_scorers and name not in models:
+        defaults = {"mode": "conditional", "orders": 1, "seed": 0}
+        changed = [key for key, value in options.items() if value != defaults[key]]
+        if changed:
+            raise OptionError(f"--{changed[0]} does not apply to the scorer {name!r}. Leave it out.")
+        chosen = {"device": device} | ({} if weights is None else {"weights": weights})
+        return mutation_scorers.create(name, options=chosen)  # type: ignore[return-value]
+    model = load_model(name, None if weights is None else Path(weights), device)
+    return LogOddsScorer(model, **options, name=name)  # type: ignore[arg-type]
+
+
+def print_convention(scorer: MutationScorer) -> None:
+    """Print the name of the column of scores, and their definition and sign."""
+    from protgraph.structure.mutation import score_column, sign_convention
+
+    typer.echo(f"{score_column(scorer)}: {sign_convention(scorer)}")

@@ -1,0 +1,155 @@
+"""``protgraph scan``: score every single substitution of a structure, with a heat map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli.design import Device, names
+from protgraph.cli.mutation_options import (
+    Ensemble,
+    Mode,
+    Orders,
+    ScorerName,
+    ScorerWeights,
+    Seed,
+    load_scorer,
+    print_convention,
+)
+from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.read_options import reads_structures
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from protgraph.design.mutation import SubstitutionScan
+    from protgraph.structure import ReadOptions, Residues
+    from protgraph.train.result_table import ResultTable
+
+__all__ = ["scan_command"]
+
+
+@reads_structures(chains=False, deferred=True)
+def scan_command(
+    file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    chains: Annotated[str, typer.Option(help="Chains to scan, 'A,B'; the others are visible.  [default: all]")] = "",
+    positions: Annotated[
+        str, typer.Option(help="Residues to scan, 'A:10-40,A:52B,B:90-'.  [default: all of the chains]")
+    ] = "",
+    model: ScorerName = "proteinmpnn.v_48_020",
+    weights: ScorerWeights = None,
+    mode: Mode = "conditional",
+    orders: Orders = 1,
+    seed: Seed = 0,
+    ensemble: Ensemble = "mean",
+    heat_map: Annotated[
+        bool, typer.Option("--heat-map/--no-heat-map", help="Also draw OUT.png and OUT.html, without OUT's suffix.")
+    ] = True,
+    device: Device = "auto",
+    overwrite: Overwrite = False,
+    *,
+    read: ReadOptions,
+) -> None:
+    """Score all substitutions of each residue, one at a time, and draw them as a heat map.
+
+    A row per residue and type, 20 per residue, with the columns file, chain, res_id, ins_code, wild_type, mutant and
+    the score: ΔΔG = ΔG(mutant) − ΔG(wild type) in kcal/mol, positive = destabilizing (ddg_kcal_mol), or log p(wild
+    type) − log p(mutant), positive = unfavorable (unfavorable_log_odds). It is 0 for the wild type.
+
+    Residues without one of the 20 types are left out, and those without a value have empty cells; both are printed.
+
+    The heat map is a picture (scan.png for scan.csv) and a page with the values as tooltips (scan.html).
+
+    \b
+    Examples:
+      protgraph scan 1ubq.cif -o scan.csv
+      protgraph scan complex.pdb --chains A --positions A:10-40 -o scan.csv
+      protgraph scan 1ubq.cif --mode unconditional -o scan.csv
+      protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
+    """
+    from protgraph.design.mutation import scan_mutations
+    from protgraph.structure.io import open_source
+    from protgraph.structure.io.sources import read_residues
+    from protgraph.train.result_table import TABLE_SUFFIXES
+    from protgraph.wording import count_noun
+
+    out = check_output(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if heat_map else []
+    for path in drawn:
+        check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
+    with set_aside_if_failed(out, *drawn, overwrite=overwrite):
+        scorer = load_scorer(model, weights, mode=mode, orders=orders, seed=seed, ensemble=ensemble, device=device)
+        read = read.with_ligands(getattr(scorer, "needs_ligands", False))
+        residues = read_residues(open_source(file), read)
+        scan = scan_mutations(scorer, residues, _chosen_rows(residues, chains, positions))
+        print_convention(scorer)
+        _print_left_out(scan, residues, chains, positions)
+        _table(scan, file).write(out)
+        typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
+        if drawn:
+            from protgraph.view.scan_page import write_scan_page
+            from protgraph.view.scan_plot import draw_scan
+
+            written = draw_scan(drawn[0], scan), write_scan_page(drawn[1], scan)
+            typer.echo(f"heat map → {', '.join(map(str, written))}")
+
+
+def _chosen_rows(residues: Residues, chains: str, positions: str) -> np.ndarray:
+    """Return the rows of residues in the chains and at the positions, ``(R,)``.
+
+    Raises
+    ------
+    SelectionError
+        A chain or residue does not exist, or no residue is in both.
+    """
+    import numpy as np
+
+    from protgraph.design.selection import select_residues
+    from protgraph.errors import SelectionError
+
+    mask = np.ones(len(residues), bool)
+    if chains:
+        residues.chains(names(chains))  # raises for unknown chains
+        mask &= np.isin(residues.chain, names(chains))
+    if positions:
+        mask &= select_residues(residues, positions)
+    if not mask.any():
+        raise SelectionError(f"no residue of --chains {chains!r} is in --positions {positions!r} ({residues.name}).")
+    return np.flatnonzero(mask)
+
+
+def _print_left_out(scan: SubstitutionScan, residues: Residues, chains: str, positions: str) -> None:
+    """Print residues without one of the 20 types, and those without a value."""
+    from protgraph.errors import list_first
+    from protgraph.wording import count_noun
+
+    rows = _chosen_rows(residues, chains, positions)
+    scanned, ids = set(scan.rows.tolist()), residues.ids
+    unknown = [f"{ids[row]} ({residues.res_name[row]})" for row in rows.tolist() if row not in scanned]
+    if unknown:
+        typer.echo(
+            f"note: {count_noun(len(unknown), 'residue')} left out, not one of the 20 types: {list_first(unknown, 8)}",
+            err=True,
+        )
+    absent = scan.without_value
+    if absent:
+        typer.echo(
+            f"note: {count_noun(len(absent), 'residue')} without a value, e.g. without a complete backbone: "
+            f"{list_first(absent, 8)}",
+            err=True,
+        )
+
+
+def _table(scan: SubstitutionScan, file: str) -> ResultTable:
+    """Return a row per residue and type."""
+    from protgraph.structure import ALPHABET
+    from protgraph.train.result_table import ResultTable
+
+    r, rows = scan.residues, []
+    for row, scores in zip(scan.rows.tolist(), scan.scores.tolist(), strict=True):
+        place = (file, str(r.chain[row]), int(r.res_id[row]), str(r.ins_code[row]), ALPHABET[r.aatype[row]])
+        rows += [(*place, new, value) for new, value in zip(ALPHABET[:20], scores, strict=True)]
+    return ResultTable(("file", "chain", "res_id", "ins_code", "wild_type", "mutant", scan.column), rows)
