@@ -8,6 +8,7 @@ blocks, such page faults are 46 % of the CPU time of model ``mpnn`` at 10⁵ res
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,12 +78,15 @@ def map_edge_blocks(
         size = _rows_per_block(max([degree * _width(b) for _, b in pairs] + [_width(x) for x in sources], default=1))
     if size >= edges.num_nodes:
         return function(edges, *(edges.pair_sum(a, b) for a, b in pairs), *node_values, *edge_values, *sources)
-    blocks, results = list(_blocks(edges, size)), []
+    blocks = list(_blocks(edges, size))
     parts = _split_sums(edges, pairs, [block.num_edges for block, _, _ in blocks]) if has_gradient else None
-    for number, (block, nodes, part) in enumerate(blocks):
-        sums = [block.pair_sum(a[nodes], b) for a, b in pairs] if parts is None else [x[number] for x in parts]
-        results.append(function(block, *sums, *_rows(node_values, nodes), *_rows(edge_values, part), *sources))
-    return _joined(results)
+
+    def results() -> Iterator[Any]:
+        for number, (block, nodes, part) in enumerate(blocks):
+            sums = [block.pair_sum(a[nodes], b) for a, b in pairs] if parts is None else [x[number] for x in parts]
+            yield function(block, *sums, *_rows(node_values, nodes), *_rows(edge_values, part), *sources)
+
+    return _joined(list(results())) if has_gradient else _written(results(), edges.num_nodes)
 
 
 def map_row_blocks(function: Callable[..., Any], *values: Tensor, width: int) -> Any:
@@ -110,7 +114,7 @@ def map_row_blocks(function: Callable[..., Any], *values: Tensor, width: int) ->
     if torch.is_grad_enabled() or not _uses_blocks(values[0].device):
         return function(*values)
     blocks = zip(*(x.split(_rows_per_block(width)) for x in values), strict=True)
-    return _joined([function(*rows) for rows in blocks])
+    return _written((function(*rows) for rows in blocks), len(values[0]))
 
 
 def fill_row_blocks(function: Callable[..., None], *values: Tensor, width: int, like: Tensor) -> Tensor:
@@ -148,17 +152,18 @@ def fill_row_blocks(function: Callable[..., None], *values: Tensor, width: int, 
         out = like.new_empty(rows, width)
         function(out, *values)
         return out
-    out, step = _empty(rows, width, like), _rows_per_block(width)
+    out, step = _empty((rows, width), like), _rows_per_block(width)
     for start in range(0, rows, step):
         part = slice(start, start + step)
         function(out[part], *(x[part] for x in values))
     return out
 
 
-def _empty(rows: int, width: int, like: Tensor) -> Tensor:
-    if rows * width * like.element_size() < _HUGE_PAGES or like.dtype not in _DTYPES:
-        return like.new_empty(rows, width)
-    return torch.from_numpy(np.empty((rows, width), _DTYPES[like.dtype]))
+def _empty(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Return memory of NumPy for a large tensor on a CPU, else of torch."""
+    if like.device.type != "cpu" or prod(shape) * like.element_size() < _HUGE_PAGES or like.dtype not in _DTYPES:
+        return like.new_empty(shape)
+    return torch.from_numpy(np.empty(shape, _DTYPES[like.dtype]))
 
 
 def _entries() -> int:
@@ -186,6 +191,23 @@ def _joined(results: list[Any]) -> Any:
     if isinstance(results[0], Tensor):
         return torch.cat(results)
     return tuple(torch.cat(parts) for parts in zip(*results, strict=True))
+
+
+def _written(results: Iterator[Any], rows: int) -> Any:
+    """Join the tensors, or the tuples of tensors, of all blocks, each copied while it is in the cache; no gradients."""
+    joined: list[Tensor] = []
+    is_tuple, start = False, 0
+    for result in results:
+        is_tuple = not isinstance(result, Tensor)
+        parts = result if is_tuple else (result,)
+        if not joined:
+            if len(parts[0]) == rows:
+                return result
+            joined = [_empty((rows, *part.shape[1:]), part) for part in parts]
+        for out, part in zip(joined, parts, strict=True):
+            out[start : start + len(part)] = part
+        start += len(parts[0])
+    return tuple(joined) if is_tuple else joined[0]
 
 
 def _blocks(edges: Edges, size: int) -> Iterator[tuple[Edges, slice, slice]]:

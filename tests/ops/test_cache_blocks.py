@@ -171,6 +171,14 @@ def test_rows_written_in_blocks_equal_those_at_once(dtype, rows):
     assert torch.equal(found, x * columns)
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_results_of_blocks_with_further_dimensions_equal_those_at_once():
+    x = torch.randn(100, 3, 2)
+    double, first = map_row_blocks(lambda x: (2 * x, x[:, 0, 0] > 0), x, width=40)
+    assert torch.equal(double, 2 * x)
+    assert torch.equal(first, x[:, 0, 0] > 0)
+
+
 def test_rows_on_another_device_are_written_at_once():
     x, calls = torch.empty(10**6, 1, device="meta"), []
     found = fill_row_blocks(lambda out, x: calls.append(len(out)), x, width=16, like=x)
