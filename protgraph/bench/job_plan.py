@@ -97,6 +97,7 @@ def _data_of(spec: BenchSpec, task: str, dataset: Dataset) -> dict[str, Any]:
         "folder": os.path.abspath(spec.dataset_of(task)) if is_folder else "",
         "labels": os.path.abspath(spec.labels) if spec.labels else "",
         "read": dict(spec.read),
+        "train_on": spec.train_on[task].model_dump() if task in spec.train_on else {},
         "out": os.path.abspath(spec.folder),
     }
 

@@ -115,6 +115,7 @@ def _page(
     parts += _confusion_tables(rows)
     if untrained := [task for task in spec.tasks if not has_training_split(spec.data(task), task)]:
         parts += [f"No training split, only models trained elsewhere: {', '.join(untrained)}."]
+    parts += [f"{task}: {spec.data(task).card.split_rule}" for task in spec.train_on]
     if folders := [task for task in spec.tasks if spec.is_folder(task)]:
         parts += ["## Data", *(_data(spec, task) for task in _first_of_each(spec, folders))]
     if failures := _failures(rows):

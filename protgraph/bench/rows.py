@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from protgraph.bench.training_data import TrainingData
 from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
 from protgraph.file_io import append_line, read_json_lines
@@ -55,6 +56,8 @@ class BenchJob:
         Name or file of a trained model that is tested without training; ``model`` is its name in tables.
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
+    train_on : mapping of str to str
+        Fields of :class:`~protgraph.bench.training_data.TrainingData`, if the model is trained on another dataset.
     sources : mapping of str to str
         Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
     out : str
@@ -74,6 +77,7 @@ class BenchJob:
     sources: Mapping[str, str] = field(default_factory=dict)
     out: str = ""
     trained: str = ""
+    train_on: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BenchJob:
@@ -109,7 +113,7 @@ class BenchJob:
                 f"files or labels of {self.folder!r} changed while the benchmark ran: version {dataset.version}, "
                 f"planned {self.dataset_version}. Start the benchmark again."
             )
-        return dataset
+        return TrainingData(**self.train_on).add_to(dataset, self.task) if self.train_on else dataset
 
 
 @dataclass(frozen=True, config=_CONFIG)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -23,10 +22,12 @@ from pydantic import (
 )
 
 from protgraph import registry
+from protgraph.bench.fit_options import check_fit_options
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.trained_names import find_trained, trained_label
+from protgraph.bench.training_data import TrainingData
 from protgraph.errors import OptionError, UnknownNameError, suggest
-from protgraph.validation import Seed, check_value, describe_errors, unknown_name
+from protgraph.validation import Seed, describe_errors, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
@@ -37,7 +38,7 @@ _BUILT_IN = resources.files("protgraph.bench")
 #: Keys of the TOML file, in the order of the documentation.
 _KEYS = (
     *("name", "dataset", "datasets", "labels", "tasks", "models", "baselines", "seeds", "jobs", "out", "read", "fit"),
-    *("optional", "trained", "published"),
+    *("optional", "train_on", "trained", "published"),
 )
 #: Fields of the class that are subtables of ``[fit]`` in the file.
 _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
@@ -95,6 +96,8 @@ class BenchSpec(BaseModel):
     trained : mapping of str to tuple of str
         Task → trained models to test beside the others, by name or checkpoint file; in a TOML file relative to it. For
         a task whose dataset has no training split they are the only models.
+    train_on : mapping of str to TrainingData
+        Task → dataset and task to train on, for a dataset without a training split; homologs are left out.
     published : tuple of PublishedScore
         Scores of published methods on the tasks, for the report.
     jobs : int
@@ -134,6 +137,7 @@ class BenchSpec(BaseModel):
     fit_tasks: dict[str, _Options] = Field(default_factory=dict)
     fit_models: dict[str, _Options] = Field(default_factory=dict)
     trained: dict[StrictStr, _Names] = Field(default_factory=dict)
+    train_on: dict[StrictStr, TrainingData] = Field(default_factory=dict)
     published: tuple[PublishedScore, ...] = ()
     labels: Path | None = None
     jobs: Annotated[NonNegativeInt, Field(strict=True)] = 0
@@ -160,7 +164,7 @@ class BenchSpec(BaseModel):
             ("fit.tasks", self.fit_tasks, "tasks"),
         )
         members += (("datasets", self.datasets, "tasks"), ("trained", self.trained, "tasks"))
-        members += (("published", [p.task for p in self.published], "tasks"),)
+        members += (("train_on", self.train_on, "tasks"), ("published", [p.task for p in self.published], "tasks"))
         for path, names, of in (*members, ("fit.models", self.fit_models, "models")):
             for name in names:
                 if name not in getattr(self, of):
@@ -205,7 +209,8 @@ class BenchSpec(BaseModel):
         from protgraph.train import load_dataset
 
         read = ReadOptions.from_dict(self.read) if self.read else None
-        return load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
+        dataset = load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
+        return self.train_on[task].add_to(dataset, task) if task in self.train_on else dataset
 
     def rows_of(self, task: str) -> tuple[str, ...]:
         """Return the names of all models of a task in tables, trained ones last."""
@@ -287,6 +292,7 @@ class BenchSpec(BaseModel):
         plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
         plain |= {"datasets": dict(self.datasets)} if self.datasets else {}
         plain |= {"trained": {task: list(names) for task, names in self.trained.items()}} if self.trained else {}
+        plain |= {"train_on": {t: one.model_dump() for t, one in self.train_on.items()}} if self.train_on else {}
         plain |= {"published": [row.to_dict() for row in self.published]} if self.published else {}
         plain |= {"labels": str(self.labels)} if self.labels else {}
         plain |= {"read": dict(self.read)} if self.read else {}
@@ -321,7 +327,7 @@ class BenchSpec(BaseModel):
                 self._check_names("dataset", find_proteins, [self.dataset_of(task)])
         for path, options in self._option_tables().items():
             try:
-                _check_options(options, config)
+                check_fit_options(options, config)
             except (OptionError, TypeError) as e:
                 raise OptionError(f"{self.where}: {path}: {e}") from e
 
@@ -336,14 +342,3 @@ class BenchSpec(BaseModel):
         tables: dict[str, Mapping[str, Any]] = {"fit": self.fit}
         tables |= {f"fit.tasks.{name}": options for name, options in self.fit_tasks.items()}
         return tables | {f"fit.models.{name}": options for name, options in self.fit_models.items()}
-
-
-def _check_options(options: Mapping[str, Any], config: type) -> None:
-    """Check names, types and values of training options; the seed is not one of them."""
-    allowed = [name for name in inspect.signature(config).parameters if name != "seed"]
-    hints = get_type_hints(config, include_extras=True)
-    for key, value in options.items():
-        if key not in allowed:
-            raise OptionError(unknown_name(key, allowed))
-        check_value(value, hints[key], path=key)
-    config(**options)

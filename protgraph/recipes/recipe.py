@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError, suggest
-from protgraph.recipes.evaluation_dataset import Evaluation
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
+from protgraph.train.evaluation_dataset import Evaluation
 from protgraph.train.resolve import load_dataset
 from protgraph.validation import Seed, describe_errors
 
@@ -62,7 +62,7 @@ class Recipe(BaseModel):
     evaluate : sequence of mapping
         Other datasets to evaluate on (``[[evaluate]]`` with the keys ``dataset`` and ``task``); results of their splits
         are on the card. Proteins of train and val with a homolog among them are left out; see
-        :func:`protgraph.recipes.evaluation_dataset.add_evaluations`.
+        :func:`protgraph.train.evaluation_dataset.add_evaluations`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool

@@ -17,7 +17,6 @@ from protgraph.errors import OutputFileError
 from protgraph.file_io import atomic_write, write_text_file
 from protgraph.model.build import as_model_spec
 from protgraph.recipes.card_page import card_page
-from protgraph.recipes.evaluation_dataset import add_evaluations
 from protgraph.recipes.recipe import Recipe
 from protgraph.recipes.reliability_figure import write_reliability_figure
 from protgraph.recipes.split_results import split_result
@@ -29,6 +28,7 @@ from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpo
 from protgraph.train.checkpoint_weights import round_to_half
 from protgraph.train.config import FitConfig
 from protgraph.train.ensemble_predictions import predict_ensemble
+from protgraph.train.evaluation_dataset import add_evaluations
 from protgraph.train.fit import fit
 from protgraph.train.prepare import prepare
 from protgraph.train.resolve import resolve_task

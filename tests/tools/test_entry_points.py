@@ -18,7 +18,7 @@ from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.featurize import Featurizer
 from protgraph.nn import GraphLayer, Head
-from protgraph.recipes.evaluation_dataset import EvaluationDataset
+from protgraph.train.evaluation_dataset import EvaluationDataset
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Base class of featurizers; datasets that are made from user data or from another dataset.

@@ -20,7 +20,7 @@ from protgraph.similarity import HomologyRule, find_homologs
 from protgraph.structure.io import cache_dir
 from protgraph.train.chain_sequences import read_chain_sequences
 
-__all__ = ["RULE", "Evaluation", "EvaluationDataset", "add_evaluations"]
+__all__ = ["RULE", "Evaluation", "EvaluationDataset", "add_evaluations", "require_fit", "training_homologs"]
 
 RULE = HomologyRule(coverage_of="shorter")
 """Proteins of training and validation with such a chain of an evaluated dataset are left out."""
@@ -68,7 +68,7 @@ class EvaluationDataset(WrappedDataset):
         self._examples = [example for example in base.examples(task) if example.id not in excluded]
         self._owners: dict[str, tuple[Evaluation, Example]] = {}
         for evaluation in evaluations:
-            _require_fit(base, task, evaluation)
+            require_fit(base, task, evaluation)
             renamed = {evaluation.renamed(example): example for example in evaluation.examples}
             self._owners |= {new.id: (evaluation, example) for new, example in renamed.items()}
             self._examples += renamed
@@ -115,6 +115,20 @@ def add_evaluations(
     """
     if not evaluations:
         return base, ""
+    removed, text = training_homologs(base, task, evaluations, cache=cache)
+    return EvaluationDataset(base, task, evaluations, removed), text
+
+
+def training_homologs(
+    base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
+) -> tuple[list[str], str]:
+    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number in words.
+
+    Parameters
+    ----------
+    base, task, evaluations, cache
+        As of :func:`add_evaluations`.
+    """
     used = [example for example in base.examples(task) if example.split in _USED]
     sequences, groups, owner = [], [], []
     for group, (dataset, examples) in enumerate([(base, used), *((e.dataset, e.examples) for e in evaluations)]):
@@ -128,10 +142,10 @@ def add_evaluations(
     counts = [f"{sum(e.split == s for e in removed.values())} of {sum(e.split == s for e in used)}" for s in _USED]
     names = ", ".join(evaluation.dataset.name for evaluation in evaluations)
     text = f"homologs of {names} ({RULE.text}): {counts[0]} proteins of train, {counts[1]} of val"
-    return EvaluationDataset(base, task, evaluations, removed), text
+    return list(removed), text
 
 
-def _require_fit(base: Dataset, task: str, evaluation: Evaluation) -> None:
+def require_fit(base: Dataset, task: str, evaluation: Evaluation) -> None:
     """Raise unless labels mean the same kind of value and files are read by the pipeline in the same way."""
     dataset, target, theirs = evaluation.dataset, base.target(task), evaluation.dataset.target(evaluation.task)
     ours, others = ((t.level, t.kind, t.size) for t in (target, theirs))

@@ -11,8 +11,8 @@ import pytest
 import protgraph as pg
 from protgraph.errors import DatasetError
 from protgraph.recipes import Recipe
-from protgraph.recipes.evaluation_dataset import Evaluation, EvaluationDataset, add_evaluations
 from protgraph.train import load_dataset
+from protgraph.train.evaluation_dataset import Evaluation, EvaluationDataset, add_evaluations
 
 TASK = "secondary_structure"
 BASE = {"1crn": "train", "2erl": "train", "1ubq": "train", "1a8o": "val", "1fas": "val", "5pti": "test"}
