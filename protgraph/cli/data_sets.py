@@ -101,6 +101,9 @@ def prepare_dataset_command(
     if result.without_ca:
         number = len(result.without_ca)
         typer.echo(f"note: {number} labeled residues without CA atom are left out: {list_first(result.without_ca, 10)}")
+    if result.failures:
+        table = result.folder / "failures.tsv"
+        typer.echo(f"note: {result.failures} variants do not fit their structure and are left out, see {table}")
 
 
 def _place(dataset: Dataset) -> str:

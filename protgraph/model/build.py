@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import field
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
@@ -70,6 +71,7 @@ class ProteinModel(nn.Module):
             raise UnknownNameError(f"target {self.target.name!r} has head={name!r}: {e}") from e
         reads = {local: self.spec.readout.get(local, local) for local in head_class.reads}
         reads |= {k: v for k, v in self.spec.readout.items() if k in head_class.optional}
+        self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
         missing = [f for f in reads.values() if f not in self.fields]
         if missing:
             raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")

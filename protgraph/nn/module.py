@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec, field, is_registered
+from protgraph.data.graph.fields import FieldSpec, Level, field, is_registered
 from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 
@@ -191,6 +191,10 @@ class Head(GraphLayer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("logits",)
+    #: Level of its targets, if it is the default head of none and its name does not have it.
+    level: ClassVar[Level | None] = None
+    #: Fields of the table that the task puts on each graph; no layer or featurizer of the model writes them.
+    task_fields: ClassVar[tuple[str, ...]] = ()
     #: ``(C,)``, factor from the last linear map to the target's unit; None: 1.
     scale: Tensor | None
 

@@ -307,6 +307,20 @@ def pearson_overall(o: SplitPredictions) -> float:
     return _mean([_pearson(o.logits[mask, c], o.y[mask, c]) for c, mask in enumerate(masks)])
 
 
+@as_metric("max")
+def spearman_overall(o: SplitPredictions) -> float:
+    """Spearman correlation over all entries, mean over values; ties have their mean rank."""
+    masks = known_labels(o.y).unbind(1)
+    return _mean([_pearson(_ranks(o.logits[mask, c]), _ranks(o.y[mask, c])) for c, mask in enumerate(masks)])
+
+
+def _ranks(x: Tensor) -> Tensor:
+    """Return the mean rank of each value among all, ``(N,)`` float64."""
+    place, count = x.unique(return_inverse=True, return_counts=True)[1:]
+    last = count.cumsum(0).double()
+    return (last - (count - 1) / 2)[place]
+
+
 def _per_chain(o: SplitPredictions) -> list[float]:
     return [_pearson(o.logits[rows, 0], o.y[rows, 0]) for rows in o.chains()]
 

@@ -62,7 +62,7 @@ class _Search:
 
     def __init__(self, component: type[GraphLayer], name: str, conformity: Conformity) -> None:
         self.component, self.name, self.conformity = component, name, conformity
-        self.target = _target_of(name) if issubclass(component, Head) else None
+        self.target = _target_of(component, name) if issubclass(component, Head) else None
 
     def wiring(self, specs: _Specs) -> Wiring:
         label = ", ".join(f"{n}={s.irreps}" for n, s in specs.items() if not is_registered(n))
@@ -149,7 +149,8 @@ class _Search:
         return module
 
 
-def _target_of(name: str) -> Target:
-    """Return the target whose default head has this name; else one with this head, of the level of its name."""
+def _target_of(component: type[Head], name: str) -> Target:
+    """Return the target whose default head has this name; else one with this head, of its level or that of its name."""
     targets = (t for t in targets_of_all_kinds() if t.head_name == name)
-    return next(targets, Target("conformity", level_of(name), "classification", TARGET_SIZE, head=name))
+    level = component.level or level_of(name)
+    return next(targets, Target("conformity", level, "classification", TARGET_SIZE, head=name))

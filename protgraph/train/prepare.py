@@ -19,6 +19,7 @@ from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
 from protgraph.data.datasets.graph_dataset import GraphDataset
 from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
+from protgraph.data.datasets.mutation_labels import MutationLabels
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
@@ -36,6 +37,7 @@ from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
+from protgraph.task.mutation_graph import mutation_graph
 from protgraph.task.task import Task
 from protgraph.train.label_leak import require_no_leak
 from protgraph.train.prepare_graphs import graphs_by_split
@@ -183,11 +185,12 @@ def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Exa
     """Return everything that the graphs depend on besides labels and the code of components."""
     proteins = [(e.id, e.chains, e.split, e.record) for e in examples]
     inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
+    mutations = task.inputs.mutation_environment
     paths = dict.fromkeys(example.path for example in examples)
     files = stamps(store_index(path) if is_store(path) else path for path in paths)
     code = code_digest(*CODE)
     read = dataset.read_options.to_dict()
-    return [dataset.name, dataset.version, inputs, plan.key(), proteins, files, read, __version__, code]
+    return [dataset.name, dataset.version, inputs, mutations, plan.key(), proteins, files, read, __version__, code]
 
 
 def _label_bytes(labels: Labels | None) -> bytes:
@@ -211,6 +214,8 @@ class LabeledGraph:
     def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
         """Return the graph with labels ``y``; ``request.data`` is the labels of the dataset, or None."""
         task, inputs, labels = self.task, self.task.inputs, request.data
+        if inputs.mutation_environment:
+            return self._of_mutation(residues, plan, request)
         visible = inputs.visible(residues, request.protein) if inputs.hidden or inputs.noise else residues
         y = torch.from_numpy(task.labels(residues, labels, seen=visible, strict=False))
         if labels is None and not known_labels(y).any():
@@ -219,6 +224,21 @@ class LabeledGraph:
         aatype = residues.aatype if inputs.visible_types else None
         graph = precomputed_graph(residues, visible, plan, request, aatype=aatype)
         graph.name, graph.y, graph.y_level = request.protein, labels_on_nodes(y, graph, task.stored), task.stored.level
+        graph.validate()
+        return graph
+
+    def _of_mutation(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph around the mutated residues of an example."""
+        task, labels = self.task, request.data
+        if not isinstance(labels, MutationLabels):
+            raise LabelError(
+                f"task {task.name!r} needs mutations, and {request.protein!r} has none. Use a dataset of mutations, "
+                "e.g. 'ddg_stability'."
+            )
+        visible = task.inputs.visible(residues, request.protein)
+        graph = mutation_graph(visible, labels.mutations, plan, nearest=task.inputs.mutation_environment)
+        y = torch.from_numpy(task.labels(residues, labels))
+        graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
         graph.validate()
         return graph
 

@@ -32,12 +32,15 @@ class PreparationResult:
         Proteins that an earlier, interrupted run had converted, or all of them if the folder was complete.
     without_ca : tuple of str
         Labeled residues that are left out because they have no CA atom.
+    failures : int
+        Variants that are left out because they do not fit their structure; rows of ``failures.tsv``.
     """
 
     folder: Path
     proteins: int
     reused: int
     without_ca: tuple[str, ...] = ()
+    failures: int = 0
 
 
 def prepare_dataset(
@@ -110,7 +113,9 @@ def _result(folder: Path, reused: int | None = None) -> PreparationResult:
     """Return the result of a complete folder; ``reused`` is the number of all proteins by default."""
     rows = read_tsv(folder / EXAMPLES)
     dropped = [f"{row['file']} {name}" for row in rows for name in row.get("without_ca", "").split(",") if name]
-    return PreparationResult(folder, len(rows), len(rows) if reused is None else reused, tuple(dropped))
+    table = folder / "failures.tsv"  # of mutations
+    failures = len(read_tsv(table)) if table.is_file() else 0
+    return PreparationResult(folder, len(rows), len(rows) if reused is None else reused, tuple(dropped), failures)
 
 
 def _check_sources(dataset: PreparedFolder, source: Path) -> None:

@@ -1,0 +1,35 @@
+"""Model family for the change of folding free energy on mutation."""
+
+from __future__ import annotations
+
+from protgraph import Family, ModelSpec, component
+
+__all__ = ["FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"ddg_site": "FAMILY"}}
+
+
+def _network(name: str, *, dim: int = 32, dropout: float = 0.3, only_hidden: bool = True) -> ModelSpec:
+    hidden = {"only_hidden": True} if only_hidden else {}
+    return ModelSpec(
+        name,
+        features=[component("site_packing", **hidden), component("proteinmpnn_site", **hidden)],
+        layers=[
+            component(
+                "embed", reads=["site_packing", "site_embedding", "site_log_probs"], dim=dim, dropout=dropout / 2
+            ),
+            "type_features",
+        ],
+        readout={"h": "h", "type_features": "type_features"},
+        heads={"mutation": {"hidden": [dim], "act": "gelu", "dropout": dropout}},
+        doc="Features of the mutated residue alone: ProteinMPNN, packing, properties of residue types.",
+    )
+
+
+FAMILY = Family(
+    {
+        "small": _network("ddg_site", only_hidden=False),
+        "hidden": _network("ddg_site.hidden"),
+        "wide": _network("ddg_site.wide", dim=64),
+    },
+    doc="Antisymmetric networks for the change of folding free energy on mutation.",
+)

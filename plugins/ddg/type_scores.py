@@ -1,0 +1,164 @@
+"""Log-probabilities of all residue types at residues whose own type is hidden, by published ProteinMPNN."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph import FieldSpec, ProteinModel, Residues, StructureFeaturizer, register_field
+from protgraph.data import Conformity
+from protgraph.design.decode import Decoding
+from protgraph.design.encode import encode
+from protgraph.model import pretrained
+from protgraph.structure.residues.alphabet import UNKNOWN
+
+__all__ = ["ProteinMPNNSite"]
+ENTRY_POINTS = {"protgraph.featurizers": {"proteinmpnn_site": "ProteinMPNNSite"}}
+
+_MODEL = "proteinmpnn.v_48_020"
+_KEPT = 2  # backbones with encodings in memory, 25 kB per residue
+_TYPES = 20
+
+register_field(
+    FieldSpec(
+        "site_log_probs",
+        "node",
+        "40x0e",
+        chiral=True,
+        doc="log p of 20 types by ProteinMPNN: given all other types, and given the backbone alone; type by type",
+    )
+)
+register_field(
+    FieldSpec("site_embedding", "node", "128x0e", chiral=True, doc="encoding of the backbone by published ProteinMPNN")
+)
+
+
+class ProteinMPNNSite(StructureFeaturizer):
+    """Log-probabilities of the 20 types at each residue by ProteinMPNN ``v_48_020``, without the residue's own type.
+
+    Parameters
+    ----------
+    only_hidden : bool
+        Only for residues of type X, which a task of mutations hides; the others have 0. Saves time.
+
+    Writes
+    ------
+    site_log_probs : (N, 40) float32, 0e under rotations (chiral), nats
+        For type after type: log p given backbone and the types of all other residues, and given the backbone alone;
+        minus the mean over the 20 types.
+    site_embedding : (N, 128) float32, 0e under rotations (chiral), dimensionless
+        Encoding of the backbone.
+
+    Notes
+    -----
+    0 for residues without all of N, CA, C and O. The first log-probability is of a residue that is decoded after all
+    others, and these after none: their states do not depend on types, so that all residues of a protein take one pass
+    of the decoder. Encodings of the last backbones are kept. The weights are those of the package ``proteinmpnn``.
+
+    References
+    ----------
+    Dauparas et al. 2022, doi:10.1126/science.add2187.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("site_log_probs", "site_embedding")
+    conformity = Conformity(tolerance=2e-3)  # neighbors at equal distance change places with rounded coordinates
+
+    def __init__(self, *, only_hidden: bool = False) -> None:
+        super().__init__()
+        self.only_hidden = only_hidden
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        complete = residues.backbone_mask.all(1)
+        scores = np.zeros((len(residues), _TYPES, 2), np.float32)
+        embedding = np.zeros((len(residues), self.out["site_embedding"].dim), np.float32)
+        part = residues.select(complete)
+        wanted = part.aatype == UNKNOWN if self.only_hidden else np.ones(len(part), bool)
+        if wanted.any():
+            encoded = _encoded(part)
+            rows = torch.from_numpy(np.flatnonzero(wanted))
+            types = torch.from_numpy(np.array(part.aatype))
+            place = np.flatnonzero(complete)[wanted]
+            scores[place] = encoded.log_probs(rows, types).numpy()
+            embedding[place] = encoded.decoding.fields["h"][rows].numpy()
+        return {"site_log_probs": scores.reshape(len(residues), -1), "site_embedding": embedding}
+
+
+@dataclass(frozen=True, eq=False)
+class _Encoded:
+    """A backbone, with the states of residues that are decoded first, which do not depend on types.
+
+    Parameters
+    ----------
+    decoding : Decoding
+    state : DecoderState
+        Of the decoder, with the contributions of edges.
+    states : list of Tensor
+        ``(N, C)`` before each layer of the decoder, and after the last one.
+    """
+
+    decoding: Decoding
+    state: Any
+    states: list[Tensor]
+
+    @classmethod
+    @torch.inference_mode()
+    def of(cls, model: ProteinModel, residues: Residues) -> _Encoded:
+        decoding = encode(model, [residues])
+        state = decoding.start(copies=1)
+        rows = torch.arange(len(residues))
+        states = [state.h]
+        for number, source in enumerate(state.undecoded):
+            states.append(_updated(decoding, state, number, states[-1], source, rows))
+        return cls(decoding, state, states)
+
+    @torch.inference_mode()
+    def log_probs(self, rows: Tensor, types: Tensor) -> Tensor:
+        """Return ``(R, 20, 2)``: log p given all other types, and given the backbone, minus their means over types."""
+        decoding, state = self.decoding, self.state
+        h = state.h[rows]
+        for number, (layer, before) in enumerate(zip(decoding.decoder.layers, self.states[:-1], strict=True)):
+            source = layer.source(before) + state.table[number][types]
+            h = _updated(decoding, state, number, h, source, rows)
+        both = torch.stack([decoding.head(h), decoding.head(self.states[-1][rows])], -1)  # (R, types, 2)
+        log_p = both.log_softmax(1)[:, :_TYPES]
+        return log_p - log_p.mean(1, keepdim=True)
+
+
+def _updated(decoding: Decoding, state: Any, number: int, h: Tensor, source: Tensor, rows: Tensor) -> Tensor:
+    """Return the states ``(R, C)`` of rows after one layer, if the others send ``source`` ``(N, C)``.
+
+    A residue is its own neighbor; what it sends to itself is as before it is decoded, without its type.
+    """
+    layer = decoding.decoder.layers[number]
+    around = state.neighbor[rows]  # (R, K)
+    own = (around == rows[:, None])[..., None]
+    sent = torch.where(own, state.undecoded[number][rows][:, None], source[around])
+    z = sent + state.of_edge[number][rows] + layer.target(h)[:, None]  # (R, K, C)
+    return state.mask(layer.update(h, decoding.decoder._total(layer.inner(z), state, rows), state.count[rows]), rows)
+
+
+_KEPT_BACKBONES: OrderedDict[str, _Encoded] = OrderedDict()
+
+
+def _encoded(residues: Residues) -> _Encoded:
+    """Return the encoding of a backbone; the last ones are kept."""
+    content = (residues.backbone, residues.seq_pos, residues.chain_number)
+    key = hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in content)).hexdigest()
+    if key not in _KEPT_BACKBONES:
+        _KEPT_BACKBONES[key] = _Encoded.of(_published(), residues)
+        while len(_KEPT_BACKBONES) > _KEPT:
+            _KEPT_BACKBONES.popitem(last=False)
+    _KEPT_BACKBONES.move_to_end(key)
+    return _KEPT_BACKBONES[key]
+
+
+@cache
+def _published() -> ProteinModel:
+    return pretrained(_MODEL).eval()

@@ -1,0 +1,115 @@
+"""Head for mutations: difference of the scores of two residue types, antisymmetric by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.errors import WiringError
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.mlp import activation
+from protgraph.nn.module import Head
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
+
+__all__ = ["MutationHead"]
+ENTRY_POINTS = {"protgraph.heads": {"mutation": "MutationHead"}}
+
+_TYPES = 20
+
+
+class MutationHead(Head):
+    """Sum over mutated residues of ``φ(h_i, mutant_i) − φ(h_i, wild_type_i)``.
+
+    ``φ(h, a) = MLP(W x + T_a + S s_a) + V s_a + b_a`` with ``x = invariants(h)`` and the features ``s_a`` of type a.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    target : Target
+        Its size C is the width of the logits.
+    hidden : sequence of int
+        Widths of the hidden layers of φ, one or more.
+    act : str
+        Activation function.
+    dropout : float
+        Dropout probability after each activation.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``wild_type`` and ``mutant`` ``(N,)`` int64, 20 at residues that are not
+    mutated; ``proteins``. Optional: ``type_features`` ``(N, 20 · K)``, K features of each of the 20 types, type by
+    type. Writes: ``logits`` ``(B, C)``.
+
+    If ``h`` does not depend on the type of a mutated residue, as with the inputs of a task with
+    ``InputMasking.mutation_environment``, then exchanging wild type and mutant gives exactly the negative, a
+    synonymous mutation exactly 0, and single mutations of a residue are transitive: A → B plus B → C is A → C, as free
+    energies are. Bit by bit, because the two scores are always subtracted in the order of the types.
+
+    For regression, the output is multiplied by ``scale`` ``(C,)``, the standard deviation of the training labels. There
+    is no constant: it would break the antisymmetry.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "wild_type", "mutant", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("type_features",)
+    level = "graph"
+    task_fields: ClassVar[tuple[str, ...]] = ("wild_type", "mutant")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: Sequence[int] = (64,),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        if target.kind == "regression":
+            self.register_buffer("scale", torch.ones(target.size))
+        width = self.scalar_width("type_features")
+        if width % _TYPES:
+            raise WiringError(f"mutation: type_features has {width} columns. Allowed: a multiple of {_TYPES}.")
+        features = width // _TYPES
+        first, *rest = [*hidden, target.size]
+        self.node_linear = nn.Linear(invariant_width(fields["h"]), first)
+        self.type_table = nn.Embedding(_TYPES, first)
+        self.type_offset = nn.Embedding(_TYPES, target.size)
+        self.feature_linear = nn.Linear(features, first, bias=False) if features else None
+        self.feature_slope = nn.Linear(features, target.size, bias=False) if features else None
+        self.act, self.dropout = activation(act), nn.Dropout(dropout)
+        # The difference cancels a bias of the last map.
+        self.mlp = nn.ModuleList(
+            nn.Linear(a, b, bias=number < len(rest))
+            for number, (a, b) in enumerate(zip([first, *rest], rest, strict=False), 1)
+        )
+        nn.init.zeros_(self.type_offset.weight)
+        chiral = invariants_are_chiral(fields["h"])
+        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        wild_type, mutant = f["wild_type"], f["mutant"]
+        x = self.node_linear(invariants(f["h"], self.fields["h"]))  # (N, H)
+        first, second = torch.minimum(wild_type, mutant), torch.maximum(wild_type, mutant)
+        difference = self._score(x, second, f) - self._score(x, first, f)  # (N, C)
+        is_mutated = (wild_type < _TYPES) & (mutant < _TYPES)
+        sign = (mutant - wild_type).sign() * is_mutated
+        return {"logits": self.rescale(f["proteins"].sum(difference * sign[:, None].to(x.dtype)))}
+
+    def _score(self, x: Tensor, types: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        """Compute φ of one type of each node, ``(N, C)``; types that are unknown count as the last one."""
+        types = types.clamp(max=_TYPES - 1)
+        z, score = x + self.type_table(types), self.type_offset(types)
+        if self.feature_linear is not None:
+            features = f["type_features"].view(len(x), _TYPES, -1)  # (N, 20, K)
+            own = features[torch.arange(len(x), device=x.device), types]  # (N, K)
+            z, score = z + self.feature_linear(own), score + self.feature_slope(own)
+        for linear in self.mlp:
+            z = linear(self.dropout(self.act(z)))
+        return score + z
