@@ -31,32 +31,39 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
     return [
         CostTable(
             title=f"training on {TASK} of {DATASET}, batches of {config.batch_residues} residues",
-            columns=("model", "bare residues/s", "train residues/s", "train / bare", "with validation"),
+            columns=(
+                "model",
+                "bare residues/s",
+                "without clipping",
+                "train residues/s",
+                "train / bare",
+                "train / without clipping",
+                "with validation",
+            ),
             rows=rows,
             caption="CPU time of one thread. bare: forward, loss, backward, gradient clipping and optimizer, on\n"
-            "batches in memory. train: the same with collation, validation, metrics, CSV logger, checkpoints of the\n"
-            "best epoch and of the training state. train / bare: median over turns, without the forward passes of\n"
-            "validation, at the time that the bare loop takes for them. with validation: nothing subtracted. The\n"
-            "first epoch of a run is not counted.",
+            "batches in memory; without clipping: the rate of the same loop without this step. train: with clipping,\n"
+            "collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training state.\n"
+            "train / bare, train / without clipping: medians over turns, without the forward passes of validation, at\n"
+            "the time that the bare loop takes for them. with validation: train / bare, nothing subtracted. The first\n"
+            "epoch of a run is not counted.",
         )
     ]
 
 
-def _rates(loops: TrainingLoops, seconds: float) -> tuple[float, float, float, float]:
-    """Return both rates, and the fractions of the bare rate that the command keeps."""
+def _rates(loops: TrainingLoops, seconds: float) -> tuple[float, ...]:
+    """Return the values of a row after the model: three rates, and three fractions that the command keeps."""
     loops.bare()
-    end, turns = time.perf_counter() + seconds, 0
-    bare, kept, whole, rate = [], [], [], []
-    while turns < ROUNDS or time.perf_counter() < end:
-        before, epochs, after = loops.bare(), loops.command()[1:], loops.bare()
+    end = time.perf_counter() + seconds
+    turns_of_columns: list[tuple[float, ...]] = []
+    while len(turns_of_columns) < ROUNDS or time.perf_counter() < end:
+        unclipped, before, epochs, after = loops.bare(clip=False), loops.bare(), loops.command()[1:], loops.bare()
         training, validation = (_mean([before, after], part) for part in (_training, _validation))
-        took = _mean(epochs, _training) + _mean(epochs, _validation)
-        bare.append(loops.residues / training)
-        rate.append(loops.residues / (took - validation))
-        kept.append(training / (took - validation))
-        whole.append(training / took)
-        turns += 1
-    return median(bare), median(rate), median(kept), median(whole)
+        whole = _mean(epochs, _training) + _mean(epochs, _validation)
+        took = whole - validation
+        rates = [loops.residues / one for one in (training, unclipped.training, took)]
+        turns_of_columns.append((*rates, training / took, unclipped.training / took, training / whole))
+    return tuple(map(median, zip(*turns_of_columns, strict=True)))
 
 
 def _mean(times: list[EpochTimes], part: Callable[[EpochTimes], float]) -> float:

@@ -89,8 +89,14 @@ class TrainingLoops:
             fit(*self._arguments, config=self._config, callbacks=[clock], on_epoch=lambda row: None, **options)
         return clock.epochs
 
-    def bare(self) -> EpochTimes:
-        """Run forward, loss, backward pass, gradient clipping and optimizer on batches in memory; validate likewise."""
+    def bare(self, *, clip: bool = True) -> EpochTimes:
+        """Run forward, loss, backward pass, gradient clipping and optimizer on batches in memory; validate likewise.
+
+        Parameters
+        ----------
+        clip : bool
+            False leaves gradients as they are.
+        """
         network, task = self._module.model.train(), self._setup.task
         optimizer = torch.optim.AdamW(network.parameters(), lr=self._config.lr, fused=True)
         generator = torch.Generator().manual_seed(0)
@@ -100,7 +106,8 @@ class TrainingLoops:
             loss = task.batch_loss(self._module.loss, network(visible)["logits"].float(), y, visible)
             optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.gradient_clip)
+            if clip:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.gradient_clip)
             optimizer.step()
         middle = time.process_time()
         with evaluation_mode(network):

@@ -96,6 +96,13 @@ class ProteinModel(nn.Module):
         return tuple(sorted(needed))
 
     @property
+    def batch_fields(self) -> frozenset[str]:
+        """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
+        optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
+        of_reductions = {"edge_index", "chain", "residue"}  # of ``edges`` and ``proteins``
+        return frozenset({*self._needs, *optional, *of_reductions} - {"edges", "proteins"})
+
+    @property
     def needs_coordinates(self) -> str | None:
         """Path of the first component that needs coordinates, e.g. ``layers[2] (egnn)``, or None."""
         parts = [(f"{w.path} ({w.component.name})", w.reads) for w in self.wires]

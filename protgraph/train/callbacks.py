@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
 
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.task.task import Task
@@ -27,6 +27,7 @@ from protgraph.train.interruption import signal_of
 
 __all__ = [
     "EpochCallback",
+    "EpochLearningRate",
     "FitEarlyStopping",
     "MidEpochCheckpoint",
     "RunCheckpoint",
@@ -41,7 +42,17 @@ BEST, STATE = "best", "state"  # file names in the folder of a run
 _UNLIMITED = 10**9  # epochs
 
 
-class EpochCallback(Callback):
+class _NoStepHooks:
+    """Callback without hooks within a step: Lightning skips hooks that are not callable, six per step and callback.
+
+    Calling empty ones takes 2 % of the time of the fastest models (Lightning 2.6.6, 2026-11-23).
+    """
+
+    on_train_batch_start = on_train_batch_end = on_before_zero_grad = None
+    on_before_backward = on_after_backward = on_before_optimizer_step = None
+
+
+class EpochCallback(_NoStepHooks, Callback):
     """Call a function with each row of the history, in the first process only."""
 
     def __init__(self, function: Callable[[Mapping[str, float]], None]) -> None:
@@ -53,7 +64,7 @@ class EpochCallback(Callback):
             self.function(pl_module.history[-1])
 
 
-class FitEarlyStopping(EarlyStopping):
+class FitEarlyStopping(_NoStepHooks, EarlyStopping):
     """Early stopping that ignores an epoch without the metric, e.g. one that another callback ended."""
 
     def __init__(self, monitor: str, **options: Any) -> None:
@@ -65,7 +76,14 @@ class FitEarlyStopping(EarlyStopping):
         return super().state_key
 
 
-class RunCheckpoint(ModelCheckpoint):
+class EpochLearningRate(_NoStepHooks, LearningRateMonitor):
+    """Log the learning rate at the end of each epoch."""
+
+    def __init__(self) -> None:
+        super().__init__("epoch")
+
+
+class RunCheckpoint(_NoStepHooks, ModelCheckpoint):
     """Checkpoint in the folder of a run, which may be moved before the run is resumed.
 
     ModelCheckpoint forgets the best epoch if its folder has another path (Lightning 2.6.6, 2026-11-22).
@@ -102,10 +120,10 @@ class MidEpochCheckpoint(RunCheckpoint):
     ) -> None:
         """Save if the interval has passed, except after the last batch, which the checkpoint of the epoch follows."""
         if not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
-            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+            ModelCheckpoint.on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx)
 
 
-class SignalCallback(Callback):
+class SignalCallback(_NoStepHooks, Callback):
     """Keep the handler of SIGTERM that was set before training, and end the other processes of an interrupted run.
 
     Lightning 2.6 calls its own handler first, which waits for the other processes in a collective operation and never

@@ -6,6 +6,7 @@ nor on an interruption.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -35,11 +36,22 @@ class FitData(pl.LightningDataModule):
         Its ``batch_residues`` and ``seed``.
     workers : int
         Worker processes of each data loader.
+    fields : collection of str, optional
+        Fields and attributes of training batches, e.g. :attr:`FitModule.batch_fields`; default: all.
     """
 
-    def __init__(self, train: GraphStore, val: GraphStore, task: Task, config: FitConfig, *, workers: int = 0) -> None:
+    def __init__(
+        self,
+        train: GraphStore,
+        val: GraphStore,
+        task: Task,
+        config: FitConfig,
+        *,
+        workers: int = 0,
+        fields: Collection[str] | None = None,
+    ) -> None:
         super().__init__()
-        self.train, self.val, self.task, self.workers = train, val, task, workers
+        self.train, self.val, self.task, self.workers, self.fields = train, val, task, workers, fields
         options = {"max_nodes": config.batch_residues, "shuffle": True, "seed": config.seed}
         self.batches = ProteinBatches(train.sizes, **options)
         self._start = (0, 0)  # epoch and batch to resume from
@@ -63,7 +75,8 @@ class FitData(pl.LightningDataModule):
         self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
         if self._train_loader is None:
             sampler = RankBatches(self.batches, self._rank, self._world_size)
-            self._train_loader = StoreLoader(self.train.collate, sampler, workers=self.workers)
+            collate = partial(self.train.collate, fields=self.fields)
+            self._train_loader = StoreLoader(collate, sampler, workers=self.workers)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
         sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice

@@ -206,7 +206,8 @@ def _run(
         logged = identity | {"model": setup.network.spec.name}
         with messages, reproducible(config, device):
             module = setup.module()
-            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers)
+            fields = None if options.reads_batches else module.batch_fields
+            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers, fields=fields)
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
             if config.compile:
                 uncompile_layers(module.model)

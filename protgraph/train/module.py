@@ -95,6 +95,14 @@ class FitModule(pl.LightningModule):
         """Training speed of all processes together."""
         return self.residues / max(self.seconds, 1e-9)
 
+    @property
+    def batch_fields(self) -> frozenset[str] | None:
+        """Fields and attributes of a batch that :meth:`training_step` reads; None: any."""
+        is_plain = self.task.inputs.corrupt is None and type(self.task).batch_loss is Task.batch_loss
+        if not is_plain or self.config.noise:
+            return None
+        return self.model.batch_fields | {"y", "y_level", "name"}
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; the name of the present hook, 28 times per step, without torch's search for parameters."""
         if name == "_current_fx_name":
@@ -191,8 +199,8 @@ class FitModule(pl.LightningModule):
 
     def _add(self, loss: Tensor, count: Tensor) -> None:
         """Add a batch to the training loss of the epoch."""
-        self._loss += loss
-        self._count += count
+        self._loss.add_(loss)  # without the search for parameters of an assignment
+        self._count.add_(count)
 
     def on_validation_start(self) -> None:
         """Sum loss, residues and time of the epoch over all processes."""
@@ -240,10 +248,10 @@ class FitModule(pl.LightningModule):
             self.log(key, torch.tensor(value, dtype=torch.float64), prog_bar=shown, batch_size=1, sync_dist=sync)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add random states, history and the counts of the present epoch to a Lightning checkpoint."""
-        state = random_state(getattr(self, "_generator", None))
+        """Add history and the counts of the present epoch to a Lightning checkpoint, and random states to resume."""
+        has_state = "optimizer_states" in checkpoint
         checkpoint["protgraph"] = {
-            "random": self._gather([state]),
+            "random": self._gather([random_state(getattr(self, "_generator", None))]) if has_state else [],
             "history": [dict(row) for row in self.history],
             "thresholds": list(self.thresholds),
             "residues": self.residues,
@@ -312,11 +320,12 @@ def _describe_resumption(before: int, now: int) -> str:
 def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:
     """Return the states of all random streams (torch, CUDA, NumPy, Python, a generator) as plain data and tensors."""
     name, keys, *rest = np.random.get_state()
+    version, words, gauss = random.getstate()
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
         "numpy": [name, torch.from_numpy(keys.astype(np.int64)), *rest],
-        "python": random.getstate(),
+        "python": [version, torch.tensor(words), gauss],  # 625 integers take 5 ms to pickle one by one
         "generator": None if generator is None else generator.get_state(),
     }
 
@@ -328,7 +337,8 @@ def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None
         torch.cuda.set_rng_state_all([s.cpu() for s in state["cuda"]])
     name, keys, *rest = state["numpy"]
     np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
-    random.setstate(state["python"])
+    version, words, gauss = state["python"]
+    random.setstate((version, tuple(words.tolist()), gauss))
     if generator is not None and state["generator"] is not None:
         generator.set_state(state["generator"].cpu())
 

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
@@ -23,7 +24,6 @@ from protgraph.process_memory import (
     release_memory,
     reset_peak_memory,
 )
-from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import evaluation_batch, evaluation_batches
 from protgraph.train.module import FitModule
 from protgraph.train.trainer import step_options
@@ -128,12 +128,12 @@ def probe_run(
         Called with the costs so far, the size of the next batch and the memory of the process; False skips it and
         all larger ones.
     """
-    config, train = module.config, splits["train"]
+    train = splits["train"]
     trainer = pl.Trainer(
         max_epochs=1,
         accelerator="gpu" if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
-        **step_options(config),
+        **step_options(module.config),
         limit_val_batches=0,
         logger=False,
         enable_checkpointing=False,
@@ -143,7 +143,7 @@ def probe_run(
         inference_mode=False,
     )
     meter = _Meter(device)
-    loader = _TrainingProbe(meter, train, config, budgets, steps, may_run)
+    loader = _TrainingProbe(meter, train, module, budgets, steps, may_run)
     trainer.callbacks.append(meter)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "You defined a `validation_step`")  # it follows
@@ -201,17 +201,20 @@ class _TrainingProbe:
         self,
         meter: _Meter,
         store: GraphStore,
-        config: FitConfig,
+        module: FitModule,
         budgets: Sequence[int],
         steps: int,
         may_run: Callable[[list[BatchCost], BatchSize, float], bool],
     ) -> None:
         self._meter, self._store, self._may_run = meter, store, may_run
+        self._collate = partial(store.collate, fields=module.batch_fields)
         self._batches: list[tuple[int, list[int]]] = [
             (budget, members)
             for budget in budgets
             for members in _select(
-                store, training_batches(store, budget, config.seed), steps if budget == budgets[-1] else steps // 2
+                store,
+                training_batches(store, budget, module.config.seed),
+                steps if budget == budgets[-1] else steps // 2,
             )
         ]
 
@@ -226,16 +229,16 @@ class _TrainingProbe:
     def __iter__(self) -> Iterator[Batch]:
         smallest = [int(np.argmin(self._store.sizes))]
         for _ in range(_WARM_UP):
-            yield self._store.collate(smallest)
+            yield self._collate(smallest)
         for _, members in self._batches:
-            self._store.collate(members)  # reads the file, which the system may have to load from the disk
+            self._collate(members)  # reads the file, which the system may have to load from the disk
         self._meter.rest()
         for budget, members in self._batches:
             size = BatchSize.of(self._store, members)
             if not self._may_run(self._meter.costs, size, self._meter.process):
                 return
             self._meter.begin(size, budget)
-            yield self._store.collate(members)
+            yield self._collate(members)
 
 
 class _EvaluationProbe:

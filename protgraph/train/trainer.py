@@ -11,7 +11,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ProgressBar, RichProgressBar
+from lightning.pytorch.callbacks import Callback, ProgressBar, RichProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 
@@ -20,6 +20,7 @@ from protgraph.file_io import output_errors
 from protgraph.task.task import Task
 from protgraph.train.callbacks import (
     EpochCallback,
+    EpochLearningRate,
     SignalCallback,
     best_checkpoint,
     early_stopping,
@@ -68,6 +69,12 @@ class TrainerOptions:
             raise OptionError(f"fit: workers = {self.workers}. Use 0 or larger.")
         if not 0 <= self.state_interval <= _LONGEST:
             raise OptionError(f"fit: state_interval = {self.state_interval}. Use seconds from 0 to {_LONGEST:g}.")
+
+    @property
+    def reads_batches(self) -> bool:
+        """True if a callback of the user receives the training batches."""
+        hooks = ("on_train_batch_start", "on_train_batch_end")
+        return any(getattr(type(one), hook) is not getattr(Callback, hook) for one in self.callbacks for hook in hooks)
 
 
 def train(
@@ -151,7 +158,7 @@ def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[C
     if options.progress and not any(isinstance(one, ProgressBar) for one in callbacks):
         callbacks.append(RichProgressBar())
     if options.logger:
-        callbacks.append(LearningRateMonitor("epoch"))
+        callbacks.append(EpochLearningRate())
     return callbacks
 
 

@@ -49,15 +49,15 @@ def test_rates_compare_the_command_without_the_forward_passes_of_validation():
     class Loops:
         residues = 100
 
-        def bare(self):
-            return EpochTimes(2.0, 1.0)
+        def bare(self, *, clip=True):
+            return EpochTimes(2.0 if clip else 1.6, 1.0)
 
         def command(self):
             return [EpochTimes(9.0, 9.0), EpochTimes(2.5, 2.0), EpochTimes(3.5, 1.0)]
 
-    bare, rate, kept, whole = speed_train._rates(Loops(), 0)
-    assert (bare, rate) == (50.0, 100 / 3.5)
-    assert kept == pytest.approx(2.0 / 3.5) and whole == pytest.approx(2.0 / 4.5)
+    bare, unclipped, rate, *kept = speed_train._rates(Loops(), 0)
+    assert (bare, unclipped, rate) == (50.0, 62.5, 100 / 3.5)
+    assert kept == pytest.approx([2.0 / 3.5, 1.6 / 3.5, 2.0 / 4.5])
 
 
 def test_the_lanes_have_names_of_their_own():
@@ -71,8 +71,8 @@ def test_training_keeps_most_of_the_bare_rate(monkeypatch):
     monkeypatch.setattr(speed_train, "MODELS", ("gat",))
     monkeypatch.setattr(speed_train, "ROUNDS", 1)
     (table,) = measure_costs("train", seconds=0)
-    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 5
-    assert all(value > 0 for value in table.rows[0][1:]) and table.rows[0][4] < table.rows[0][3]
+    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 7
+    assert all(value > 0 for value in table.rows[0][1:]) and table.rows[0][6] < table.rows[0][4]
 
 
 def test_each_step_has_a_process_of_its_own():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from lightning.pytorch.callbacks import Callback
 
 from protgraph.data.store.batch_loader import RankBatches, StoreLoader
-from protgraph.train import FitConfig, prepare
+from protgraph.task.language_modeling import MASKED_LM
+from protgraph.train import FitConfig, fit, prepare
 from protgraph.train.data_module import FitData
+from protgraph.train.module import FitModule
 
 BATCHES = [[0, 1, 2, 3, 4], [5], [6, 7], [8, 9, 10]]
 
@@ -111,3 +114,41 @@ def test_padding_is_marked():
 
     loader = StoreLoader(lambda members: Graph(members=members), RankBatches(BATCHES, 1, 2))
     assert [graph.get("is_padding", False) for graph in loader] == [False, True, False, False]
+
+
+def test_training_batches_have_the_fields_that_the_model_reads(trained, stores):
+    config = FitConfig(batch_residues=256, device="cpu")
+    fields = FitModule(trained.model, trained.task, config).batch_fields
+    whole, narrow = (
+        FitData(stores["train"], stores["val"], trained.task, config, fields=own) for own in (None, fields)
+    )
+    left_out = {"backbone", "backbone_mask", "report", "residue_ids"}
+    for full, batch in zip(whole.train_dataloader(), narrow.train_dataloader(), strict=True):
+        assert left_out <= set(full.keys()) and not left_out & set(batch.keys())
+        assert torch.equal(trained.model(full)["logits"], trained.model(batch)["logits"])
+        assert torch.equal(full.y, batch.y) and full.name == batch.name
+
+
+def test_batches_are_complete_for_noise_and_for_tasks_that_corrupt_inputs(trained):
+    assert FitModule(trained.model, trained.task, FitConfig(device="cpu")).batch_fields is not None
+    assert FitModule(trained.model, trained.task, FitConfig(device="cpu", noise=0.1)).batch_fields is None
+    assert FitModule(trained.model, MASKED_LM, FitConfig(device="cpu")).batch_fields is None
+
+
+class KeepBatches(Callback):
+    """Receive every training batch."""
+
+    def __init__(self):
+        self.keys = set()
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.keys |= set(batch.keys())
+
+
+def test_a_callback_receives_complete_batches_and_the_same_losses_to_the_bit(tiny, small, quick):
+    callback = KeepBatches()
+    first, second = (fit(tiny, small, "helix", config=quick, callbacks=own) for own in ([], [callback]))
+    assert {"backbone", "report", "residue_ids"} <= callback.keys
+    assert first.history == second.history
+    states = first.model.state_dict(), second.model.state_dict()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

@@ -85,6 +85,9 @@ class StoreLoader:
     def __iter__(self) -> Iterator[Batch]:
         first = self.rank_batches.start
         batches = map(self.collate, self.rank_batches) if self._loader is None else self._loader
+        if self.rank_batches.world_size == 1:  # without padding
+            yield from batches
+            return
         for number, batch in enumerate(batches, first):
             if self.rank_batches.share(number)[1]:
                 batch.is_padding = True

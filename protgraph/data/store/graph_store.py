@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -25,7 +25,7 @@ from torch_geometric.data import Batch
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
-from protgraph.data.store.graph_shard import EDGES, GraphShard
+from protgraph.data.store.graph_shard import GraphShard, join_edge_index
 from protgraph.data.store.store_description import (
     StoreDescription,
     check_file_size,
@@ -171,7 +171,7 @@ class GraphStore:
         for key in self._numeric:
             a, b = shard.rows(key, i)
             if key == "edge_index":
-                array = _edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
+                array = join_edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
             else:
                 array = shard.arrays[key][a:b].copy()
             values[key] = torch.from_numpy(array)
@@ -259,8 +259,14 @@ class GraphStore:
         number = bisect_right(self._starts, i) - 1
         return number, i - self._starts[number]
 
-    def collate(self, indices: Sequence[int]) -> Batch:
+    def collate(self, indices: Sequence[int], *, fields: Collection[str] | None = None) -> Batch:
         """Return a batch of proteins, equal to ``collate([self[i] for i in indices])`` and several times faster.
+
+        Parameters
+        ----------
+        indices : sequence of int
+        fields : collection of str, optional
+            Fields and attributes to read, of those that the store has; default: all.
 
         Raises
         ------
@@ -270,7 +276,10 @@ class GraphStore:
         if len(indices) == 0:
             raise FieldError("collate: the list of proteins is empty")
         places = [self._place(int(i)) for i in indices]
-        levels = {key: places[0][0].levels[key] for key in self._numeric}
+        numeric, plain = (
+            keys if fields is None else [key for key in keys if key in fields] for keys in (self._numeric, self._plain)
+        )
+        levels = {key: places[0][0].levels[key] for key in numeric}
         spans = {
             level: [(shard.offsets[level][i], shard.offsets[level][i + 1]) for shard, i in places]
             for level in {"node", *levels.values()}
@@ -280,7 +289,7 @@ class GraphStore:
         tensors: dict[str, Tensor] = {}
         for key, level in levels.items():
             if key == "edge_index":
-                array = _edge_index(places, counts[level], starts)
+                array = join_edge_index(places, counts[level], starts)
             else:
                 parts = [shard.arrays[key][a:b] for (shard, _), (a, b) in zip(places, spans[level], strict=True)]
                 array = np.concatenate(parts)
@@ -288,7 +297,7 @@ class GraphStore:
                     array += np.repeat(starts[:-1], counts[level]).reshape(-1, *[1] * (array.ndim - 1))
             tensors[key] = torch.from_numpy(array)
         attributes: dict[str, list[Any]] = {"degree": [shard.degrees[i] for shard, i in places]}
-        attributes |= {key: [shard.attribute(key, i) for shard, i in places] for key in self._plain}
+        attributes |= {key: [shard.attribute(key, i) for shard, i in places] for key in plain}
         rows = {key: counts[level] for key, level in levels.items()}
         return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=attributes)
 
@@ -332,18 +341,3 @@ class GraphStore:
 
     def _shifted(self, key: str) -> bool:
         return key in self._layout["specs"] and self._layout["specs"][key]["irreps"] == "index"
-
-
-def _edge_index(places: Sequence[tuple[GraphShard, int]], counts: Sequence[int], starts: Sequence[int]) -> np.ndarray:
-    """Return ``(2, E)`` int64 edges of proteins; nodes of protein b are numbered from ``starts[b]``."""
-    index = np.empty((2, sum(counts)), np.int64)
-    degrees = {shard.degrees[i] for shard, i in places}
-    same = degrees.pop() if len(degrees) == 1 and all(EDGES[1] not in shard.arrays for shard, _ in places) else None
-    if same:
-        index[1].reshape(-1, same)[:] = np.arange(starts[-1])[:, None]  # (N, K)
-    for row, name in zip(index[: 1 if same else 2], EDGES, strict=False):
-        end = 0
-        for (shard, i), count, start in zip(places, counts, starts, strict=False):
-            begin, end = end, end + count
-            np.add(shard.edges(name, i), start, out=row[begin:end])
-    return index

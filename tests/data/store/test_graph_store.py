@@ -81,6 +81,14 @@ def test_a_batch_of_the_store_equals_the_collated_batch(graphs, tmp_path, indice
         assert_same(result, expected)
 
 
+def test_a_batch_of_some_fields_equals_the_whole_batch_in_these(graphs, tmp_path):
+    store = write_store(tmp_path / "s", graphs)
+    whole, part = store.collate([2, 0, 1]), store.collate([2, 0, 1], fields={"pos", "edge_index", "name"})
+    assert set(whole.keys()) - set(part.keys()) == set(graphs[0].keys()) - {"pos", "edge_index", "name", "degree"}
+    assert torch.equal(whole.pos, part.pos) and torch.equal(whole.edge_index, part.edge_index)
+    assert whole.name == part.name and whole.sizes == part.sizes and torch.equal(whole.batch, part.batch)
+
+
 def test_a_batch_of_the_store_equals_that_of_pyg(graphs, tmp_path):
     store = write_store(tmp_path / "s", graphs)
     ours, theirs = store.collate([4, 1, 3]), Batch.from_data_list([graphs[4], graphs[1], graphs[3]])
