@@ -1,8 +1,11 @@
-"""Numbers in messages: with singular or plural nouns, and with the digits that matter."""
+"""Texts for people: numbers with nouns, numbers with the digits that matter, and tables of notebooks."""
 
 from __future__ import annotations
 
-__all__ = ["count_noun", "format_figure"]
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["count_noun", "format_figure", "html_table"]
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -25,3 +28,28 @@ def format_figure(value: float) -> str:
     ('0.4731', '1.235e-09', '1.235e+05')
     """
     return f"{value:.4f}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
+    """Return a table as HTML for a notebook, with title and note; all text is escaped.
+
+    Numbers are aligned on the right, and have at most four significant digits.
+
+    Examples
+    --------
+    >>> html_table("1 <row>", ["name", "size"], [("a", 2)])[:40]
+    '<table><caption style="text-align: left;'
+    >>> "1 &lt;row&gt;" in html_table("1 <row>", ["name", "size"], [("a", 2)])
+    True
+    """
+
+    def cell(value: object) -> str:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        return f'<td style="text-align: {"right" if is_number else "left"}">{escape(text)}</td>'
+
+    head = "".join(f'<th scope="col" style="text-align: left">{escape(name)}</th>' for name in columns)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    caption = f'<caption style="text-align: left; font-weight: bold">{escape(title)}</caption>'
+    below = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

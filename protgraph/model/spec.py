@@ -23,6 +23,7 @@ from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure.residues.atoms import NODE_TYPES
 from protgraph.validation import check_value, unknown_name
+from protgraph.wording import html_table
 
 __all__ = ["ModelSpec", "WiredComponent", "wire"]
 
@@ -103,6 +104,18 @@ class ModelSpec:
         for key, components in (("features", self.features), ("layers", self.layers)):
             lines.append(f"  {key}: {', '.join(component.name for component in components) or 'none'}")
         return "\n".join([*lines, f"  readout: {', '.join(f'{k} = {v}' for k, v in self.readout.items())}"])
+
+    def _repr_html_(self) -> str:
+        """Return the components with their options and wiring as a table, for notebooks."""
+        rows = []
+        for part, components in (("feature", self.features), ("layer", self.layers)):
+            for c in components:
+                options = ", ".join(f"{key}={value!r}" for key, value in c.options.items())
+                reads = ", ".join([*c.inputs, *(f"{k} = {v}" for k, v in c.reads.items())])
+                rows.append((part, c.name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
+        readout = ", ".join(f"{key} = {value}" for key, value in self.readout.items())
+        title = f"{self.name}, nodes: {self.node_type}, readout: {readout}"
+        return html_table(title, ["part", "name", "options", "reads", "writes"], rows)
 
     def __hash__(self) -> int:
         return hash((self.name, self.features, self.layers))

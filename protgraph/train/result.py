@@ -17,7 +17,7 @@ from protgraph.train.calibration import CalibrationMap
 from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.training_set import TrainingSetSummary
-from protgraph.wording import count_noun, format_figure
+from protgraph.wording import count_noun, format_figure, html_table
 
 __all__ = ["FitResult"]
 
@@ -93,6 +93,17 @@ class FitResult:
 
     def __repr__(self) -> str:
         return f"FitResult of {self.summary()}"
+
+    def _repr_html_(self) -> str:
+        """Return the metrics of each split as a table, for notebooks."""
+        names = list(dict.fromkeys(name for metrics in self.metrics.values() for name in metrics))
+        rows = [
+            (split, self.sizes[split][0], self.sizes[split][1], *(metrics.get(name, "") for name in names))
+            for split, metrics in self.metrics.items()
+        ]
+        title = f"{self.model.spec.name} on {self.task.name} of {self.dataset}"
+        note = f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters:,} parameters, {self.seconds:.3g} s"
+        return html_table(title, ["split", "proteins", "residues", *names], rows, note=note)
 
     @property
     def test(self) -> Mapping[str, float]:

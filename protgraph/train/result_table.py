@@ -11,7 +11,7 @@ import numpy as np
 
 from protgraph.errors import MissingExtraError, OptionError, UnknownNameError, suggest
 from protgraph.file_io import atomic_write
-from protgraph.wording import count_noun
+from protgraph.wording import count_noun, html_table
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +58,12 @@ class ResultTable:
         lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
         more = [f"… {count_noun(len(self) - rows, 'more row')}"] if len(self) > rows else []
         return "\n".join([self._heading, *lines, *more])
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table, for notebooks."""
+        more = len(self) - _SHOWN_ROWS
+        note = f"… {count_noun(more, 'more row')}" if more > 0 else ""
+        return html_table(self._heading, self.columns, self.rows[:_SHOWN_ROWS], note=note)
 
     def column(self, name: str) -> np.ndarray:
         """Return one column, ``(rows,)`` str, int64 or float64.

@@ -19,6 +19,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.errors import FieldError, UnknownNameError
 from protgraph.ops import check_edges
+from protgraph.wording import count_noun, html_table
 
 __all__ = ["ProteinGraph", "collate", "make_batch", "set_attributes", "shared_fields"]
 
@@ -46,6 +47,19 @@ class ProteinGraph(Data):
 
     def __contains__(self, key: str) -> bool:
         return key in self._store._mapping  # PyG makes a list of all names
+
+    def _repr_html_(self) -> str:
+        """Return the fields with shape, level, irreps and unit as a table, for notebooks."""
+        rows = []
+        for key, value in self.items():
+            if isinstance(value, Tensor):
+                spec = field(key) if is_registered(key) else None
+                known = (spec.level, spec.irreps, spec.unit, spec.doc) if spec else ("", "", "", "")
+                rows.append((key, str(tuple(value.shape)), str(value.dtype).removeprefix("torch."), *known))
+        name = self.name if "name" in self else "graph"
+        edges = f", {count_noun(self.num_edges, 'edge')}" if "edge_index" in self else ""
+        title = f"{name}: {count_noun(self.num_nodes or 0, 'node')}{edges}"
+        return html_table(title, ["field", "shape", "dtype", "level", "irreps", "unit", "content"], rows)
 
     @property
     def num_nodes(self) -> int | None:

@@ -68,9 +68,11 @@ class InterfaceHead(Head):
 
     @property
     def last_linear(self) -> nn.Linear:
+        """The last linear map, whose bias is set to the label frequencies."""
         return self.mlp[-1]
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits (B, C)`` from the edges that connect two chains."""
         x, edges, proteins = invariants(f["h"], self.fields["h"]), f["edges"], f["proteins"]
         chain = f["chain"][:, None]
         crosses = (edges.source(chain) != edges.target(chain)).to(x.dtype)  # (E, 1)

@@ -14,6 +14,7 @@ from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.noise import displace_backbone
+from protgraph.wording import html_table
 
 __all__ = ["BACKBONE", "HIDEABLE", "Residues"]
 
@@ -24,6 +25,7 @@ HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "l
 """Information that :meth:`Residues.hide` can remove."""
 
 _LETTERS = np.array(list(ALPHABET))
+_SHOWN = 60  # letters of a sequence in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,21 @@ class Residues:
     def __repr__(self) -> str:
         chains = ", ".join(repr(str(name)) for name in self.chain_names)
         return f"Residues({self.name!r}, {len(self)} residues of {chains}, {len(self.atom_name)} atoms)"
+
+    def _repr_html_(self) -> str:
+        """Return the chains with their first and last residue and sequence as a table, for notebooks."""
+        rows = []
+        for name in self.chain_names:
+            of_chain = self.chain == name
+            letters = "".join(_LETTERS[self.aatype[of_chain]])
+            ends = [
+                f"{number}{code}" for number, code in zip(self.res_id[of_chain], self.ins_code[of_chain], strict=True)
+            ]
+            shown = letters if len(letters) <= _SHOWN else f"{letters[:_SHOWN]}…"
+            rows.append((name or "blank", len(letters), ends[0], ends[-1], shown))
+        title = f"{self.name}: {len(self)} residues, {len(self.atom_name)} atoms"
+        columns = ["chain", "residues", "first", "last", "sequence"]
+        return html_table(title, columns, rows, note="; ".join(self.report.lines()))
 
     @property
     def backbone_mask(self) -> np.ndarray:

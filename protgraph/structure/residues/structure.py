@@ -11,6 +11,7 @@ from biotite.structure import AtomArray
 from protgraph.errors import OptionError, SelectionError, list_first
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.text_codes import text_changes
+from protgraph.wording import html_table
 
 __all__ = ["Structure", "residue_starts", "select_chains"]
 
@@ -44,6 +45,16 @@ class Structure:
 
     def __repr__(self) -> str:
         return f"Structure({self.name!r}, {len(self.atoms)} atoms, {self.format})"
+
+    def _repr_html_(self) -> str:
+        """Return the chains with their numbers of residues and atoms as a table, for notebooks."""
+        starts = self.atoms.chain_id[residue_starts(self.atoms)]
+        rows = [
+            (name or "blank", int((starts == name).sum()), int((self.atoms.chain_id == name).sum()))
+            for name in dict.fromkeys(starts.tolist())
+        ]
+        title = f"Structure {self.name}, {len(self.atoms)} atoms, {self.format}"
+        return html_table(title, ["chain", "residues and molecules", "atoms"], rows)
 
 
 def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
