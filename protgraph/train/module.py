@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,6 +25,7 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
+from protgraph.train.random_state import random_state, set_random_state
 from protgraph.train.sharding import ShardedStrategy, is_sharded, shard_model
 from protgraph.wording import count_noun
 
@@ -315,32 +315,6 @@ def _describe_resumption(before: int, now: int) -> str:
         f"resumed with {count_noun(now, 'process')}, interrupted with {before}: the same batches in the same order; "
         "dropout, masking and noise continue with other random numbers"
     )
-
-
-def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:
-    """Return the states of all random streams (torch, CUDA, NumPy, Python, a generator) as plain data and tensors."""
-    name, keys, *rest = np.random.get_state()
-    version, words, gauss = random.getstate()
-    return {
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
-        "numpy": [name, torch.from_numpy(keys.astype(np.int64)), *rest],
-        "python": [version, torch.tensor(words), gauss],  # 625 integers take 5 ms to pickle one by one
-        "generator": None if generator is None else generator.get_state(),
-    }
-
-
-def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None = None) -> None:
-    """Restore the states of :func:`random_state`."""
-    torch.set_rng_state(state["torch"].cpu())
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all([s.cpu() for s in state["cuda"]])
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
-    version, words, gauss = state["python"]
-    random.setstate((version, tuple(words.tolist()), gauss))
-    if generator is not None and state["generator"] is not None:
-        generator.set_state(state["generator"].cpu())
 
 
 def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:

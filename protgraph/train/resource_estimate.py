@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ _LARGEST_MEASURED = 8192  # residues; larger budgets are extrapolated
 _FEWEST_BATCHES = 16  # per epoch, of a budget that is chosen
 _USED = 0.9  # of the limit: the prediction has an error
 _STEPS = 8  # measured batches of the largest budget
+_SLOWEST = 1.5  # time of a batch that nothing interrupts, relative to the usual one of its size
 _GRAPHS = 0.25  # largest share of the limit for pages of the store, which the system can take back
 
 
@@ -276,11 +278,19 @@ def _predict(
     combine: Callable[[Sequence[float]], float],
     value: Callable[[BatchCost], float],
 ) -> float:
-    """Combine the fitted costs of batches, scaled by measured over fitted cost of the nearest measured budget."""
+    """Combine the fitted costs of batches, scaled by measured over fitted cost of the nearest measured budget.
+
+    Of a sum, a batch that takes more than 1.5 times its usual share counts with that share: other work interrupted it.
+    """
     model = fitted(costs)
     nearest = min({cost.batch_residues for cost in costs}, key=lambda other: (abs(other - budget), other))
     own = [cost for cost in costs if cost.batch_residues == nearest]
-    scale = combine([value(cost) for cost in own]) / combine(model([cost.size for cost in own]).tolist())
+    measured, expected = [value(cost) for cost in own], model([cost.size for cost in own]).tolist()
+    if combine is sum:
+        usual = median(a / b for a, b in zip(measured, expected, strict=True))
+        shares = [usual * b for b in expected]
+        measured = [b if a > _SLOWEST * b else a for a, b in zip(measured, shares, strict=True)]
+    scale = combine(measured) / combine(expected)
     return scale * combine(model(sizes).tolist())
 
 

@@ -55,6 +55,16 @@ def test_a_prediction_is_scaled_to_what_was_measured_at_the_nearest_budget():
         assert resource_estimate._predict(known, budget, sizes, *options) == pytest.approx(measured)
 
 
+def test_an_interrupted_batch_hardly_changes_the_predicted_time():
+    sizes = [BatchSize(100 + 10 * i, 10_000) for i in range(8)]
+    known = costs(lambda size: 0.5 * size.nodes, sizes)
+    slow = [replace(cost, seconds=5 * cost.seconds) if i == 3 else cost for i, cost in enumerate(known)]
+    options = (100, sizes * 10, resource_estimate._seconds_model, sum, lambda cost: cost.seconds)
+    truth = 10 * sum(cost.seconds for cost in known)
+    assert resource_estimate._predict(known, *options) == pytest.approx(truth)
+    assert resource_estimate._predict(slow, *options) == pytest.approx(truth, rel=0.05)
+
+
 def test_the_largest_batches_are_measured(small, tiny):
     from protgraph.train.resolve import resolve_task
     from protgraph.train.run_setup import set_up_run
