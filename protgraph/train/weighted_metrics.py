@@ -9,6 +9,7 @@ import torch
 
 from protgraph.task.losses import known_labels
 from protgraph.task.predictions import SplitPredictions
+from protgraph.train.weighted_correlations import pearson_of_rows, scores_of_means
 
 __all__ = ["WEIGHTED", "ratio"]
 
@@ -138,7 +139,11 @@ WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.nd
     "macro_f1": _macro_f1,
     "mae": _errors(1),
     "mcc": _of_decisions(_matthews),
+    "pearson_of_means": scores_of_means("pearson"),
+    "pearson_overall": pearson_of_rows,
     "perplexity": _perplexity,
     "recovery": _accuracy,
     "rmse": _errors(2),
+    "rmse_of_means": scores_of_means("rmse"),
+    "spearman_of_means": scores_of_means("spearman"),
 }

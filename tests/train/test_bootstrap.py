@@ -10,6 +10,7 @@ import torch
 from scipy.stats import bootstrap
 
 from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
 from protgraph.task.predictions import SplitPredictions
 from protgraph.train.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 
@@ -38,7 +39,8 @@ def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
     [
         *(("classes", name) for name in ("accuracy", "macro_f1", "perplexity", "recovery")),
         *(("binary", name) for name in ("auprc", "auroc", "dice", "mcc")),
-        *(("values", name) for name in ("mae", "rmse")),
+        *(("values", name) for name in ("mae", "rmse", "pearson_overall")),
+        *(("values", metric.name) for metric in (pearson_of_means, spearman_of_means, rmse_of_means)),
     ],
 )
 def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
