@@ -6,12 +6,22 @@ from pathlib import Path
 
 from protgraph import TrainedModel
 
-__all__ = ["CRYPTIC_POCKET", "DNA_SITE", "LIGAND_SITE", "PARATOPE", "PPI_SITE", "SECONDARY_STRUCTURE", "SUGAR_SITE"]
+__all__ = [
+    "CRYPTIC_POCKET",
+    "DNA_SITE",
+    "LIGAND_SITE",
+    "MODEL_QUALITY",
+    "PARATOPE",
+    "PPI_SITE",
+    "SECONDARY_STRUCTURE",
+    "SUGAR_SITE",
+]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
         "cryptic_pocket": "CRYPTIC_POCKET",
         "dna_site": "DNA_SITE",
         "ligand_site": "LIGAND_SITE",
+        "model_quality": "MODEL_QUALITY",
         "paratope": "PARATOPE",
         "ppi_site": "PPI_SITE",
         "secondary_structure": "SECONDARY_STRUCTURE",
@@ -24,6 +34,7 @@ _FOLDER = Path(__file__).parent
 CRYPTIC_POCKET = TrainedModel(_FOLDER / "cryptic_pocket", check_code=False)
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
+MODEL_QUALITY = TrainedModel(_FOLDER / "model_quality", check_code=False)
 PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)
 PPI_SITE = TrainedModel(_FOLDER / "ppi_site", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)
