@@ -48,11 +48,11 @@ def read_bound(receptor: Path, ligand: Path) -> tuple[BoundPartner, BoundPartner
     structures = [load_structure(path) for path in (receptor, ligand)]
     parts = [clean(structure) for structure in structures]
     joined = _joined(structures)
-    area = residue_sasa(joined)
+    area = residue_sasa(joined, rotate=False)  # in one orientation, so that areas of free residues are equal
     partners, first = [], 0
     for own, other in (parts, parts[::-1]):
         rows = slice(first, first := first + len(own))
-        alone = residue_sasa(own)
+        alone = residue_sasa(own, rotate=False)
         accessible = alone > ACCESSIBLE * MAX_SASA[own.aatype]
         distance = cKDTree(other.atom_pos).query(own.atom_pos, distance_upper_bound=CUTOFF)[0]
         near = np.zeros(len(own), bool)

@@ -15,6 +15,7 @@ from protgraph_datasets.db55_interface.interface_labels import CUTOFF, counterpa
 from protgraph.data.datasets.preparation import prepare_dataset
 from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.structure import clean, load_structure
+from protgraph.structure.descriptors import residue_sasa
 
 ENTRY = FOLDER.parent / "pdb_core" / "structures" / "5mtn.bcif"  # SH2 domain A and monobody B
 
@@ -41,6 +42,19 @@ def test_residues_in_contact_are_those_of_all_distances(complex_files):
         assert found.in_contact.tolist() == expected and 5 < sum(expected) < len(part)
         lost = found.loses_area
         assert (lost & found.in_contact).sum() > 0.7 * found.in_contact.sum() and lost.sum() < 0.5 * len(part)
+
+
+def test_residues_beyond_the_reach_of_the_partner_lose_no_area(complex_files):
+    """Spheres of two atoms meet within 2 (1.88 + 1.4) = 6.56 Å; areas of two orientations differ by more than 1 Å²."""
+    parts = [clean(load_structure(path)) for path in complex_files]
+    distance = np.linalg.norm(parts[0].atom_pos[:, None] - parts[1].atom_pos[None], axis=-1)
+    for part, found, nearest in zip(parts, read_bound(*complex_files), (distance.min(1), distance.min(0)), strict=True):
+        reach = np.full(len(part), np.inf)
+        np.minimum.at(reach, part.atom_residue, nearest)
+        assert (reach > 6.6).sum() > 10
+        assert not found.loses_area[reach > 6.6].any()
+        change = residue_sasa(part) - residue_sasa(part, rotate=False)
+        assert np.abs(change).max() > 1  # what the label would mistake for lost area
 
 
 def test_labels_reach_an_unbound_partner_with_other_names_numbers_and_gaps(complex_files, tmp_path):

@@ -44,14 +44,14 @@ _STANDARD_ATOMS = (
 )
 
 
-def residue_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -> np.ndarray:
+def residue_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, rotate: bool = True) -> np.ndarray:
     """Return the solvent-accessible surface area of each residue, the sum over its heavy atoms.
 
     Parameters
     ----------
     residues : Residues
         All chains bury each other; ligands, waters and nucleic acids are ignored.
-    points, probe
+    points, probe, rotate
         As for :func:`atom_sasa`.
 
     Returns
@@ -59,11 +59,11 @@ def residue_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE
     ndarray
         ``(N,)`` float64, Å².
     """
-    area = atom_sasa(residues, points=points, probe=probe)
+    area = atom_sasa(residues, points=points, probe=probe, rotate=rotate)
     return np.bincount(residues.atom_residue, area, minlength=len(residues))
 
 
-def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -> np.ndarray:
+def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, rotate: bool = True) -> np.ndarray:
     """Return ``4π (r_a + probe)²`` times the fraction of this sphere outside all other spheres.
 
     Parameters
@@ -73,6 +73,9 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -
         Test points per atom, on a Fibonacci spiral.
     probe : float
         Radius of the solvent molecule, Å.
+    rotate : bool
+        False: keep the orientation. Needed for the difference of two structures with common atoms: rotated, their test
+        points differ, and so do areas of atoms that nothing else buries, by up to some Å² per residue.
 
     Returns
     -------
@@ -91,25 +94,25 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE) -
     Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
     if any(getattr(residues, name).flags.writeable for name in _READ):
-        return _compute_sasa(residues, points, probe)
+        return _compute_sasa(residues, points, probe, rotate)
     areas = _AREAS.setdefault(residues, {})  # several featurizers of one protein need them
-    if (points, probe) not in areas:
-        areas[points, probe] = _compute_sasa(residues, points, probe)
-    return areas[points, probe].copy()
+    if (key := (points, probe, rotate)) not in areas:
+        areas[key] = _compute_sasa(residues, points, probe, rotate)
+    return areas[key].copy()
 
 
 _READ = ("aatype", "atom_pos", "atom_name", "atom_element", "atom_residue")
-_AREAS: WeakKeyDictionary[Residues, dict[tuple[int, float], np.ndarray]] = WeakKeyDictionary()
-"""Areas of residues with read-only arrays, by number of points and probe radius."""
+_AREAS: WeakKeyDictionary[Residues, dict[tuple[int, float, bool], np.ndarray]] = WeakKeyDictionary()
+"""Areas of residues with read-only arrays, by number of points, probe radius and rotation."""
 
 
-def _compute_sasa(residues: Residues, points: int, probe: float) -> np.ndarray:
+def _compute_sasa(residues: Residues, points: int, probe: float, rotate: bool) -> np.ndarray:
     """Return :func:`atom_sasa` of all atoms."""
     atoms, radii = AtomArray(len(residues.atom_pos)), protor_radii(residues)
     if len(atoms) == 0:
         return np.zeros(0)
-    rotated = _along_axes(residues.atom_pos.astype(np.float64))
-    atoms.coord = compact_fragments(rotated, 2 * (radii.max() + probe)).astype(np.float32)
+    pos = residues.atom_pos.astype(np.float64)
+    atoms.coord = compact_fragments(_along_axes(pos) if rotate else pos, 2 * (radii.max() + probe)).astype(np.float32)
     atoms.element = residues.atom_element
     area = sasa(atoms, probe_radius=probe, point_number=points, vdw_radii=radii, ignore_ions=False)
     return area.astype(np.float64)
