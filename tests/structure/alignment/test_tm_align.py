@@ -117,7 +117,10 @@ def test_what_is_not_a_trace_is_refused(pos):
 
 @pytest.mark.slow
 def test_published_scores_of_models_are_reached(shared_data, tmp_path):
-    """TM-scores by residue number (EigenFold): a free alignment is as good, and for good models the same."""
+    """TM-scores by residue number (EigenFold); a free alignment may be better, by a shift of a part, but not worse.
+
+    TM-align has −0.015 to 0.047 on these models, and 0.005 from ours at most (tmtools 0.3.0, 2026-11-23).
+    """
     folder = shared_data / "quality"
     with gzip.open(folder / "models.tsv.gz", "rt") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["sample"] == "0"][::8]
@@ -131,7 +134,6 @@ def test_published_scores_of_models_are_reached(shared_data, tmp_path):
         published.append(float(row["tm"]))
         ours.append(align_structures(model, native).second_tm)
     published, ours = np.array(published), np.array(ours)
-    good = published > 0.7
-    assert len(rows) > 40 and good.sum() > 20
-    np.testing.assert_allclose(ours[good], published[good], atol=0.02)
-    assert (ours > published - 0.02).mean() > 0.95
+    assert len(rows) > 40 and published.std() > 0.1
+    assert (ours - published).min() > -0.02
+    assert abs(np.median(ours - published)) < 0.002
