@@ -67,6 +67,7 @@ class TypeFeatures(GraphLayer):
         self.declare(type_features=f"{len(table) * width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``type_features``; see Notes."""
         scores = f["site_log_probs"]
         own = scores.view(len(scores), len(self.table), -1) / _SCALE  # (N, 20, L)
         properties = self.table.to(scores.dtype).expand(len(scores), -1, -1)  # (N, 20, P)

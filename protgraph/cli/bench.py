@@ -14,6 +14,7 @@ __all__ = ["DEFAULT", "GROUP_HELP", "SUBCOMMANDS", "bench_command"]
 SUBCOMMANDS = {
     "run": "protgraph.cli.bench:bench_command",
     "compare": "protgraph.cli.bench_compare:bench_compare_command",
+    "mutations": "protgraph.cli.bench_mutations:bench_mutations_command",
     "tu": "protgraph.cli.bench_tu:bench_tu_command",
 }
 """Subcommand → its function."""
@@ -21,7 +22,7 @@ SUBCOMMANDS = {
 DEFAULT = "run"
 """Subcommand of ``protgraph bench`` without one."""
 
-GROUP_HELP = """Compare models on tasks over seeds; test two runs against each other; classify graphs in nested folds.
+GROUP_HELP = """Compare models; test two runs against each other; classify graphs in nested folds; score mutations.
 
 Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, ts50, sites.
 
@@ -31,6 +32,7 @@ Examples:
   protgraph bench spec.toml
   protgraph bench compare runs/before runs/after
   protgraph bench tu tu_enzymes
+  protgraph bench mutations
 """
 
 

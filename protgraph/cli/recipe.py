@@ -36,9 +36,11 @@ def recipe_command(
       protgraph predict my_site/model.safetensors 1ubq.cif -o out.csv
     """
     from protgraph.recipes import run_recipe
-    from protgraph.registry import trained_models
+    from protgraph.registry import mutation_scorers, trained_models
 
     path = trained_models.get(recipe).recipe if recipe in trained_models else Path(recipe)
+    if recipe in mutation_scorers and not path.is_file():
+        path = getattr(mutation_scorers.get(recipe), "recipe", path)
     check_output_folder(out, inputs=[path], overwrite=overwrite)
     trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
     typer.echo(trained.doc)

@@ -20,7 +20,7 @@ from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import squared_error
 from protgraph.task.task import Task
 
-__all__ = ["DDG_BINDING", "DDG_STABILITY", "FITNESS", "hide_mutated", "mutation_graph", "nearest_residues"]
+__all__ = ["DDG_BINDING", "DDG_STABILITY", "FITNESS", "NEAREST", "hide_mutated", "mutation_graph", "nearest_residues"]
 ENTRY_POINTS = {
     "protgraph.tasks": {"ddg_binding": "DDG_BINDING", "ddg_stability": "DDG_STABILITY", "fitness": "FITNESS"}
 }

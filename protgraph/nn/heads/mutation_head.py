@@ -94,6 +94,7 @@ class MutationHead(Head):
         self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``logits`` ``(B, C)``; see Notes."""
         wild_type, mutant = f["wild_type"], f["mutant"]
         x = self.node_linear(invariants(f["h"], self.fields["h"]))  # (N, H)
         first, second = torch.minimum(wild_type, mutant), torch.maximum(wild_type, mutant)
