@@ -27,6 +27,8 @@ ENTRY_POINTS = {
     },
 }
 
+_LARGE = 2**20  # numbers of an intermediate from which blocks are faster
+
 
 class EdgeVector(TensorFeaturizer):
     """Vector from target to source, ``x_j - x_i``.
@@ -143,6 +145,9 @@ class EdgeRbf(TensorFeaturizer):
         if distance.requires_grad and torch.is_grad_enabled():
             scaled = (distance - center) * scale  # (E, bins)
             return {"edge_rbf": threshold(scaled.square().neg_().clamp(min=lowest).exp_(), 4 * tiny, 0.0)}
+        if distance.numel() * self.bins < _LARGE:
+            scaled = (distance.detach() - center).mul_(scale)  # (E, bins)
+            return {"edge_rbf": threshold_(scaled.square_().neg_().clamp_(min=lowest).exp_(), 4 * tiny, 0.0)}
 
         def fill(out: Tensor, distance: Tensor) -> None:
             torch.sub(distance, center, out=out)
@@ -232,14 +237,16 @@ def _squared_distance(axes: Tensor, index: Tensor, degree: int | None, targets: 
         difference = source - axes.index_select(1, index[1])
     else:
         targets = axes if targets is None else targets
-        difference = source.view(3, -1, degree) - targets.unsqueeze(2)  # (3, N, K)
+        difference = source.view(3, targets.size(1), degree) - targets.unsqueeze(2)  # (3, N, K)
     return difference.square().sum(0)
 
 
 def _distance(pos: Tensor, edges: Edges) -> Tensor:
     """Return ``|x_j - x_i|``, ``(E, 1)``, without gradients, in blocks of edges or of nodes."""
     axes, index, degree = pos.detach().t().contiguous(), edges.index, edges.degree  # (3, N)
-    if degree is None or degree == 0:
+    if 8 * edges.num_edges < _LARGE:
+        return _squared_distance(axes, index, degree).view(-1, 1).sqrt_()
+    if degree is None:
 
         def fill(out: Tensor, pairs: Tensor) -> None:
             torch.sqrt(_squared_distance(axes, pairs.t(), None).view(-1, 1), out=out)
