@@ -36,7 +36,6 @@ SSYM_METHODS = {
     "ACDC-NN": "ACDCNN_Pucci2018_sym.txt",
     "Cartesian ddG": "Cartddg_Pucci2018_th8_sym.txt",
     "DDGun3D": "DDGun3D_Pucci2018_sym.txt",
-    "DynaMut": "Dynamut_Pucci2018_sym.txt",
     "DynaMut2": "Dynamut2_Pucci2018_sym.txt",
     "EvoEF": "Evo_Pucci2018_sym.txt",
     "FoldX": "FoldX_Pucci2018_th8_sym.txt",
