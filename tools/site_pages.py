@@ -16,12 +16,32 @@ from griffe_roles import to_markdown
 from mkdocs.structure.files import File, Files
 from public_names import ROOT, exports, home, modules_of, public_names, summary
 
-__all__ = ["generated_pages", "on_files", "on_page_markdown"]
+__all__ = ["generated_pages", "on_config", "on_files", "on_page_markdown"]
 
 #: Packages without an API: the commands have a page of their own.
 WITHOUT_API = ("protgraph.cli",)
 KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: Any) -> Any:
+    """Fill the sections "Families" and "API" of the navigation with the generated pages."""
+    pages = [uri for uri in sorted(generated_pages()) if uri != "families/template.md"]
+    sections = {
+        "Families": [uri for uri in pages if uri.startswith("families/")],
+        "API": [uri for uri in pages if uri.startswith("reference/protgraph")],
+    }
+
+    def fill(items: list[Any]) -> None:
+        for item in (i for i in items if isinstance(i, dict)):
+            for title, inner in item.items():
+                if title in sections:
+                    item[title] = [{posixpath.basename(uri).removesuffix(".md"): uri} for uri in sections[title]]
+                elif isinstance(inner, list):
+                    fill(inner)
+
+    fill(config.nav)
+    return config
 
 
 def on_files(files: Files, *, config: Any) -> Files:
