@@ -17,7 +17,7 @@ from protgraph.train import predict
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.
 RECORDED = {
     "cryptic_pocket": ("p_ligand_binding", [0.011284, 0.012484, 0.012033, 0.011015, 0.015616, 0.017101]),
-    "dna_site": ("p_dna_site", [0.030507, 0.009542, 0.003373, 0.012848, 0.012108, 0.011122]),
+    "dna_site": ("p_dna_site", [0.028113, 0.009083, 0.003355, 0.010343, 0.010339, 0.009978]),
     "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
     "model_quality": ("model_quality", [0.827519, 0.826528, 0.877571, 0.844019, 0.854892, 0.837569]),
     "paratope": ("p_paratope", [0.002557, 0.002561, 0.134374, 0.004841, 0.002948, 0.056286]),
