@@ -96,7 +96,8 @@ class TaskInputs:
         per_residue = self.task.target.level == "node"
         chain = self.batch.batch * 1000 + self.batch.chain if per_residue else None
         pos = self.batch.pos if per_residue and self.task.target.kind == "vectors" else None
-        return SplitPredictions(logits.float(), self.y, chain, pos=pos)
+        protein = self.batch.batch if per_residue else torch.arange(len(self.graphs))
+        return SplitPredictions(logits.float(), self.y, chain, pos=pos, protein=protein)
 
     def _pairs(self, logits: Tensor) -> SplitPredictions:
         """Keep one row per pair i < j of each protein."""

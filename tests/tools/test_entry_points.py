@@ -19,10 +19,14 @@ from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.featurize import Featurizer
 from protgraph.nn import GraphLayer, Head
 from protgraph.train.evaluation_dataset import EvaluationDataset
+from protgraph.train.transfer_dataset import TransferDataset
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Base class of featurizers; datasets that are made from user data or from another dataset.
-UNREGISTERED = (DerivedTaskDataset, EvaluationDataset, Featurizer, FolderDataset, GraphListDataset, ResplitDataset)
+UNREGISTERED = (
+    *(DerivedTaskDataset, EvaluationDataset, Featurizer, FolderDataset, GraphListDataset, ResplitDataset),
+    TransferDataset,
+)
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def superposition_scores(model: np.ndarray, reference: np.ndarray, *, length: in
     search = _Search(model, reference, tm_distance(length))
     search.run()
     counts = dict(zip(_DISTANCES, search.within, strict=True))
-    ts, ha = (sum(counts[d] for d in chosen) / len(chosen) / length for chosen in (GDT_TS, GDT_HA))
+    ts, ha = (float(sum(counts[d] for d in chosen)) / len(chosen) / length for chosen in (GDT_TS, GDT_HA))
     rmsd = superposed_rmsd(model, reference)
     return SuperpositionScores(search.best / length, ts, ha, rmsd, search.superposition())
 
