@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protgraph import registry
 from protgraph.train.trained_model import ModelCard, SplitResult
 
 __all__ = ["card_page"]
@@ -9,8 +10,11 @@ __all__ = ["card_page"]
 
 def card_page(card: ModelCard) -> str:
     """Return the card as Markdown."""
-    lines = [f"# {card.name}", "", card.summary, ""]
-    lines += ["```console", f"$ protgraph predict {card.name} my.cif -o out.csv --structure out.cif", "```", ""]
+    of_mutations = card.task in registry.tasks.names() and registry.tasks.get(card.task).target.head == "mutation"
+    use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
+    if of_mutations:
+        use = f"mutate my.cif --mutations A:G42D --model {card.name} -o out.csv"
+    lines = [f"# {card.name}", "", card.summary, "", "```console", f"$ protgraph {use}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [
         ("input", card.input or "structure or sequence files, as for every model"),
@@ -24,7 +28,8 @@ def card_page(card: ModelCard) -> str:
         ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
     ]
     lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
-    lines += ["## Results", "", "In brackets: 95 % bootstrap interval over proteins.", "", *_results(card), ""]
+    unit = "variants" if of_mutations else "proteins"
+    lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
     if any(result.calibration for result in card.splits.values()):
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
     if card.limits:
@@ -33,9 +38,9 @@ def card_page(card: ModelCard) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _results(card: ModelCard) -> list[str]:
+def _results(card: ModelCard, unit: str) -> list[str]:
     names = list(dict.fromkeys(name for result in card.splits.values() for name in result.metrics))
-    header = ["split", "proteins", "labels", *names]
+    header = ["split", unit, "labels", *names]
     lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
     for split, result in card.splits.items():
         cells = [split, str(result.proteins), _labels(result), *(_cell(result, name) for name in names)]
