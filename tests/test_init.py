@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from importlib import import_module
 from types import ModuleType
 
@@ -22,6 +23,13 @@ def test_package_is_an_attribute_and_exports_names_that_exist(name: str) -> None
     package = getattr(pg, name)
     assert isinstance(package, ModuleType)
     assert package.__all__ and all(hasattr(package, exported) for exported in package.__all__)
+
+
+@pytest.mark.parametrize("package", [pg, pg.data, pg.data.datasets], ids=lambda package: package.__name__)
+def test_a_name_that_is_imported_on_first_use_is_not_a_module_of_the_package(package: ModuleType) -> None:
+    # Its import would set the module as the attribute, in place of the name.
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert not modules & set(package._HOME)
 
 
 def test_dir_lists_all_public_names_once() -> None:

@@ -73,6 +73,10 @@ class ProteinMPNNSite(StructureFeaturizer):
     def __init__(self, *, only_hidden: bool = False) -> None:
         super().__init__()
         self.only_hidden = only_hidden
+        if only_hidden:
+            reason = "0 for residues of known type, and all test proteins have known types"
+            failures = dict.fromkeys(("non_trivial", "every_parameter_learns"), reason)
+            self.conformity = Conformity(tolerance=self.conformity.tolerance, expected_failures=failures)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         complete = residues.backbone_mask.all(1)

@@ -29,7 +29,12 @@ class StateFileIO(TorchCheckpointIO):
     ) -> None:
         """Write a checkpoint with ``torch.save``; ``storage_options`` are not used."""
         with atomic_write(path) as temporary, temporary.open("wb") as file:
-            torch.save(checkpoint, file)  # torch's own writer hides the reason of a failed write
+            try:
+                torch.save(checkpoint, file)  # torch's own writer hides the reason of a failed write
+            except RuntimeError as e:  # of the writer that an interruption left in the middle of a record
+                if isinstance(e.__context__, KeyboardInterrupt):
+                    raise e.__context__ from None
+                raise
 
     def load_checkpoint(self, path: str | Path, *args: Any, **options: Any) -> dict[str, Any]:
         """Read a checkpoint.
