@@ -18,6 +18,7 @@ CORE = ROOT / "protgraph"
 #: Level of each package and top-level module; a package imports only from lower levels.
 LEVEL = {
     "errors": 0,
+    "lazy_names": 0,
     "process_memory": 0,
     "worker_process": 0,
     "wording": 0,
@@ -54,6 +55,7 @@ FREE = {"__name__", "__version__"}
 THIRD_PARTY = {
     "errors": set(),
     "file_io": set(),
+    "lazy_names": set(),
     "process_memory": {"psutil", "torch"},
     "wording": set(),
     "worker_pool": set(),

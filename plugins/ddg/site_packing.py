@@ -11,6 +11,7 @@ from protgraph.data import Conformity
 from protgraph.structure.descriptors import backbone_dihedrals, dssp, three_states, virtual_cb
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.residues import BACKBONE
+from protgraph.structure.vectors import unit
 
 __all__ = ["SitePacking"]
 ENTRY_POINTS = {"protgraph.featurizers": {"site_packing": "SitePacking"}}
@@ -104,10 +105,10 @@ class SitePacking(StructureFeaturizer):
 
 
 def _directions(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
-    """Return the virtual CB ``(N, 3)`` and the unit vector from CA to it; NaN if an atom is missing."""
+    """Return the virtual CB ``(N, 3)`` and the unit vector from CA to it; NaN and 0 if an atom is missing."""
     cb = virtual_cb(residues.backbone)
     step = cb - residues.backbone[:, 1].astype(np.float64)
-    return cb, step / np.linalg.norm(step, axis=1, keepdims=True)
+    return cb, unit(step)
 
 
 def _packing(residues: Residues, rows: np.ndarray) -> list[np.ndarray]:

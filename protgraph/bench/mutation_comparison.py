@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
 
 from protgraph.data.datasets.mutation_dataset import MutationDataset
 from protgraph.errors import DatasetError
@@ -23,12 +24,6 @@ def pearson_of(x: np.ndarray, y: np.ndarray) -> float:
     x, y = x - x.mean(), y - y.mean()
     under = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / under) if under > 0 else float("nan")
-
-
-def ranks_of(x: np.ndarray) -> np.ndarray:
-    """Return the rank of each value among all, ties with their mean rank."""
-    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +134,13 @@ def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: 
     for _ in range(_DRAWS):
         chosen = np.concatenate([members[g] for g in random.integers(0, len(names), len(names))])
         draws.append(pearson_of(p[chosen], y[chosen]))
-    within = [pearson_of(ranks_of(p[m]), ranks_of(y[m])) for m in members if len(m) >= _FEWEST]
+    within = [pearson_of(rankdata(p[m]), rankdata(y[m])) for m in members if len(m) >= _FEWEST]
     low, high = np.nanpercentile(draws, [(100 - _LEVEL) / 2, (100 + _LEVEL) / 2])
     return MutationScores(
         len(y),
         len(names),
         pearson_of(p, y),
-        pearson_of(ranks_of(p), ranks_of(y)),
+        pearson_of(rankdata(p), rankdata(y)),
         float(np.sqrt(np.mean((p - y) ** 2))) if rows.units[method] else np.nan,
         float(low),
         float(high),
@@ -156,12 +151,15 @@ def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: 
 def antisymmetry(direct: MutationRows, reverse: MutationRows, method: str) -> tuple[float, float, int]:
     """Return ``r(direct, reverse)``, the bias ``mean(direct + reverse) / 2``, and the number of pairs.
 
-    Pairs have the same row of the source; ideal are −1 and 0.
+    Pairs have the same row of the source; ideal are −1 and 0. NaN for a method without values of the reverse.
     """
-    back = {row.removesuffix(", reverse"): p for row, p in zip(reverse.row, reverse.predictions[method], strict=True)}
+    opposite = reverse.predictions.get(method, np.full(len(reverse.row), np.nan))
+    back = {row.removesuffix(", reverse"): p for row, p in zip(reverse.row, opposite, strict=True)}
     pairs = [(p, back[row]) for row, p in zip(direct.row, direct.predictions[method], strict=True) if row in back]
-    x = np.array(pairs)
+    x = np.array(pairs).reshape(-1, 2)
     x = x[np.isfinite(x).all(1)]
+    if not len(x):
+        return np.nan, np.nan, 0
     return pearson_of(x[:, 0], x[:, 1]), float(x.sum(1).mean() / 2), len(x)
 
 
@@ -182,7 +180,7 @@ def mutation_table(splits: Sequence[MutationRows]) -> str:
             cells += [_number(s.rmse, 2), _number(s.per_structure, 3)]
             if other is not None:
                 r, bias, _ = antisymmetry(rows, other, method)
-                cells += [f"{r:.3f}", f"{bias:.2f}"]
+                cells += [_number(r, 3), _number(bias, 2)]
             lines.append("| " + " | ".join(cells) + " |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"

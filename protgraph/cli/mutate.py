@@ -96,7 +96,7 @@ def mutate_command(
     if (mutations is None) == (table is None):
         raise OptionError("give the mutations by --mutations, or by --table.")
     sources = protein_files(files)
-    out = check_output(out, inputs=[*files, *sources, table], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    out = check_output(out, inputs=[*files, *sources, table, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     with set_aside_if_failed(out, overwrite=overwrite):
         scorer = load_scorer(model, weights, mode=mode, orders=orders, seed=seed, ensemble=ensemble, device=device)
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))

@@ -5,7 +5,7 @@ Names are imported on first use (PEP 562): datasets import biotite, which layers
 
 from __future__ import annotations
 
-from importlib import import_module
+from protgraph.lazy_names import lazy_names
 
 # Public name → module.
 _HOME = {
@@ -45,15 +45,4 @@ _HOME = {
 }
 
 __all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value  # later accesses skip this function
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -44,6 +44,15 @@ def test_antisymmetry_joins_pairs_by_the_row_of_the_source(splits):
     assert antisymmetry(*splits, "bad")[2] == 58
 
 
+def test_a_method_without_the_reverse_has_no_antisymmetry(splits):
+    direct, reverse = splits
+    del reverse.predictions["bad"]
+    r, bias, pairs = antisymmetry(direct, reverse, "bad")
+    assert np.isnan(r) and np.isnan(bias) and pairs == 0
+    line = next(line for line in mutation_table(splits).splitlines() if line.startswith("| bad"))
+    assert line.endswith("| – | – |")
+
+
 def test_the_table_has_one_row_per_method_and_the_best_first(splits):
     lines = mutation_table(splits).splitlines()
     assert lines[0] == "### set direct: 58 of 60 rows, 3 structures"
