@@ -90,7 +90,7 @@ _HOME = {
     "run_bench": "protgraph.bench",
     "search_embeddings": "protgraph.train",
     "score_sequences": "protgraph.design",
-    "show": "protgraph.view",
+    "view": "protgraph.visualization",
     "write_report": "protgraph.bench",
     # writing components
     "ComponentError": "protgraph.errors",
@@ -125,7 +125,7 @@ _PACKAGES = (
     "task",
     "testing",
     "train",
-    "view",
+    "visualization",
 )
 
 __all__ = ["__version__", *_HOME, *_PACKAGES]

@@ -43,7 +43,7 @@ LEVEL = {
     "testing": 8,
     "bench": 9,
     "recipes": 9,
-    "view": 9,
+    "visualization": 9,
     "cli": 10,
     "__init__": 10,
     "__main__": 10,

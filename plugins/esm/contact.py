@@ -10,7 +10,7 @@ from protgraph_plugins.esm.states import attention_weights
 
 from protgraph import Residues
 from protgraph.errors import CheckpointError
-from protgraph.view.attention_heads import apc, symmetrized
+from protgraph.visualization.attention_heads import apc, symmetrized
 
 __all__ = ["predict_contacts"]
 

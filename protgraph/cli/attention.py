@@ -14,7 +14,7 @@ from protgraph.cli.read_options import reads_structures
 if TYPE_CHECKING:
     from protgraph.featurize import Failure
     from protgraph.structure import ReadOptions
-    from protgraph.view.attention_report import AttentionReport
+    from protgraph.visualization.attention_report import AttentionReport
 
 __all__ = ["attention_command"]
 
@@ -49,7 +49,7 @@ def attention_command(
     from protgraph.errors import StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.model import build_model
-    from protgraph.view.attention_report import write_attention
+    from protgraph.visualization.attention_report import write_attention
 
     check_output_folder(out, inputs=[model, file], overwrite=overwrite)
     trained = find_checkpoint(model)

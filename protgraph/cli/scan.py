@@ -90,8 +90,8 @@ def scan_command(
         _table(scan, file).write(out)
         typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
         if drawn:
-            from protgraph.view.scan_page import write_scan_page
-            from protgraph.view.scan_plot import draw_scan
+            from protgraph.visualization.scan_page import write_scan_page
+            from protgraph.visualization.scan_plot import draw_scan
 
             written = draw_scan(drawn[0], scan), write_scan_page(drawn[1], scan)
             typer.echo(f"heat map → {', '.join(map(str, written))}")

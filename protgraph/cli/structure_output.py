@@ -100,7 +100,7 @@ class StructureOutput:
         """
         from protgraph.failure import Failure
         from protgraph.structure.io import write_residue_values
-        from protgraph.view.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
+        from protgraph.visualization.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
         from protgraph.wording import count_noun
 
         failures: list[Failure] = []

@@ -85,12 +85,12 @@ def _write(
 ) -> None:
     from protgraph.structure.io import open_source, read_residues
     from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.view import show, write_molviewspec, write_page
+    from protgraph.visualization import view, write_molviewspec, write_page
 
     trained = None if checkpoint is None else as_checkpoint(checkpoint)
     content = open_source(file)
     protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))
-    scene = show(protein, edges=parse_edges(edges), color=color, checkpoint=trained, attention=attention)
+    scene = view(protein, edges=parse_edges(edges), color=color, checkpoint=trained, attention=attention)
     if form == "html":
         write_page(scene, out)
     else:

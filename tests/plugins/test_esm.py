@@ -24,7 +24,7 @@ from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
-from protgraph.view.attention_heads import residue_attention
+from protgraph.visualization.attention_heads import residue_attention
 
 transformers = pytest.importorskip("transformers")
 READS = ("aatype", "masked", "chain", "seq_pos", "proteins")

@@ -10,9 +10,9 @@ from matplotlib.image import imread
 import protgraph as pg
 from protgraph.nn.positional_encoding import rotary_code, rotate
 from protgraph.testing.protein_fixtures import make_protein
-from protgraph.view.attention_plot import file_name, make_figure, residue_ticks
-from protgraph.view.attention_report import write_attention
-from protgraph.view.position_plot import position_codes, similarity
+from protgraph.visualization.attention_plot import file_name, make_figure, residue_ticks
+from protgraph.visualization.attention_report import write_attention
+from protgraph.visualization.position_plot import position_codes, similarity
 
 TARGET = pg.Target("t", "node", "classification", 3)
 

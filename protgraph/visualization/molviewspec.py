@@ -25,7 +25,7 @@ from matplotlib.colors import to_hex
 from protgraph.errors import OptionError
 from protgraph.file_io import write_text_file
 from protgraph.structure.io import FileContent
-from protgraph.view.scene import Color, EdgeSet, Scene
+from protgraph.visualization.scene import Color, EdgeSet, Scene
 
 __all__ = ["write_molviewspec"]
 

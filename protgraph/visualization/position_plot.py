@@ -12,7 +12,7 @@ import torch
 from protgraph.featurize.residue_identity import SequencePosition
 from protgraph.model import ProteinModel
 from protgraph.nn.positional_encoding import PositionCode
-from protgraph.view.attention_plot import make_figure, save
+from protgraph.visualization.attention_plot import make_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from protgraph.structure.io import read_residues
 from protgraph.task import builtin
 from protgraph.train import predict
 from protgraph.train.checkpoint import Checkpoint
-from protgraph.view import attention_edges, prediction_colors
+from protgraph.visualization import attention_edges, prediction_colors
 
 
 def test_colors_of_a_model_that_reads_ligands_are_its_predictions_for_the_file(structures_dir):

@@ -11,8 +11,8 @@ from protgraph.errors import OptionError
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io import read_file
-from protgraph.view.molviewspec import write_molviewspec
-from protgraph.view.scene import make_scene
+from protgraph.visualization.molviewspec import write_molviewspec
+from protgraph.visualization.scene import make_scene
 
 
 def nodes(tree, kind):

@@ -14,7 +14,14 @@ from scipy.stats import pearsonr, spearmanr
 import protgraph as pg
 from protgraph.errors import OptionError
 from protgraph.model.attention_maps import AttentionMap
-from protgraph.view.attention_heads import apc, contact_map, report_heads, residue_attention, symmetrized, write_heads
+from protgraph.visualization.attention_heads import (
+    apc,
+    contact_map,
+    report_heads,
+    residue_attention,
+    symmetrized,
+    write_heads,
+)
 
 
 @pytest.fixture(scope="module")

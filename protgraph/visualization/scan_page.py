@@ -12,7 +12,7 @@ import numpy as np
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.file_io import write_text_file
 from protgraph.structure import ALPHABET, THREE_LETTER
-from protgraph.view.scan_plot import SCAN_ORDER, color_limit, scan_lines
+from protgraph.visualization.scan_plot import SCAN_ORDER, color_limit, scan_lines
 
 __all__ = ["scan_page", "write_scan_page"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from protgraph.errors import MissingExtraError
 from protgraph.file_io import write_text_file
-from protgraph.view.scene import EdgeSet, Scene
+from protgraph.visualization.scene import EdgeSet, Scene
 
 __all__ = ["scene_page", "write_page"]
 

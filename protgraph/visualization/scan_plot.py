@@ -9,7 +9,7 @@ import numpy as np
 
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.structure import ALPHABET
-from protgraph.view.attention_plot import make_figure, save
+from protgraph.visualization.attention_plot import make_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,14 +14,14 @@ from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import ReadOptions, Residues, Structure, clean
 from protgraph.structure.io import open_source, read_residues
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
-from protgraph.view.model_colors import attention_edges, prediction_colors
-from protgraph.view.scene import PLAIN_COLORS, Color, Scene, is_color, make_scene
+from protgraph.visualization.model_colors import attention_edges, prediction_colors
+from protgraph.visualization.scene import PLAIN_COLORS, Color, Scene, is_color, make_scene
 
-__all__ = ["show"]
+__all__ = ["view"]
 
 
 @check_arguments("protein", "color", "checkpoint")
-def show(
+def view(
     protein: str | os.PathLike[str] | Structure | Residues,
     *,
     edges: Sequence[ComponentSpec | str | Mapping[str, Any]] = (),
@@ -32,7 +32,7 @@ def show(
     """Show a protein with edges and one value per residue as color.
 
     The last expression of a notebook cell is shown inline. The page works offline and requires plotly
-    (``pip install "protgraph-pyg[view]"``). :func:`protgraph.view.write_page` writes it to a file.
+    (``pip install "protgraph-pyg[view]"``). :func:`protgraph.visualization.write_page` writes it to a file.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def show(
     Examples
     --------
     >>> import protgraph as pg
-    >>> pg.show("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
+    >>> pg.view("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
     Scene('1crn', 46 residues, 189 contact, colored by b_factor)
     """
     if attention and checkpoint is None:

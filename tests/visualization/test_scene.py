@@ -9,7 +9,7 @@ from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.plan import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_fasta, load_structure
-from protgraph.view.scene import color_of, edge_set, make_scene
+from protgraph.visualization.scene import color_of, edge_set, make_scene
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
-from protgraph.view.page import write_page
-from protgraph.view.scene import Color, Scene, edge_set, make_scene
+from protgraph.visualization.page import write_page
+from protgraph.visualization.scene import Color, Scene, edge_set, make_scene
 
 EDGES = (component("contact"), component("knn", k=4))
 

@@ -99,7 +99,7 @@ class Scene:
         """Return the page in a frame, for notebooks."""
         from html import escape
 
-        from protgraph.view.page import scene_page
+        from protgraph.visualization.page import scene_page
 
         page = escape(scene_page(self, height="480px"), quote=True)
         return f'<iframe srcdoc="{page}" width="100%" height="520" style="border: 0"></iframe>'

@@ -10,9 +10,15 @@ import numpy as np
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.model import ProteinModel
 from protgraph.structure import Residues
-from protgraph.view.attention_heads import HeadReport, contact_map, report_heads, residue_attention, write_heads
-from protgraph.view.attention_plot import draw_heads, draw_overview, file_name
-from protgraph.view.position_plot import draw_positions, position_codes
+from protgraph.visualization.attention_heads import (
+    HeadReport,
+    contact_map,
+    report_heads,
+    residue_attention,
+    write_heads,
+)
+from protgraph.visualization.attention_plot import draw_heads, draw_overview, file_name
+from protgraph.visualization.position_plot import draw_positions, position_codes
 
 __all__ = ["AttentionReport", "write_attention"]
 

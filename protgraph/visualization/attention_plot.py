@@ -13,7 +13,7 @@ import numpy as np
 from protgraph.file_io import atomic_write
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.structure import Residues
-from protgraph.view.attention_heads import HeadReport
+from protgraph.visualization.attention_heads import HeadReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from protgraph.structure.io import ResidueValues
-from protgraph.view import write_chimerax_script, write_defattr, write_pymol_script
+from protgraph.visualization import write_chimerax_script, write_defattr, write_pymol_script
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from protgraph.featurize import Failure, ProteinRequest, iter_graphs, successes
 from protgraph.structure import Residues
 from protgraph.train import predict
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
-from protgraph.view.scene import Color, EdgeSet, edge_set
+from protgraph.visualization.scene import Color, EdgeSet, edge_set
 
 __all__ = ["attention_edges", "prediction_colors"]
 
