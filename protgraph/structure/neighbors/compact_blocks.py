@@ -18,6 +18,7 @@ __all__ = ["nearest_by_blocks"]
 
 _BLOCK = 256  # positions of a block
 _REACH = 1.15  # first guess of the distance to the k-th neighbor, relative to that in a block of uniform density
+_PAIRS = 2**18  # rows × candidates up to which the second search does not divide a block further
 _SMALLEST = 1e-3  # Å, least extent of a block for this guess
 _MARGIN = 1e-9  # relative; far above the rounding of float64 distances, far below any real difference
 
@@ -61,7 +62,8 @@ def nearest_by_blocks(pos: np.ndarray, k: int, out: np.ndarray) -> None:
     Positions are divided at the longest axis of their bounding box until a block has at most 256. Its candidates are
     all positions in this box enlarged by a radius on each side; each division keeps those of the larger block that are
     in reach. A row is final if its k-th neighbor is nearer than the surface of the enlarged box. For the other rows
-    this distance is an upper bound, which is the radius of a second search.
+    this distance is an upper bound, which is the radius of a second search. Its rows are few and far from each other:
+    blocks are divided until rows × candidates are few too, or the time would grow with N².
     """
     axes = np.ascontiguousarray(pos.T)  # (3, N)
     if not np.isfinite(axes).all():
@@ -111,6 +113,8 @@ def _blocks(axes: np.ndarray, rows: np.ndarray, radii: np.ndarray | None, k: int
         else:
             radius = float(radii[block.rows].max())
         count = -(-len(block.rows) // size)
+        if radii is not None and len(block.rows) * len(block.index) > _PAIRS:  # few rows, far from each other
+            count = max(count, min(2, len(block.rows)))
         if count == 1:
             yield _cut(block, first, last, radius)
             continue

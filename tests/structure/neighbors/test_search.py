@@ -100,14 +100,33 @@ def test_knn_of_blocks_equals_brute_force_in_crystals_of_a_protein(proteins):
     assert np.array_equal(neighbors.knn(pos, 30)[0].reshape(len(pos), 30), source)
 
 
+@pytest.mark.parametrize("pairs", [1, 2**18])
 @pytest.mark.parametrize("reach", [0.3, 1.0, 3.0])
-def test_blocks_give_the_same_neighbors_for_every_first_guess_of_the_radius(reach, monkeypatch):
+def test_blocks_give_the_same_neighbors_for_every_first_guess_of_the_radius(reach, pairs, monkeypatch):
     monkeypatch.setattr(compact_blocks, "_REACH", reach)
+    monkeypatch.setattr(compact_blocks, "_PAIRS", pairs)
     pos = np.random.default_rng(0).normal(size=(1800, 3)) * 20
     d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
     out = np.empty((len(pos), 16), np.int64)
     compact_blocks.nearest_by_blocks(pos, 16, out)
     assert np.array_equal(out, np.argsort(d2, axis=1, kind="stable")[:, :16])
+
+
+def test_second_search_compares_its_few_rows_with_positions_around_them(monkeypatch):
+    """Its rows are far from each other: if they are one block, its candidates are a large part of all positions."""
+    candidates: list[int] = []
+    search = compact_blocks.nearest_of_points
+
+    def count(points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        candidates.append(len(points))
+        return search(points, targets, own, k)
+
+    monkeypatch.setattr(compact_blocks, "nearest_of_points", count)
+    rng, n = np.random.default_rng(0), 32_000
+    centers = rng.uniform(size=(n // 20, 1, 3)) * 250
+    pos = (centers + 4 * rng.normal(size=(n // 20, 20, 3))).reshape(-1, 3)
+    compact_blocks.nearest_by_blocks(pos, 30, np.empty((n, 30), np.int64))
+    assert max(candidates) < n / 4
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
