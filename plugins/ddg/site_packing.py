@@ -73,8 +73,8 @@ class SitePacking(StructureFeaturizer):
         screened sums of negative and positive charges at the second point (29). Virtual CB within 6, 8, 10, 14 Å; those
         before and behind CA within 13 Å (6). Neighbors by type with soft contacts at 8 Å, and their mean hydropathy
         (21). Hydropathy of the residues at sequence offsets −4 to 4, and Pro, Gly or chain end at −1 and 1 (14). Cosine
-        and sine of φ and ψ; helix, strand, coil, and means of the first two over 7 residues (9). B factor in standard
-        deviations of the protein (1). Distance from both termini, length (3). Counts are scaled.
+        and sine of φ and ψ; helix, strand, coil, and means of the first two over 7 residues (9). Of the chain: B factor
+        in standard deviations (1), distance from both termini and length (3). Counts are scaled.
 
     Notes
     -----
@@ -172,8 +172,17 @@ def _backbone(residues: Residues) -> list[np.ndarray]:
     helix, strand, coil = ((states == state).astype(np.float64) for state in "HEC")
     columns += [helix, strand, coil]
     columns += [np.convolve(x, np.ones(_WINDOW) / _WINDOW, "same")[: len(x)] for x in (helix, strand)]
-    b, n, place = residues.b_factor.astype(np.float64), len(residues), np.arange(len(residues))
+    counts = [_of_chain(residues, residues.chain == name) for name in residues.chain_names]
+    order = np.argsort(np.concatenate([rows for rows, _ in counts]), kind="stable")
+    ends = np.concatenate([values for _, values in counts], 1)[:, order]  # (4, N)
+    return [*columns, *ends]
+
+
+def _of_chain(residues: Residues, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows ``(R,)`` of a chain, and B factor, distance from both ends and length ``(4, R)``."""
+    rows = np.flatnonzero(mask)
+    b, n, place = residues.b_factor[rows].astype(np.float64), len(rows), np.arange(len(rows))
     usable = not residues.predicted and b.std() > 1e-3
-    columns.append(np.clip((b - b.mean()) / b.std(), -3, 3) if usable else np.zeros(n))
+    scaled = np.clip((b - b.mean()) / b.std(), -3, 3) if usable else np.zeros(n)
     ends = np.exp(-place / _TERMINUS), np.exp(-(n - 1 - place) / _TERMINUS)
-    return [*columns, *ends, np.full(n, np.log(n / 150))]
+    return rows, np.stack([scaled, *ends, np.full(n, np.log(n / 150))])

@@ -10,9 +10,9 @@ import torch
 from protgraph_plugins import trained
 
 from protgraph import Residues
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import CheckpointError
-from protgraph.structure.mutation import DDG_UNIT, Mutation, find_residues
+from protgraph.structure.mutation import DDG_UNIT, Mutation, ResidueIndex
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.task.mutation_graph import NEAREST, mutation_graph
 from protgraph.train import TrainedModel
@@ -46,7 +46,7 @@ class TrainedMutationScorer:
     -----
     The model was trained on single chains: every chain is scored alone, and a variant with mutations in several chains
     is the sum over its chains. NaN at residues without all of N, CA, C and O. All variants with the same mutated
-    residues share one graph, which does not have the types that change.
+    residues share one graph, which does not have the types that change; they need not follow each other.
     """
 
     unit = DDG_UNIT
@@ -63,51 +63,52 @@ class TrainedMutationScorer:
         self.name = "ddg" if weights is None else Path(weights).stem
         self.needs_ligands = False
 
-    @torch.no_grad()
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
-        """Return ΔΔG ``(V,)`` float64 of variants, each with all of its mutations together.
+        """Return ΔΔG ``(V,)`` float64 of variants, each with all of its mutations together, every chain alone.
 
         Raises
         ------
         MutationError
             A mutation does not fit the structure.
         """
+        return self._scores(residues, variants, [[name] for name in residues.chain_names])
+
+    def score_complex(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return ΔΔG ``(V,)`` float64 with the other chains as surroundings, e.g. for differences of two complexes.
+
+        The model was not trained on complexes.
+        """
+        return self._scores(residues, variants, [list(residues.chain_names)])
+
+    @torch.no_grad()
+    def _scores(
+        self, residues: Residues, variants: Sequence[Sequence[Mutation]], groups: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """Return ΔΔG ``(V,)``, summed over groups of chains that are scored without the others."""
+        index, complete = ResidueIndex(residues), residues.backbone_mask.all(1)
         scores = np.zeros(len(variants))
-        complete = residues.backbone_mask.all(1)
-        chains: dict[str, Residues] = {}
-        graphs: dict[tuple[str, ...], object] = {}
-        pending: list[tuple[int, object]] = []
+        parts: list[tuple[int, int, list[Mutation]]] = []
         for number, variant in enumerate(variants):
-            rows = find_residues(residues, variant)
-            if not complete[rows].all():
+            if not complete[index.rows(variant)].all():
                 scores[number] = np.nan
                 continue
-            for name in dict.fromkeys(m.chain for m in variant):
-                own = [m for m in variant if m.chain == name and not m.is_synonymous]
+            for group, names in enumerate(groups):
+                own = [m for m in variant if m.chain in names and not m.is_synonymous]
                 if own:
-                    chains.setdefault(name, residues.chains([name]))
-                    pending.append((number, self._graph(chains[name], own, graphs)))
+                    parts.append((group, number, sorted(own, key=lambda m: m.residue)))
+        pending: list[tuple[int, object]] = []
+        last, graph, alone = None, None, residues
+        for group, number, own in sorted(parts, key=lambda part: (part[0], [m.residue for m in part[2]])):
+            key = group, tuple(m.residue for m in own)
+            if last is None or last[0] != group:
+                alone = residues if len(groups) == 1 else residues.chains(groups[group])
+            if key != last:  # features of the same mutated residues are computed once
+                last, graph = key, mutation_graph(alone, own, self.members[0].plan, nearest=NEAREST)
+            pending.append((number, _with_types(graph, own)))
             if len(pending) >= _BATCH:
                 self._add(scores, pending)
         self._add(scores, pending)
         return scores
-
-    def _graph(self, residues: Residues, mutations: list[Mutation], graphs: dict) -> object:
-        """Return the graph of a variant; features of the same mutated residues are computed once."""
-        ordered = sorted(mutations, key=lambda m: m.residue)
-        key = tuple(m.residue for m in ordered)
-        if key not in graphs:
-            graphs.clear()  # variants of a scan follow each other by residue
-            graphs[key] = mutation_graph(residues, ordered, self.members[0].plan, nearest=NEAREST)
-            return graphs[key]
-        known = graphs[key]
-        rows = [known.residue_ids.tolist().index(residue) for residue in key]
-        graph = known.clone()
-        for name, letters in (("wild_type", [m.wild_type for m in ordered]), ("mutant", [m.mutant for m in ordered])):
-            values = known[name].clone()
-            values[rows] = torch.tensor([ALPHABET.index(letter) for letter in letters])
-            graph[name] = values
-        return graph
 
     def _add(self, scores: np.ndarray, pending: list[tuple[int, object]]) -> None:
         """Add the mean predictions of graphs to the scores of their variants, and empty the list."""
@@ -120,3 +121,16 @@ class TrainedMutationScorer:
             with evaluation_mode(member) as device:
                 total += member(collate(graphs).to(device))["logits"][:, 0].double().cpu().numpy()
         np.add.at(scores, list(numbers), total / len(self.members))
+
+
+def _with_types(known: ProteinGraph, mutations: Sequence[Mutation]) -> ProteinGraph:
+    """Return a graph with the types of other mutations of the same residues."""
+    ids = known.residue_ids.tolist()
+    rows = [ids.index(m.residue) for m in mutations]
+    graph = known.clone()
+    letters = {"wild_type": [m.wild_type for m in mutations], "mutant": [m.mutant for m in mutations]}
+    for name, new in letters.items():
+        values = known[name].clone()
+        values[rows] = torch.tensor([ALPHABET.index(letter) for letter in new])
+        graph[name] = values
+    return graph

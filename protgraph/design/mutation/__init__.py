@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protgraph.design.mutation.binding_scorer import BindingScorer
 from protgraph.design.mutation.chain_copies import chain_copies, mutate_copies
 from protgraph.design.mutation.ensemble_scorer import ENSEMBLE_MODES, EnsembleScorer
 from protgraph.design.mutation.log_odds_scorer import LogOddsScorer
@@ -11,6 +12,7 @@ from protgraph.design.mutation.substitution_scan import SubstitutionScan, scan_m
 
 __all__ = [
     "ENSEMBLE_MODES",
+    "BindingScorer",
     "EnsembleScorer",
     "LogOddsScorer",
     "ScoredVariants",

@@ -47,7 +47,9 @@ class MutationScorer(ScorerMethods, Protocol):
     unit : str
         "kcal/mol" for ΔΔG = ΔG(mutant) − ΔG(wild type); "" for log-odds.
     convention : str, optional
-        Definition and sign, if they are not those of the unit; the column is "unfavorable_score".
+        Definition and sign, if they are not those of the unit.
+    column : str, optional
+        Name of the column of scores with such a convention; default "unfavorable_score".
     needs_ligands : bool, optional
         True if structures must be read with ligands.
 
@@ -79,7 +81,7 @@ def sign_convention(scorer: MutationScorer) -> str:
 
 
 def score_column(scorer: MutationScorer) -> str:
-    """Return the name of the column of scores: "ddg_kcal_mol", "unfavorable_log_odds" or "unfavorable_score"."""
+    """Return the name of the column of scores: "ddg_kcal_mol", "unfavorable_log_odds", or that of the scorer."""
     if getattr(scorer, "convention", ""):
-        return "unfavorable_score"
+        return getattr(scorer, "column", "unfavorable_score")
     return "ddg_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_log_odds"

@@ -1,0 +1,87 @@
+"""Scores of mutations for binding: the complex minus its separated partners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from protgraph.argument_types import check_arguments
+from protgraph.errors import SelectionError
+from protgraph.structure import Residues
+from protgraph.structure.mutation import DDG_UNIT, Mutation, MutationScorer, ResidueIndex
+
+__all__ = ["BindingScorer"]
+
+_DDG = "ΔΔG of binding = ΔΔG of folding in the complex − in the partner alone, kcal/mol; positive = weaker binding"
+_LOG_ODDS = "log-odds of wild type and mutant in the complex − in the partner alone; positive = weaker binding"
+
+
+class BindingScorer:
+    """Score of variants in a complex minus the score in the separated partners.
+
+    Parameters
+    ----------
+    scorer : MutationScorer
+        Model of folding, or of residue types given the backbone. If it has a method ``score_complex``, which takes all
+        chains as surroundings, that one is used.
+    partners : sequence of sequence of str
+        Chains of each side of the interface, e.g. ``(("H", "L"), ("A",))``.
+
+    Raises
+    ------
+    SelectionError
+        Fewer than two partners, or a chain in two of them.
+
+    Notes
+    -----
+    With the thermodynamic cycle of folding and binding, ``ΔΔG_bind = ΔΔG_fold(complex) − Σ_p ΔΔG_fold(partner p)``,
+    if partners keep their backbones when they separate. Scores of residues far from the other partner are near 0. The
+    convention of signs is that of folding: positive for weaker binding, exactly 0 for the wild type.
+    """
+
+    @check_arguments("scorer")
+    def __init__(self, scorer: MutationScorer, partners: Sequence[Sequence[str]]) -> None:
+        self.partners = tuple(tuple(names) for names in partners)
+        chains = [name for names in self.partners for name in names]
+        if len(self.partners) < 2 or not all(self.partners) or len(set(chains)) < len(chains):
+            raise SelectionError(
+                f"invalid partners: {'/'.join(','.join(names) for names in self.partners)}. Give two or more groups of "
+                "different chains, e.g. H,L/A."
+            )
+        self.scorer = scorer
+        self.name, self.unit = f"{scorer.name}, complex − partners", scorer.unit
+        self.convention = _DDG if scorer.unit == DDG_UNIT else _LOG_ODDS
+        self.column = "ddg_binding_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_binding_log_odds"
+        self.needs_ligands = getattr(scorer, "needs_ligands", False)
+
+    def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the scores ``(V,)`` float64; NaN where the scorer has none.
+
+        Raises
+        ------
+        MutationError
+            A mutation does not fit the structure.
+        SelectionError
+            The structure lacks a chain of a partner, or a mutation is in a chain of none.
+        """
+        index = ResidueIndex(residues)
+        for variant in variants:
+            index.rows(variant)
+            self._check(variant, residues.name)
+        score = getattr(self.scorer, "score_complex", self.scorer.score)
+        complex_ = residues.chains([name for names in self.partners for name in names])
+        scores = np.array(score(complex_, variants), np.float64)
+        for names in self.partners:
+            own = [tuple(m for m in variant if m.chain in names) for variant in variants]
+            changed = [number for number, variant in enumerate(own) if variant]
+            if changed:
+                scores[changed] -= score(residues.chains(list(names)), [own[number] for number in changed])
+        return scores
+
+    def _check(self, variant: Sequence[Mutation], name: str) -> None:
+        for m in variant:
+            if not any(m.chain in names for names in self.partners):
+                raise SelectionError(
+                    f"chain of no partner: {m} ({name}). Partners: {'/'.join(map(','.join, self.partners))}."
+                )
