@@ -22,12 +22,17 @@ S461_METHODS = {
     "PoPMuSiC-sym": ("S461_PopMs_DIR.txt", _PLAIN),
     "ThermoNet": ("S461_ThermoNet_DIR.txt", _PLAIN),
 }
+#: Twelve files, of which Cartesian ddG, EvoEF and the second run of FoldX have the rows of S461 only.
 S669_METHODS = {
     "ACDC-NN": ("S669_ACDCNN_DIR.txt", _PLAIN),
+    "Cartesian ddG": ("S669_CartDD_DIR.txt", _PLAIN),
     "DDGun3D": ("S669_DDgun3D_DIR.txt", _PLAIN),
     "DynaMut2": ("S669_Dynamut2_DIR.txt", _PLAIN),
+    "EvoEF": ("S669_EvoFF_DIR.txt", _PLAIN),
     "FoldX": ("S669_FOLDX_DIR.txt", _PLAIN),
+    "FoldX, second run": ("S669_FoldX_DIR.txt", _PLAIN),
     "KORPM": ("S669_KORPM_DIR.txt", (1, 9, 10)),
+    "KORPM, second run": ("S669_KORM_DIR.txt", (1, 9, 10)),
     "MAESTRO": ("S669_MAESTRO_DIR.txt", _PLAIN),
     "PoPMuSiC-sym": ("S669_PopMs_DIR.txt", _PLAIN),
     "ThermoNet": ("S669_ThermoNet_DIR.txt", _PLAIN),
