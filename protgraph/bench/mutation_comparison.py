@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import rankdata
 
-from protgraph.data.datasets.mutation_dataset import MutationDataset
-from protgraph.errors import DatasetError
-from protgraph.structure.mutation import DDG_UNIT, MutationScorer
+from protgraph.bench.mutation_rows import MutationRows
 
-__all__ = ["MutationRows", "MutationScores", "antisymmetry", "mutation_rows", "mutation_scores", "mutation_table"]
+__all__ = ["MutationScores", "antisymmetry", "mutation_scores", "mutation_table"]
 
-_KEY = ("id", "structure", "mutations", "split", "row", "value")
 _FEWEST = 10  # rows of a structure for its own correlation
 _DRAWS, _LEVEL = 1000, 95
 
@@ -24,36 +21,6 @@ def pearson_of(x: np.ndarray, y: np.ndarray) -> float:
     x, y = x - x.mean(), y - y.mean()
     under = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / under) if under > 0 else float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class MutationRows:
-    """Measured and predicted values of one split.
-
-    Parameters
-    ----------
-    name : str
-        Dataset and split.
-    structure, row : ndarray of str
-        ``(N,)``; ``row`` is the place in the source.
-    value : ndarray
-        ``(N,)`` measured.
-    predictions : mapping of str to ndarray
-        Method → ``(N,)`` in the sign of the values; NaN where the method has none.
-    units : mapping of str to str
-        Method → unit; "" for scores without one.
-    """
-
-    name: str
-    structure: np.ndarray
-    row: np.ndarray
-    value: np.ndarray
-    predictions: Mapping[str, np.ndarray]
-    units: Mapping[str, str]
-
-    def common(self) -> np.ndarray:
-        """Return a mask ``(N,)`` of the rows that every method predicts."""
-        return np.isfinite(np.stack([self.value, *self.predictions.values()])).all(0)
 
 
 @dataclass(frozen=True)
@@ -67,8 +34,10 @@ class MutationScores:
         Over all rows; ``rmse`` is NaN for scores without unit.
     low, high : float
         95 % bootstrap interval of ``pearson`` over structures.
-    per_structure : float
-        Mean Spearman correlation within structures of ten rows or more; NaN without one.
+    within : mapping of str to float
+        Spearman correlation within each structure of ten rows or more; NaN if the predictions are equal.
+    per_structure, within_low, within_high : float
+        Mean of ``within``, and its 95 % bootstrap interval over these structures; NaN without one.
     """
 
     rows: int
@@ -78,50 +47,10 @@ class MutationScores:
     rmse: float
     low: float
     high: float
+    within: Mapping[str, float]
     per_structure: float
-
-
-def mutation_rows(
-    dataset: MutationDataset,
-    split: str,
-    scorers: Sequence[MutationScorer] = (),
-    report: Callable[[str], None] | None = None,
-) -> MutationRows:
-    """Score the variants of a split, beside the published predictions that the dataset has.
-
-    Parameters
-    ----------
-    dataset : MutationDataset
-        Prepared.
-    split : str
-    scorers : sequence of MutationScorer
-    report : callable, optional
-        Called with the name of each finished structure.
-    """
-    (task,) = dataset.tasks()
-    examples = dataset.examples(task, split)
-    if not examples:
-        raise DatasetError(
-            f"dataset {dataset.name!r} has no split {split!r}. Allowed: {', '.join(dataset.splits(task))}."
-        )
-    place = {name: i for i, name in enumerate(dataset.table["id"].to_pylist())}
-    order = [place[example.id] for example in examples]
-    column = {name: dataset.table[name].to_numpy(zero_copy_only=False)[order] for name in dataset.table.column_names}
-    published = {n: np.asarray(v, np.float64) for n, v in column.items() if n not in _KEY}
-    published = {n: v for n, v in published.items() if np.isfinite(v).any()}
-    own = {scorer.name: np.full(len(examples), np.nan) for scorer in scorers}
-    for structure in dict.fromkeys(column["structure"].tolist()):
-        rows = np.flatnonzero(column["structure"] == structure)
-        residues = dataset.read(examples[rows[0]])
-        variants = [dataset.mutations(examples[i]) for i in rows]
-        for scorer in scorers:
-            own[scorer.name][rows] = scorer.score(residues, variants)
-        if report is not None:
-            report(structure)
-    units = dict.fromkeys(published, DDG_UNIT) | {scorer.name: scorer.unit for scorer in scorers}
-    value = np.asarray(column["value"], np.float64)
-    structures, places = column["structure"].astype(str), column["row"].astype(str)
-    return MutationRows(f"{dataset.name} {split}", structures, places, value, own | published, units)
+    within_low: float
+    within_high: float
 
 
 def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: int = 0) -> MutationScores:
@@ -130,22 +59,39 @@ def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: 
     names, group = np.unique(structure, return_inverse=True)
     members = [np.flatnonzero(group == g) for g in range(len(names))]
     random = np.random.default_rng(seed)
-    draws = []
+    draws: list[float] = []
     for _ in range(_DRAWS):
         chosen = np.concatenate([members[g] for g in random.integers(0, len(names), len(names))])
         draws.append(pearson_of(p[chosen], y[chosen]))
-    within = [pearson_of(rankdata(p[m]), rankdata(y[m])) for m in members if len(m) >= _FEWEST]
-    low, high = np.nanpercentile(draws, [(100 - _LEVEL) / 2, (100 + _LEVEL) / 2])
+    within = {
+        str(name): pearson_of(rankdata(p[m]), rankdata(y[m]))
+        for name, m in zip(names, members, strict=True)
+        if len(m) >= _FEWEST
+    }
     return MutationScores(
         len(y),
         len(names),
         pearson_of(p, y),
         pearson_of(rankdata(p), rankdata(y)),
-        float(np.sqrt(np.mean((p - y) ** 2))) if rows.units[method] else np.nan,
-        float(low),
-        float(high),
-        float(np.nanmean(within)) if np.isfinite(within).any() else np.nan,
+        float(np.sqrt(np.mean((p - y) ** 2))) if rows.units[method] == rows.unit != "" else np.nan,
+        *_interval(draws),
+        within,
+        *_mean_and_interval(within.values(), seed),
     )
+
+
+def _interval(draws: Sequence[float]) -> tuple[float, float]:
+    low, high = np.nanpercentile(draws, [(100 - _LEVEL) / 2, (100 + _LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _mean_and_interval(values: Iterable[float], seed: int) -> tuple[float, float, float]:
+    """Return the mean of values that are not NaN, and its bootstrap interval; NaN without any."""
+    known = np.array([value for value in values if np.isfinite(value)])
+    if not len(known):
+        return np.nan, np.nan, np.nan
+    chosen = np.random.default_rng(seed).integers(0, len(known), (_DRAWS, len(known)))
+    return float(known.mean()), *_interval(known[chosen].mean(1))
 
 
 def antisymmetry(direct: MutationRows, reverse: MutationRows, method: str) -> tuple[float, float, int]:
@@ -164,31 +110,62 @@ def antisymmetry(direct: MutationRows, reverse: MutationRows, method: str) -> tu
 
 
 def mutation_table(splits: Sequence[MutationRows]) -> str:
-    """Return one Markdown table per split, best Pearson correlation first; all methods on the rows that all predict."""
+    """Return Markdown tables of each split, best correlation first; all methods of a table on the same rows.
+
+    The first table of a split has the methods that predict at least 90 % of its rows, on the rows that all of these
+    predict. If there are others, a second table has all methods on the rows that all predict.
+    """
     parts = []
     for rows in splits:
-        mask = rows.common()
-        found = {method: mutation_scores(rows, method, mask) for method in rows.predictions}
-        other = _other_direction(rows, splits)
-        head = ["method", "Pearson [95 %]", "Spearman", "RMSE", "per structure"]
-        head += ["r direct/reverse", "bias"] if other is not None else []
-        some = next(iter(found.values()))
-        lines = [f"### {rows.name}: {some.rows} of {len(mask)} rows, {some.structures} structures", ""]
-        lines += ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-        for method, s in sorted(found.items(), key=lambda item: -np.nan_to_num(item[1].pearson)):
-            cells = [method, f"{s.pearson:.3f} [{s.low:.3f}, {s.high:.3f}]", f"{s.spearman:.3f}"]
-            cells += [_number(s.rmse, 2), _number(s.per_structure, 3)]
-            if other is not None:
-                r, bias, _ = antisymmetry(rows, other, method)
-                cells += [_number(r, 3), _number(bias, 2)]
-            lines.append("| " + " | ".join(cells) + " |")
-        parts.append("\n".join(lines))
+        most = rows.with_most_rows()
+        parts.append(_one_table(rows, most, splits))
+        if len(most) < len(rows.predictions):
+            few = ", ".join(name for name in rows.predictions if name not in most)
+            note = f"On the rows that {few} predict too:"
+            parts.append(f"{note}\n\n{_one_table(rows, list(rows.predictions), splits)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _one_table(rows: MutationRows, methods: Sequence[str], splits: Sequence[MutationRows]) -> str:
+    mask = rows.common(methods)
+    found = {method: mutation_scores(rows, method, mask) for method in methods}
+    first = next(iter(found.values()))
+    title = f"### {rows.name}: {first.rows} of {len(mask)} rows, {first.structures} structures"
+    title += f", {len(first.within)} with ten rows or more"
+    if not rows.unit:
+        return "\n".join([title, "", *_lines_by_structure(found)])
+    other = _other_direction(rows, splits)
+    head = ["method", "Pearson [95 %]", "Spearman", "RMSE", "Spearman per structure [95 %]"]
+    head += ["r direct/reverse", "bias"] if other is not None else []
+    lines = [title, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for method, s in sorted(found.items(), key=lambda item: -np.nan_to_num(item[1].pearson)):
+        cells = [method, _with_interval(s.pearson, s.low, s.high), f"{s.spearman:.3f}"]
+        cells += [_number(s.rmse, 2), _with_interval(s.per_structure, s.within_low, s.within_high)]
+        if other is not None:
+            r, bias, _ = antisymmetry(rows, other, method)
+            cells += [_number(r, 3), _number(bias, 2)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _lines_by_structure(found: Mapping[str, MutationScores]) -> list[str]:
+    """Return a table with the Spearman correlation within each structure, whose values have no common unit."""
+    names = list(next(iter(found.values())).within)
+    head = ["Spearman", "mean [95 %]", *names]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for method, s in sorted(found.items(), key=lambda item: -np.nan_to_num(item[1].per_structure)):
+        cells = [method, _with_interval(s.per_structure, s.within_low, s.within_high)]
+        lines.append("| " + " | ".join([*cells, *(_number(s.within[name], 3) for name in names)]) + " |")
+    return lines
 
 
 def _other_direction(rows: MutationRows, splits: Sequence[MutationRows]) -> MutationRows | None:
     name = rows.name.removesuffix("direct") + "reverse"
     return next((s for s in splits if rows.name.endswith("direct") and s.name == name), None)
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _number(value: float, digits: int) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output
+from protgraph.errors import DatasetError, OptionError
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.mutation_dataset import MutationDataset
 
 __all__ = ["bench_mutations_command"]
 
@@ -21,48 +25,78 @@ def bench_mutations_command(
         list[str] | None,
         typer.Option("--model", help="Scorer, as in 'protgraph mutate'; repeat.  [default: ddg, proteinmpnn.v_48_020]"),
     ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Dataset and split, NAME:SPLIT; repeat.  [default: all tests]")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Markdown file of the tables.")] = Path("mutations.md"),
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare models with published predictors of ΔΔG on S669, S461 and Ssym.
+    """Compare models with published predictors of mutation effects: S669, S461 and Ssym.
 
     All methods of a table are scored on the same rows, those that each of them predicts. Intervals are over structures.
     Ssym has the correlation between direct and reverse predictions, and the bias.
+
+    Finished structures are kept in OUT.scores.jsonl: a stopped command resumes.
 
     \b
     Example:
       protgraph data prepare ddg_stability --from FOLDER    (also ddg_s461 and ddg_ssym)
       protgraph bench mutations -o mutations.md
+      protgraph bench mutations --set ddg_s461:test --model esm2 -o s461.md
     """
-    check_output(out, overwrite=overwrite)
-    from protgraph.bench.mutation_comparison import mutation_rows, mutation_table
+    out = check_output(out, overwrite=overwrite)
+    chosen = _chosen(sets)
+    datasets = {name: _load(name) for name in dict.fromkeys(name for name, _ in chosen)}  # before hours of work
+    from protgraph.bench.mutation_cache import ScoreCache
+    from protgraph.bench.mutation_comparison import mutation_table
+    from protgraph.bench.mutation_rows import mutation_rows
     from protgraph.cli.mutation_options import load_scorer
-    from protgraph.data.datasets.mutation_dataset import MutationDataset
-    from protgraph.errors import DatasetError
     from protgraph.file_io import write_text_file
-    from protgraph.train import load_dataset
 
     scorers = [load_scorer(name) for name in models or ["ddg", "proteinmpnn.v_48_020"]]
-    datasets = {name: load_dataset(name) for name in _SPLITS}
-    for name, dataset in datasets.items():  # all of them before hours of work
-        if not isinstance(dataset, MutationDataset):
-            raise DatasetError(f"dataset {name!r} has no mutations.")
-        if dataset.failures:
-            typer.echo(
-                f"note: {name}: {len(dataset.failures)} rows do not fit their structure and are left out", err=True
-            )
+    cache = ScoreCache(out.with_name(f"{out.name}.scores.jsonl"))
     found = []
-    for name, splits in _SPLITS.items():
-        for split in splits:
-            done = count(1)
-            found.append(
-                mutation_rows(
-                    datasets[name],
-                    split,
-                    scorers,
-                    lambda structure, n=name, s=split, d=done: typer.echo(f"{n} {s}: {next(d)} {structure}", err=True),
-                )
+    for name, split in chosen:
+        done = count(1)
+        found.append(
+            mutation_rows(
+                datasets[name],
+                split,
+                scorers,
+                lambda structure, n=name, s=split, d=done: typer.echo(f"{n} {s}: {next(d)} {structure}", err=True),
+                cache=cache,
             )
+        )
+    if cache.found:
+        typer.echo(f"note: {cache.found} scores of structures are of an earlier run ({cache.path})", err=True)
     table = mutation_table(found)
     write_text_file(out, table)
     typer.echo(table)
+
+
+def _chosen(sets: list[str] | None) -> list[tuple[str, str]]:
+    """Return the datasets and splits of ``--set``; all tests by default."""
+    if not sets:
+        return [(name, split) for name, splits in _SPLITS.items() for split in splits]
+    pairs = [(name, split) for name, _, split in (text.partition(":") for text in dict.fromkeys(sets))]
+    for name, split in pairs:
+        if not split:
+            raise OptionError(f"invalid --set: {name!r}. Give dataset and split, e.g. ddg_s461:test.")
+    return pairs
+
+
+def _load(name: str) -> MutationDataset:
+    """Return a prepared dataset of mutations; its rows without a label or a place in the structure are printed."""
+    from protgraph.data.datasets.mutation_dataset import MutationDataset
+    from protgraph.train import load_dataset
+
+    dataset = load_dataset(name)
+    if not isinstance(dataset, MutationDataset):
+        raise DatasetError(f"dataset {name!r} has no mutations. Give one of mutations, e.g. ddg_s461.")
+    if dataset.failures:
+        typer.echo(
+            f"note: {name}: {len(dataset.failures)} rows without a value, or that do not fit their structure, are left "
+            f"out ({dataset.folder / 'failures.tsv'})",
+            err=True,
+        )
+    return dataset

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from protgraph.bench.mutation_comparison import MutationRows, antisymmetry, mutation_scores, mutation_table
+from protgraph.bench.mutation_comparison import antisymmetry, mutation_scores, mutation_table
+from protgraph.bench.mutation_rows import MutationRows
 
 
 @pytest.fixture
@@ -55,7 +56,33 @@ def test_a_method_without_the_reverse_has_no_antisymmetry(splits):
 
 def test_the_table_has_one_row_per_method_and_the_best_first(splits):
     lines = mutation_table(splits).splitlines()
-    assert lines[0] == "### set direct: 58 of 60 rows, 3 structures"
+    assert lines[0] == "### set direct: 58 of 60 rows, 3 structures, 2 with ten rows or more"
     methods = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
     assert methods[:4] == ["method", "good", "bad", "score"]
     assert "-1.000" in lines[4] and lines[4].count("|") == 8
+
+
+def test_the_interval_per_structure_has_the_mean_of_few_structures(splits):
+    rows = splits[0]
+    scores = mutation_scores(rows, "good", rows.common())
+    low, high = sorted(scores.within.values())
+    assert scores.within.keys() == {"1abc", "2abc"} and scores.per_structure == pytest.approx((low + high) / 2)
+    assert (scores.within_low, scores.within_high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_methods_with_fewer_rows_have_a_table_of_their_own(splits):
+    rows = splits[0]
+    rows.predictions["few"] = np.where(np.arange(60) < 40, rows.value, np.nan)
+    rows.units["few"] = "kcal/mol"
+    table = mutation_table([rows])
+    first, second = table.split("On the rows that few predict too:")
+    assert "| few" not in first and "### set direct: 58 of 60 rows" in first
+    assert "### set direct: 39 of 60 rows" in second and "| few | 1.000" in second and "| good" in second
+
+
+def test_values_without_a_common_unit_have_a_correlation_per_structure(splits):
+    from dataclasses import replace
+
+    lines = mutation_table([replace(splits[0], unit="")]).splitlines()
+    assert lines[2] == "| Spearman | mean [95 %] | 1abc | 2abc |"
+    assert lines[4].startswith("| good") and lines[-1].startswith("| score | -1.000 [-1.000, -1.000] | -1.000 |")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,8 @@ class SourceVariant:
         Label; NaN if it is unknown, e.g. for rows that are kept beside a benchmark.
     columns : mapping of str to float
         Further values, e.g. predictions of published methods, in the sign of the label.
+    problem : tuple of str, optional
+        Kind and description of what the source lacks, e.g. a measured value; such a row is a failure.
     """
 
     row: str
@@ -53,6 +56,7 @@ class SourceVariant:
     split: str
     value: float
     columns: Mapping[str, float] = field(default_factory=dict)
+    problem: tuple[str, str] | None = None
 
 
 class MutationDataset(PreparedDataset):
@@ -69,9 +73,12 @@ class MutationDataset(PreparedDataset):
     Notes
     -----
     Every mutation is compared with its structure when the dataset is prepared. A variant of a residue that the
-    structure does not have, or has with another type, or of a structure that is missing, is a row of
-    ``failures.tsv``: none is left out silently, and no number is shifted.
+    structure does not have, or has with another type, of a structure that is missing, or without a value in the
+    source, is a row of ``failures.tsv``: none is left out silently, and no number is shifted.
     """
+
+    sign: ClassVar[int] = 1
+    """1 if larger values are unfavorable, as the scores of all models; −1 if larger values are favorable (fitness)."""
 
     @abstractmethod
     def variants(self, source: SourceFolder) -> Iterator[SourceVariant]:
@@ -114,6 +121,10 @@ class MutationDataset(PreparedDataset):
     def mutations(self, example: Example) -> tuple[Mutation, ...]:
         """Return the mutations of a variant."""
         return parse_mutations(self._texts[example.id])
+
+    def partners(self, structure: str) -> tuple[tuple[str, ...], ...] | None:
+        """Return the chains of each side of a complex; None for datasets that are not of binding."""
+        return None
 
     def links(self, example: Example) -> frozenset[str]:
         """Return the sequence cluster of the structure."""
@@ -180,6 +191,9 @@ def _checked(
             )
         for number in numbers:
             one = variants[number]
+            if one.problem is not None:
+                failures[number] = (one.row, structure, one.mutations, one.split, *one.problem)
+                continue
             try:
                 if index is None:
                     raise MutationError(

@@ -1,0 +1,96 @@
+"""Scores of finished structures in a file, so that an interrupted comparison of mutation models resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from protgraph.data.cache_key import code_digest, component_digest, component_package, digest
+from protgraph.design.mutation import BindingScorer
+from protgraph.file_io import append_line, read_json_lines
+from protgraph.structure import Residues
+from protgraph.structure.mutation import Mutation, MutationScorer
+
+__all__ = ["ScoreCache", "scorer_digest"]
+
+_ARRAYS = ("aatype", "res_id", "atom_pos")
+
+
+class ScoreCache:
+    """Scores of variants by scorer and structure, in a file of JSON lines.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        File; a line is added when a structure is finished. None: nothing is kept.
+
+    Notes
+    -----
+    A line is found again only for the same atoms, variants, options, weights and code of a scorer.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        rows = [] if self.path is None else read_json_lines(self.path)
+        self._known = {row["key"]: row["scores"] for row in rows if {"key", "scores"} <= row.keys()}
+        self._scorers: dict[int, str] = {}  # by identity: hashing the weights takes longer than most structures
+        self.found = 0
+
+    def score(
+        self,
+        scorer: MutationScorer,
+        residues: Residues,
+        variants: Sequence[Sequence[Mutation]],
+        *,
+        partners: Sequence[Sequence[str]] | None = None,
+    ) -> np.ndarray:
+        """Return the scores ``(V,)`` of variants of a structure, from the file if it has them.
+
+        With ``partners``, the score of the complex minus that of its partners.
+        """
+        used = scorer if partners is None else BindingScorer(scorer, partners)
+        if self.path is None:
+            return used.score(residues, variants)
+        own = self._scorers.setdefault(id(scorer), scorer_digest(scorer))
+        arrays = [hashlib.sha256(np.ascontiguousarray(getattr(residues, name))).hexdigest() for name in _ARRAYS]
+        texts = [",".join(map(str, variant)) for variant in variants]
+        key = digest(own, residues.name, residues.chain.tolist(), arrays, texts, partners)
+        if key in self._known:
+            self.found += 1
+            return np.array(self._known[key], np.float64)
+        scores = used.score(residues, variants)
+        values = [float(x) if np.isfinite(x) else None for x in scores]
+        append_line(self.path, json.dumps({"key": key, "scorer": used.name, "scores": values}))
+        return scores
+
+
+def scorer_digest(scorer: object) -> str:
+    """Return the digest of a scorer: its options, the weights of its models, and the code that they use."""
+    parts: list[object] = [type(scorer).__qualname__, component_digest(scorer), code_digest("protgraph")]
+    for name, value in sorted(vars(scorer).items()):
+        if isinstance(value, str | int | float | bool):
+            parts.append([name, value])
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, nn.Module):
+                parts.append(_module_digest(item))
+            elif hasattr(item, "score") and not isinstance(item, type):
+                parts.append(scorer_digest(item))
+    return digest(*parts)
+
+
+def _module_digest(module: nn.Module) -> str:
+    whole = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        whole.update(name.encode())
+        if isinstance(value, torch.Tensor):
+            whole.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    packages = {component_package(type(part).__module__) for part in module.modules()}
+    own = sorted(p for p in packages if p.startswith("protgraph") and hasattr(sys.modules.get(p), "__path__"))
+    return digest(whole.hexdigest(), code_digest(*own) if own else "")
