@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from protgraph.similarity.pair_alignment import standard_letters
 from protgraph.structure import Residues, Structure, clean, load_structure
-from protgraph.structure.descriptors.sasa import MAX_SASA, residue_sasa
+from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, protor_radii, residue_sasa
 
 __all__ = ["CUTOFF", "BoundPartner", "counterparts", "read_bound"]
 
@@ -48,17 +48,27 @@ def read_bound(receptor: Path, ligand: Path) -> tuple[BoundPartner, BoundPartner
     structures = [load_structure(path) for path in (receptor, ligand)]
     parts = [clean(structure) for structure in structures]
     joined = _joined(structures)
-    area = residue_sasa(joined, rotate=False)  # in one orientation, so that areas of free residues are equal
+    reach = 2 * (protor_radii(joined).max() + PROBE)  # residues further away lose no area
+    near = {cutoff: _residues_near(*parts, cutoff) for cutoff in (CUTOFF, reach)}
+    area = residue_sasa(joined, rotate=False, only=near[reach])  # in one orientation: free residues keep their areas
     partners, first = [], 0
-    for own, other in (parts, parts[::-1]):
+    for own in parts:
         rows = slice(first, first := first + len(own))
-        alone = residue_sasa(own, rotate=False)
+        alone = residue_sasa(own, rotate=False, only=near[reach][rows])
         accessible = alone > ACCESSIBLE * MAX_SASA[own.aatype]
-        distance = cKDTree(other.atom_pos).query(own.atom_pos, distance_upper_bound=CUTOFF)[0]
-        near = np.zeros(len(own), bool)
-        near[own.atom_residue[distance <= CUTOFF]] = True
-        partners.append(BoundPartner(own, near, accessible & (alone - area[rows] > LOST_AREA)))
+        partners.append(BoundPartner(own, near[CUTOFF][rows], accessible & (alone - area[rows] > LOST_AREA)))
     return partners[0], partners[1]
+
+
+def _residues_near(first: Residues, second: Residues, cutoff: float) -> np.ndarray:
+    """Return which residues of two partners, in this order, have an atom within ``cutoff`` Å of the other partner."""
+    found = []
+    for own, other in ((first, second), (second, first)):
+        distance = cKDTree(other.atom_pos).query(own.atom_pos, distance_upper_bound=np.nextafter(cutoff, np.inf))[0]
+        near = np.zeros(len(own), bool)
+        near[own.atom_residue[distance <= cutoff]] = True
+        found.append(near)
+    return np.concatenate(found)
 
 
 def counterparts(unbound: Residues, bound: Residues) -> np.ndarray:

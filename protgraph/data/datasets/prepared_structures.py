@@ -78,6 +78,8 @@ def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
     """
     from biotite.structure.io import pdbx
 
+    from protgraph.structure.io.bcif_encodings import with_small_encodings
+
     columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
     known = set(zip(*(column.tolist() for column in columns), strict=True))
     atoms = structure.atoms
@@ -86,7 +88,7 @@ def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
     atoms = atoms[np.array(keep) & ~np.isin(atoms.element, ["H", "D"])]
     file, content = pdbx.BinaryCIFFile(), io.BytesIO()
     pdbx.set_structure(file, atoms, data_block=name)
-    pdbx.compress(file).write(content)
+    with_small_encodings(file).write(content)
     return content.getvalue()
 
 

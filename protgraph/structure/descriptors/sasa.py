@@ -44,26 +44,40 @@ _STANDARD_ATOMS = (
 )
 
 
-def residue_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, rotate: bool = True) -> np.ndarray:
+def residue_sasa(
+    residues: Residues,
+    *,
+    points: int = 1000,
+    probe: float = PROBE,
+    rotate: bool = True,
+    only: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the solvent-accessible surface area of each residue, the sum over its heavy atoms.
 
     Parameters
     ----------
     residues : Residues
         All chains bury each other; ligands, waters and nucleic acids are ignored.
-    points, probe, rotate
+    points, probe, rotate, only
         As for :func:`atom_sasa`.
 
     Returns
     -------
     ndarray
-        ``(N,)`` float64, Å².
+        ``(N,)`` float64, Å²; NaN for residues left out by ``only``.
     """
-    area = atom_sasa(residues, points=points, probe=probe, rotate=rotate)
+    area = atom_sasa(residues, points=points, probe=probe, rotate=rotate, only=only)
     return np.bincount(residues.atom_residue, area, minlength=len(residues))
 
 
-def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, rotate: bool = True) -> np.ndarray:
+def atom_sasa(
+    residues: Residues,
+    *,
+    points: int = 1000,
+    probe: float = PROBE,
+    rotate: bool = True,
+    only: np.ndarray | None = None,
+) -> np.ndarray:
     """Return ``4π (r_a + probe)²`` times the fraction of this sphere outside all other spheres.
 
     Parameters
@@ -76,11 +90,13 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, r
     rotate : bool
         False: keep the orientation. Needed for the difference of two structures with common atoms: rotated, their test
         points differ, and so do areas of atoms that nothing else buries, by up to some Å² per residue.
+    only : ndarray, optional
+        ``(N,)`` bool, residues whose areas are needed. The others bury them all the same.
 
     Returns
     -------
     ndarray
-        ``(A,)`` float64, Å².
+        ``(A,)`` float64, Å²; NaN for atoms of residues left out by ``only``.
 
     Notes
     -----
@@ -93,11 +109,11 @@ def atom_sasa(residues: Residues, *, points: int = 1000, probe: float = PROBE, r
     ----------
     Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
-    if any(getattr(residues, name).flags.writeable for name in _READ):
-        return _compute_sasa(residues, points, probe, rotate)
+    if only is not None or any(getattr(residues, name).flags.writeable for name in _READ):
+        return _compute_sasa(residues, points, probe, rotate, only)
     areas = _AREAS.setdefault(residues, {})  # several featurizers of one protein need them
     if (key := (points, probe, rotate)) not in areas:
-        areas[key] = _compute_sasa(residues, points, probe, rotate)
+        areas[key] = _compute_sasa(residues, points, probe, rotate, None)
     return areas[key].copy()
 
 
@@ -106,15 +122,16 @@ _AREAS: WeakKeyDictionary[Residues, dict[tuple[int, float, bool], np.ndarray]] =
 """Areas of residues with read-only arrays, by number of points, probe radius and rotation."""
 
 
-def _compute_sasa(residues: Residues, points: int, probe: float, rotate: bool) -> np.ndarray:
-    """Return :func:`atom_sasa` of all atoms."""
+def _compute_sasa(residues: Residues, points: int, probe: float, rotate: bool, only: np.ndarray | None) -> np.ndarray:
+    """Return :func:`atom_sasa`."""
     atoms, radii = AtomArray(len(residues.atom_pos)), protor_radii(residues)
     if len(atoms) == 0:
         return np.zeros(0)
     pos = residues.atom_pos.astype(np.float64)
     atoms.coord = compact_fragments(_along_axes(pos) if rotate else pos, 2 * (radii.max() + probe)).astype(np.float32)
     atoms.element = residues.atom_element
-    area = sasa(atoms, probe_radius=probe, point_number=points, vdw_radii=radii, ignore_ions=False)
+    wanted = None if only is None else only[residues.atom_residue]
+    area = sasa(atoms, probe, atom_filter=wanted, ignore_ions=False, point_number=points, vdw_radii=radii)
     return area.astype(np.float64)
 
 

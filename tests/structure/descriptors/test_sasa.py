@@ -51,6 +51,13 @@ def test_areas_equal_biotite(proteins):
         assert residue_sasa(residues).sum() == pytest.approx(theirs.sum(), rel=0.003)
 
 
+def test_some_residues_have_the_areas_of_all(proteins):
+    for residues in (proteins[3], proteins[4].read_only()):
+        only = np.arange(len(residues)) % 3 == 0
+        area, every = (residue_sasa(residues, points=100, only=which) for which in (only, None))
+        assert np.array_equal(area[only], every[only]) and np.isnan(area[~only]).all()
+
+
 def test_areas_of_read_only_residues_are_computed_once(proteins, monkeypatch):
     calls = []
     monkeypatch.setattr(surface, "sasa", lambda *args, **kwargs: calls.append(1) or struc.sasa(*args, **kwargs))
