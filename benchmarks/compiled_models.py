@@ -1,7 +1,9 @@
 """Training with compiled layers against training without: ``python -m benchmarks.compiled_models [FAMILY …]``.
 
 Names select families. Every family trains two epochs on the smallest entries of ``pdb_core``. The difference is that of
-the losses of both epochs, in training and in validation. Families that download weights have random ones.
+the losses of both epochs, in training and in validation. Families that download weights have random ones. With
+``--no-dropout``, layers have no dropout: ``ligandmpnn`` draws it for the atoms that exist, and when compiled, for all,
+with other random numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 
 import torch
@@ -59,8 +62,18 @@ class CompiledTraining:
     notes: tuple[str, ...]
 
 
-def compare_training(family: str, cache: Path, *, proteins: int = 20) -> CompiledTraining:
+def compare_training(family: str, cache: Path, *, proteins: int = 20, dropout: bool = True) -> CompiledTraining:
     """Train a family with and without compiled layers on the same batches, with the same random numbers.
+
+    Parameters
+    ----------
+    family : str
+    cache : Path
+        Folder of prepared data.
+    proteins : int
+        Entries to train on and to validate, the smallest ones.
+    dropout : bool
+        False sets the option ``dropout`` of all layers to 0.
 
     Raises
     ------
@@ -68,6 +81,7 @@ def compare_training(family: str, cache: Path, *, proteins: int = 20) -> Compile
         It cannot be trained for any of ``TASKS``.
     """
     spec = offline_models(registry.models.get(family))
+    spec = spec if dropout else _without_dropout(spec)
     files = sorted(STRUCTURES.glob("*.bcif"), key=lambda path: (path.stat().st_size, path.name))[:proteins]
     with tempfile.TemporaryDirectory() as folder:
         for path in files:
@@ -80,6 +94,15 @@ def compare_training(family: str, cache: Path, *, proteins: int = 20) -> Compile
     graphs = counters["stats"]["unique_graphs"] - graphs
     notes = tuple(note for note in compiled.notes if note.startswith("not compiled"))
     return CompiledTraining(family, task, _difference(plain, compiled), seconds, graphs, notes)
+
+
+def _without_dropout(spec: ModelSpec) -> ModelSpec:
+    """Return a model whose layers have no dropout, where they have this option."""
+    layers = []
+    for layer in spec.layers:
+        has_dropout = "dropout" in signature(registry.layers.get(layer.name)).parameters
+        layers.append(replace(layer, options={**layer.options, "dropout": 0.0}) if has_dropout else layer)
+    return replace(spec, layers=tuple(layers))
 
 
 def _train(
@@ -106,11 +129,11 @@ def _difference(a: FitResult, b: FitResult) -> float:
     return float(((losses[0] - losses[1]).abs() / losses[0].abs().clamp(min=1e-3)).max())
 
 
-def _rows(families: Sequence[str], cache: Path) -> Iterator[tuple[str, bool]]:
+def _rows(families: Sequence[str], cache: Path, *, dropout: bool) -> Iterator[tuple[str, bool]]:
     """Yield a row of the table for each family, and True if it is as it should be."""
     for family in families:
         try:
-            found = compare_training(family, cache)
+            found = compare_training(family, cache, dropout=dropout)
         except MissingExtraError as e:
             yield f"| `{family}` | | | | {str(e).splitlines()[0]} |", True
             continue
@@ -130,7 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table with one row per family; return 1 if a family cannot be trained or differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", help="default: all")
-    chosen = parser.parse_args(arguments).families or registry.models.names()
+    parser.add_argument("--no-dropout", action="store_true", help="set the option dropout of all layers to 0")
+    parsed = parser.parse_args(arguments)
+    chosen = parsed.families or registry.models.names()
     torch.set_num_threads(1)
     print(
         "| family | task | graphs | difference of the loss | layers that are not compiled |\n|---|---|---:|---:|---|",
@@ -138,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     failed = []
     with tempfile.TemporaryDirectory() as cache:
-        for row, is_equal in _rows(chosen, Path(cache)):
+        for row, is_equal in _rows(chosen, Path(cache), dropout=not parsed.no_dropout):
             print(row, flush=True)
             failed += [row] * (not is_equal)
     return int(bool(failed))

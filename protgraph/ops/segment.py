@@ -67,6 +67,7 @@ class Segments:
         if length is not None and num_segments * length != index.numel():
             raise FieldError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
         self.index, self.num_segments = index, num_segments
+        self._device = index.device  # a compiled function that reads `index` for it alone would take it as an input
         self.is_sorted, self.backend = is_sorted, backend
         self.length = length if backend == "auto" and num_segments > 0 else None
 
@@ -74,13 +75,13 @@ class Segments:
     def order(self) -> Tensor:
         """``(R,)`` int64, row numbers sorted by segment."""
         if self.is_sorted:
-            return torch.arange(self.index.numel(), device=self.index.device)
+            return torch.arange(self.index.numel(), device=self._device)
         return torch.argsort(self.index.int(), stable=True)  # int32 keys halve the radix passes
 
     @computed_once
     def ptr(self) -> Tensor:
         """``(S + 1,)`` int64 row pointer: segment s has the rows ``order[ptr[s]:ptr[s + 1]]``."""
-        each = torch.arange(self.num_segments + 1, device=self.index.device)
+        each = torch.arange(self.num_segments + 1, device=self._device)
         if self.length is not None:
             return each * self.length
         return torch.searchsorted(self._sorted(self.index).contiguous(), each)

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 import protgraph as pg
-from benchmarks.compiled_models import compare_training
+from benchmarks.compiled_models import _without_dropout, compare_training
+from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.model import build_model, compile_layers, uncompile_layers, uncompiled_layers
+from protgraph.model import ModelSpec, build_model, compile_layers, uncompile_layers, uncompiled_layers
+from protgraph.registry.component import component
 from protgraph.testing import find_components
 from protgraph.testing.checks.compiled import compiled_error
 from protgraph.testing.runner import Runner
@@ -36,6 +38,27 @@ def test_a_model_with_compiled_layers_is_the_same_model(structures_dir):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
+def test_a_graph_without_gradients_follows_that_with_gradients(structures_dir):
+    """Torch 2.13 cannot compile a second graph that reads only the device of a view of another input."""
+    layers = [
+        component("embed", reads=["relative_position"], dim=8, writes={"h": "edge_attr"}),
+        component("proteinmpnn_encoder", dim=8),
+    ]
+    model = build_model(ModelSpec("x", ["backbone_knn", "relative_position"], layers), TARGET, seed=0)
+    graphs = [
+        model.plan.precompute(pg.clean(pg.load_structure(structures_dir / f"{e}.bcif"))) for e in ("1crn", "1vii")
+    ]
+    first, second = (collate([graph]) for graph in graphs)
+    with torch.no_grad():
+        expected = model.eval()(second)["logits"]
+    compile_layers(model, backend="aot_eager")
+    model(first)["logits"].sum().backward()
+    with torch.no_grad():
+        torch.testing.assert_close(model(second)["logits"], expected)
+    uncompile_layers(model)
+
+
 def test_layers_that_are_not_compiled_are_named_with_their_reason():
     model = build_model("bert", TARGET, seed=0)
     (left,) = uncompiled_layers(model)
@@ -59,3 +82,10 @@ def test_training_with_compiled_layers_has_the_same_losses(family, tmp_path):
     found = compare_training(family, tmp_path, proteins=8)
     assert found.task == "secondary_structure" and found.notes == ()
     assert found.graphs > 0 and found.difference < 1e-4
+
+
+def test_dropout_is_taken_from_all_layers_that_have_it():
+    spec = _without_dropout(registry.models.get("ligandmpnn"))
+    model = build_model(spec, TARGET, seed=0)
+    rates = [m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)]
+    assert len(rates) >= 7 and not any(rates)
