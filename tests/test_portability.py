@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # Our own modules only: on Linux, libraries such as psutil import these modules themselves.
 PROGRAM = """
 import builtins, importlib, os, pkgutil, sys, types
@@ -46,6 +48,7 @@ def _import_all(*packages: str, path: str = "") -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_every_module_imports_without_posix_modules():
     run = _import_all(*PACKAGES)
     assert run.returncode == 0, run.stderr

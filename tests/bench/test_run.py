@@ -192,6 +192,7 @@ def test_an_unknown_task_is_an_error_before_any_run(spec: BenchSpec, tmp_path: P
     assert ran(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_installed_components_run_in_worker_processes(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("protgraph.bench.job_plan._sources", lambda *_: {"layer x": "dist 1"})
     rows = run_bench(spec.replace(jobs=2), train=TRAIN_REF)

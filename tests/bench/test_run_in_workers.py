@@ -59,6 +59,7 @@ def test_a_worker_process_runs_all_its_jobs_on_one_thread(train: str, tmp_path: 
     assert "output that is not a row" in (tmp_path / "workers.log").read_text()
 
 
+@pytest.mark.slow
 def test_each_job_runs_once_on_several_workers(train: str, tmp_path: Path) -> None:
     rows = run(train, tmp_path, *"abcdef", workers=3)
     assert sorted(row.model for row in rows) == list("abcdef")
@@ -67,9 +68,9 @@ def test_each_job_runs_once_on_several_workers(train: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("killed", "SIGKILL"),
+        pytest.param("killed", "SIGKILL", marks=pytest.mark.slow),
         ("exits", "status 3"),
-        ("raises", "ZeroDivisionError: by zero"),
+        pytest.param("raises", "ZeroDivisionError: by zero", marks=pytest.mark.slow),
         ("typed", "OptionError: no such option"),
     ],
 )

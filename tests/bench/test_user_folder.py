@@ -60,6 +60,7 @@ def keys(spec: BenchSpec) -> set[str]:
     return {job.key for job in plan_jobs(spec)[0]}
 
 
+@pytest.mark.slow
 def test_a_folder_runs_in_worker_processes_and_resumes(folder, monkeypatch, tmp_path):
     spec = spec_of(folder, ["site", "inverse_folding"], "labels.csv")
     (folder.parent / "elsewhere").mkdir()
@@ -74,6 +75,7 @@ def test_a_folder_runs_in_worker_processes_and_resumes(folder, monkeypatch, tmp_
     assert run_bench(spec, train="no.such:function") == rows  # every row is finished
 
 
+@pytest.mark.slow
 def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
     (folder / "broken.cif").write_text("no structure")
     shutil.copy(folder / "1crn.bcif", folder / "twin.bcif")

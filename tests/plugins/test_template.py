@@ -79,6 +79,7 @@ def test_components_load_without_problems(plugin: Path) -> None:
     assert all(line.startswith(str(plugin / "site" / "protgraph_template")) and line.endswith(" []") for line in lines)
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_plugin_pass(plugin: Path) -> None:
     last = run_python(plugin, "-m", "pytest", "-q", "-p", "no:cacheprovider").splitlines()[-1]
     passed = re.search(r"(\d+) passed", last)

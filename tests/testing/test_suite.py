@@ -241,6 +241,7 @@ def test_a_name_finds_every_kind_and_variant():
     assert [str(c) for c in find_components("gat.v1")] == ["model gat.v1"]
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_skipped_with_the_install_command():
     """Hide ``transformers`` from a process of its own: what needs it is skipped, nothing fails."""
     program = (

@@ -216,6 +216,7 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
     assert torch.equal(load_file(path)["a"], load_file(path)["b"])
 
 
+@pytest.mark.slow
 def test_checkpoints_of_all_model_families_round_trip(small, quick, tmp_path):
     for name in registry.models.names():
         result = fit(offline_models(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
