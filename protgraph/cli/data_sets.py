@@ -103,7 +103,10 @@ def prepare_dataset_command(
         typer.echo(f"note: {number} labeled residues without CA atom are left out: {list_first(result.without_ca, 10)}")
     if result.failures:
         table = result.folder / "failures.tsv"
-        typer.echo(f"note: {result.failures} variants do not fit their structure and are left out, see {table}")
+        typer.echo(
+            f"note: {result.failures} variants without a value, or that do not fit their structure, are left out, see "
+            f"{table}"
+        )
 
 
 def _place(dataset: Dataset) -> str:

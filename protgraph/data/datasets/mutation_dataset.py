@@ -24,7 +24,7 @@ from protgraph.errors import DatasetError, MutationError
 from protgraph.file_io import file_sha256
 from protgraph.structure.mutation import Mutation, ResidueIndex, parse_mutations
 
-__all__ = ["FAILURES", "VARIANTS", "MutationDataset", "SourceVariant"]
+__all__ = ["FAILURES", "VARIANTS", "MutationDataset", "SourceVariant", "join_mutations"]
 
 VARIANTS, FAILURES = "variants.parquet", "failures.tsv"
 
@@ -57,6 +57,29 @@ class SourceVariant:
     value: float
     columns: Mapping[str, float] = field(default_factory=dict)
     problem: tuple[str, str] | None = None
+
+
+def join_mutations(row: Mapping[str, str]) -> str:
+    """Return the text of the variant of a row with the columns chain, res_id, ins_code, wild_type and mutant.
+
+    Each column has one value per mutation, separated by ";". The mutations are sorted by residue, so that variants
+    that differ in their order only have one text.
+
+    Raises
+    ------
+    DatasetError
+        The columns have different numbers of values.
+
+    Examples
+    --------
+    >>> join_mutations({"chain": "I;E", "res_id": "45;7", "ins_code": ";A", "wild_type": "L;G", "mutant": "P;S"})
+    'E:G7[A]S,I:L45P'
+    """
+    columns = [row[name].split(";") for name in ("chain", "res_id", "ins_code", "wild_type", "mutant")]
+    if len({len(column) for column in columns}) != 1:
+        raise DatasetError(f"columns with different numbers of values: {dict(row)}. Separate values by ';'.")
+    parts = sorted(zip(*columns, strict=True), key=lambda part: (part[0], int(part[1]), part[2:]))
+    return ",".join(f"{c}:{old}{n}{f'[{code}]' if code else ''}{new}" for c, n, code, old, new in parts)
 
 
 class MutationDataset(PreparedDataset):
@@ -98,7 +121,7 @@ class MutationDataset(PreparedDataset):
 
     @property
     def failures(self) -> list[dict[str, str]]:
-        """Rows of the source that do not fit their structure, with the error."""
+        """Rows of the source without a value, or that do not fit their structure, with the error."""
         return read_tsv(self.folder / FAILURES)
 
     @cached_property

@@ -33,7 +33,7 @@ class PreparationResult:
     without_ca : tuple of str
         Labeled residues that are left out because they have no CA atom.
     failures : int
-        Variants that are left out because they do not fit their structure; rows of ``failures.tsv``.
+        Variants that are left out, without a value or not of their structure; rows of ``failures.tsv``.
     """
 
     folder: Path

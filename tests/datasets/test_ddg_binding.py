@@ -1,0 +1,121 @@
+"""Dataset of binding: every row accounted for, signs and units against published values, groups of the splits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, binding_ddg
+
+import protgraph as pg
+from protgraph.data.datasets.preparation import prepare_dataset
+from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.errors import DatasetError
+
+FAILURES = {"censored": 187, "no_affinity": 287, "no_temperature": 2, "held_out": 49}
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    return shared_data / "mutations" / "skempi_v2"
+
+
+@pytest.fixture(scope="module")
+def variants(folder, tmp_path_factory):
+    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path_factory.mktemp("unused")))
+    return list(dataset.variants(SourceFolder(folder, folder)))
+
+
+def test_the_card_has_license_unit_and_head(tmp_path):
+    card = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path)).card
+    target = card.tasks["ddg_binding"].target
+    assert (target.unit, target.head_name, target.level) == ("kcal/mol", "mutation", "graph")
+    assert set(card.splits) == {"train", "val", "test"} and dict(card.provenance.checksums)
+    for split, count in card.tasks["ddg_binding"].counts.items():
+        assert count.proteins == count.labeled == card.splits[split].proteins
+
+
+def test_no_cluster_is_in_two_splits_and_val_is_fifteen_percent():
+    rows = read_tsv(FOLDER / "complexes.tsv")
+    splits: dict[str, set[str]] = {}
+    for row in rows:
+        splits.setdefault(row["cluster"], set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    assert len({row["complex"] for row in rows}) == len(rows) == 348
+    assert {row["complex"] for row in rows if row["split"] == "test"} >= {"1BRS_A_D", "1KNE_A_P", "1C4Z_ABC_D"}
+
+
+def test_partners_are_those_of_the_name(tmp_path):
+    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path))
+    assert dataset.partners("1DVF_AB_CD") == (("A", "B"), ("C", "D"))
+
+
+@pytest.mark.parametrize(
+    ("mutant", "wild_type", "temperature", "value"),
+    [(1e-8, 1e-9, 298.15, 1.3642), (1e-9, 1e-8, 298.15, -1.3642), (2e-7, 2e-7, 310, 0.0)],
+)
+def test_a_factor_of_ten_is_1_36_kcal_per_mol(mutant, wild_type, temperature, value):
+    assert binding_ddg(mutant, wild_type, temperature) == pytest.approx(value, abs=1e-4)
+
+
+def test_every_measurement_is_in_one_variant_or_failure(variants, folder):
+    rows = [row for v in variants for row in v.row.removeprefix("mutations.tsv row ").split(", ")]
+    assert sorted(map(int, rows)) == list(range(7085))
+    assert Counter(v.problem[0] for v in variants if v.problem) == FAILURES
+    known = [v for v in variants if v.problem is None]
+    assert len(known) == 4545 + 997 + 147 + 2  # two name one residue twice, and are failures of their structure
+    assert len({(v.structure, v.mutations) for v in known}) == len(known)
+    assert all(math.isfinite(v.value) for v in known)
+
+
+def test_known_hot_spots_weaken_binding(variants):
+    """Barnase and barstar, ΔΔG of Schreiber & Fersht 1995, J. Mol. Biol. 248, 478: kcal/mol.
+
+    D39A and D35A are in the source twice: the second values are of another buffer.
+    """
+    found = {v.mutations: v for v in variants if v.structure == "1BRS_A_D" and v.problem is None}
+    for mutation, published in {"D:Y29F": -0.1, "D:Y29A": 3.4}.items():
+        assert found[mutation].value == pytest.approx(published, abs=0.1), mutation
+    for mutation, published, other in (("D:D39A", 7.7, 5.93), ("D:D35A", 4.5, 4.07)):
+        assert found[mutation].value == pytest.approx((published + other) / 2, abs=0.1)
+        assert found[mutation].row.count(",") == 1
+
+
+def test_published_scores_are_recomputed_from_the_predictions(folder):
+    """On all 170 measurements at 298.15 K, the targets of the published comparison."""
+    rows = [r for r in read_tsv(folder / "mutations.tsv.gz") if r["split"] == "test" and r["held_out"] == "0"]
+    rivals = json.loads((folder / "rivals.json").read_text())["models"]
+    measured = np.array([float(row["ddg_298"]) for row in rows])
+    assert len(rows) == 170
+    for method, column in METHODS.items():
+        predicted = np.array([float(row[column]) for row in rows])
+        own = rivals[column.removeprefix("pred_")]["overall"]
+        assert np.corrcoef(predicted, measured)[0, 1] == pytest.approx(own["pearson"], abs=0.001), method
+        assert np.sqrt(((predicted - measured) ** 2).mean()) == pytest.approx(own["rmse"], abs=0.001), method
+
+
+def test_a_value_that_contradicts_its_affinities_is_an_error(folder, tmp_path):
+    import gzip
+
+    lines = gzip.decompress((folder / "mutations.tsv.gz").read_bytes()).decode().splitlines()[:2]
+    cells = lines[1].split("\t")
+    cells[lines[0].split("\t").index("ddg")] = "-2.25"
+    (tmp_path / "mutations.tsv.gz").write_bytes(gzip.compress("\n".join([lines[0], "\t".join(cells)]).encode()))
+    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "unused"))
+    with pytest.raises(DatasetError, match=r"-2\.25"):
+        list(dataset.variants(SourceFolder(tmp_path, tmp_path)))
+
+
+@pytest.mark.slow
+def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_other_row(folder, tmp_path):
+    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "made"))
+    prepare_dataset(dataset, folder)
+    assert Counter(row["kind"] for row in dataset.failures) == FAILURES | {"duplicate": 2}
+    assert len(dataset.examples("ddg_binding")) == 4545 + 997 + 147
+    example = dataset.examples("ddg_binding", "test")[0]
+    chains = {name for side in dataset.partners(example.path.stem) for name in side}
+    assert set(dataset.read(example).chain_names) == chains
