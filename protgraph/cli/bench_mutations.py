@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["bench_mutations_command"]
 
 #: Dataset → splits.
-_SPLITS = {"ddg_stability": ["test"], "ddg_s461": ["test"], "ddg_ssym": ["direct", "reverse"]}
+_SPLITS = {
+    "ddg_stability": ["test"],
+    "ddg_s461": ["test"],
+    "ddg_ssym": ["direct", "reverse"],
+    "ddg_megascale": ["test"],
+    "ddg_binding": ["test"],
+    "fitness": ["test"],
+}
 
 
 def bench_mutations_command(
@@ -31,16 +38,17 @@ def bench_mutations_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Markdown file of the tables.")] = Path("mutations.md"),
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare models with published predictors of mutation effects: S669, S461 and Ssym.
+    """Compare models with published predictors: folding (S669, S461, Ssym, Mega-scale), binding (SKEMPI), fitness.
 
     All methods of a table are scored on the same rows, those that each of them predicts. Intervals are over structures.
-    Ssym has the correlation between direct and reverse predictions, and the bias.
+    Ssym has the correlation between direct and reverse predictions, and the bias. Complexes have two scores: that of
+    the model, and the complex minus its separated partners. Scans of fitness have a rank correlation for each protein.
 
     Finished structures are kept in OUT.scores.jsonl: a stopped command resumes.
 
     \b
     Example:
-      protgraph data prepare ddg_stability --from FOLDER    (also ddg_s461 and ddg_ssym)
+      protgraph data prepare ddg_stability --from FOLDER    (and the other sets)
       protgraph bench mutations -o mutations.md
       protgraph bench mutations --set ddg_s461:test --model esm2 -o s461.md
     """
