@@ -82,6 +82,14 @@ class GraphLayer(nn.Module, ABC):
         self.fields: dict[str, FieldSpec] = dict(fields)
         self.out: dict[str, FieldSpec] = {}
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in ("fields", "out") and not isinstance(value, dict):
+            raise WiringError(
+                f"{type(self).__name__} sets self.{name} to {type(value).__name__}, but {name!r} is an attribute of "
+                "every layer: the specs of its inputs or outputs. Choose another name."
+            )
+        super().__setattr__(name, value)
+
     def scalar_width(self, name: str) -> int:
         """Return the width of a field that must be rotation-invariant; 0 for an optional field that is not wired.
 

@@ -72,6 +72,20 @@ class Undeclared(GraphLayer):
         return {"h": f["h"]}
 
 
+class Shadow(GraphLayer):
+    """Gives a module the name of an attribute of every layer."""
+
+    reads, writes = ("h",), ("h",)
+
+    def __init__(self, fields):
+        super().__init__(fields)
+        self.out = nn.Linear(self.scalar_width("h"), 8)
+        self.declare(h="8x0e")
+
+    def forward(self, f):
+        return {"h": self.out(f["h"])}
+
+
 class LinearHead(Head):
     """One linear map."""
 
@@ -91,6 +105,7 @@ COMPONENTS = (
     (registry.layers, "model_test_lift", Lift),
     (registry.layers, "model_test_mix", Mix),
     (registry.layers, "model_test_undeclared", Undeclared),
+    (registry.layers, "model_test_shadow", Shadow),
     (registry.heads, "model_test_head", LinearHead),
 )
 
@@ -266,6 +281,7 @@ def test_a_layer_without_effect_on_the_head_is_dead():
         ([LIFT, component("model_test_mx")], {}, UnknownNameError, "model_test_mix"),
         ([component("model_test_lift", reads=["pos"])], {}, WiringError, "pos"),
         ([LIFT, component("model_test_undeclared")], {}, WiringError, r"model_test_undeclared.*\['h'\]"),
+        ([LIFT, component("model_test_shadow")], {}, WiringError, r"Shadow sets self\.out to Linear"),
         ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "'b_factor'"),
         (
             [LIFT],
