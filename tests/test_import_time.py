@@ -69,10 +69,24 @@ def test_list_takes_less_than_half_a_second() -> None:
     assert any(seconds() < LIST_SECONDS for _ in range(5))
 
 
-@pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])
-def test_predict_by_name_loads_no_part_that_it_does_not_use(name: str, tmp_path: Path, structures_dir: Path) -> None:
-    unused = ("e3nn", "lightning", "pandas", "sympy", "torch._dynamo.utils", "torchmetrics", "transformers")
-    arguments = ["predict", name, str(structures_dir / "1ubq.bcif"), "-o", str(tmp_path / "o.csv"), "--device", "cpu"]
+def loaded_by(arguments: list[str], unused: tuple[str, ...]) -> str:
+    """Return the modules of ``unused`` that a command loads."""
     call = f"try:\n    main({arguments})\nexcept SystemExit as e:\n    assert not e.code"
     code = f"from protgraph.cli.app import main\n{call}\nimport sys\nprint([m for m in {unused} if m in sys.modules])"
-    assert python(code).splitlines()[-1] == "[]"
+    return python(code).splitlines()[-1]
+
+
+UNUSED = ("e3nn", "lightning", "pandas", "sympy", "torch._dynamo.utils", "torchmetrics", "transformers")
+
+
+@pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])
+def test_predict_by_name_loads_no_part_that_it_does_not_use(name: str, tmp_path: Path, structures_dir: Path) -> None:
+    arguments = ["predict", name, str(structures_dir / "1ubq.bcif"), "-o", str(tmp_path / "o.csv"), "--device", "cpu"]
+    assert loaded_by(arguments, UNUSED) == "[]"
+
+
+@pytest.mark.usefixtures("proteinmpnn_folder")
+def test_a_scan_with_its_heat_map_loads_no_part_that_it_does_not_use(tmp_path: Path, structures_dir: Path) -> None:
+    arguments = ["scan", str(structures_dir / "1ubq.bcif"), "--positions", "A:1-4", "-o", str(tmp_path / "o.csv")]
+    assert loaded_by(arguments, (*UNUSED, "scipy.stats", "scipy.optimize")) == "[]"
+    assert (tmp_path / "o.png").is_file()

@@ -143,12 +143,12 @@ def residue_ticks(axes: Axes, residues: Residues) -> None:
     axes.set_yticks(places, labels, fontsize=7)
 
 
-def make_figure(width: float, height: float) -> Figure:
-    """Create an empty figure of this size in inches; requires no display."""
+def make_figure(width: float, height: float, layout: str | None = "constrained") -> Figure:
+    """Create an empty figure of this size in inches; requires no display. ``layout`` is that of matplotlib."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
