@@ -82,8 +82,10 @@ class Proteins:
     def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Proteins:
         """Create the partition of a batch; a single graph is one protein."""
         if "batch" not in graph or graph.batch is None:
-            device = next(v.device for k, v in graph.items() if graph.is_node_attr(k))
-            batch, sizes = torch.zeros(graph.num_nodes, dtype=torch.long, device=device), (graph.num_nodes,)
+            size, pos = graph.num_nodes, graph.get("pos")
+            is_given = isinstance(pos, Tensor)  # the device of the first field of nodes is the same, but takes longer
+            device = pos.device if is_given else next(v.device for k, v in graph.items() if graph.is_node_attr(k))
+            batch, sizes = torch.zeros(size, dtype=torch.long, device=device), (size,)
         else:
             batch = graph.batch
             sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's batching has no sizes

@@ -24,10 +24,14 @@ from protgraph.structure.io.cif_column import ColumnValues, canonical_name
 
 __all__ = ["BinaryBlock", "BinaryTable", "decode_column", "unpack_categories"]
 
-_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
+_KINDS = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
+_TYPES = {number: np.dtype(kind) for number, kind in _KINDS.items()}
+_INTEGER = np.dtype("<i4")
 
+_NO_TEXT = np.array([""])
 _FEW = 8  # extreme values of packed integers that are summed faster one by one
 _LIMITS = {kind: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for kind in ("i1", "i2", "i4", "u1", "u2", "u4")}
+_EXTREMES = {"i1": (b"\x7f", b"\x80"), "u1": (b"\xff",)}  # of types of one byte, which bytes finds faster than NumPy
 
 
 # --- categories ---------------------------------------------------------------------------------------------------
@@ -122,6 +126,12 @@ def decode_column(data: bytes, encodings: Sequence[Mapping[str, Any]]) -> np.nda
     >>> decode_column(bytes([1, 127, 1, 2]), [packed, {"kind": "ByteArray", "type": 1}]).tolist()
     [1, 128, 2]
     """
+    values = _decode(data, encodings)
+    return values.astype(_INTEGER, copy=False) if encodings and encodings[0]["kind"] == "IntegerPacking" else values
+
+
+def _decode(data: bytes, encodings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Return the values of :func:`decode_column`; packed integers may have the narrower type of the file."""
     values: Any = data
     for encoding in reversed(encodings):
         values = _DECODERS[encoding["kind"]](values, encoding)
@@ -133,19 +143,21 @@ def _byte_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
 
 
 def _fixed_point(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
-    return (data / e["factor"]).astype(_TYPES[e["srcType"]], copy=False)
+    return (data / float(e["factor"])).astype(_TYPES[e["srcType"]], copy=False)
 
 
 def _interval_quantization(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
-    values = (data * (e["max"] - e["min"]) / (e["numSteps"] - 1)).astype(_TYPES[e["srcType"]], copy=False)
+    values = (data * float(e["max"] - e["min"]) / (e["numSteps"] - 1)).astype(_TYPES[e["srcType"]], copy=False)
     return values + e["min"]
 
 
 def _run_length(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Expand pairs of a value and its number of repeats."""
     if len(data) == 2:  # a constant
-        return _check_size(np.full(max(int(data[1]), 0), data[0], _TYPES[e["srcType"]]), e)
-    return _check_size(np.repeat(data[::2], data[1::2]).astype(_TYPES[e["srcType"]], copy=False), e)
+        values = np.empty(max(int(data[1]), 0), _TYPES[e["srcType"]])
+        values.fill(data[0])
+        return _check_size(values, e)
+    return _check_size(data[::2].repeat(data[1::2]).astype(_TYPES[e["srcType"]], copy=False), e)
 
 
 def _delta(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
@@ -154,21 +166,24 @@ def _delta(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
 
 def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Sum each run of extreme values (smallest or largest of the type) with the value that ends it."""
-    low, high = _LIMITS[data.dtype.str[1:]]
+    kind, content = data.dtype.str[1:], data.base
+    if kind in _EXTREMES and isinstance(content, bytes) and not any(value in content for value in _EXTREMES[kind]):
+        return _check_size(data, e)
+    low, high = _LIMITS[kind]
     is_extreme = data == high
     if low < 0:
         is_extreme |= data == low
-    extreme = np.flatnonzero(is_extreme)
+    extreme = is_extreme.nonzero()[0]
     if len(extreme) == 0:
-        return _check_size(data.astype("<i4"), e)
+        return _check_size(data, e)
     if len(extreme) <= _FEW and extreme[-1] < len(data) - 1:
-        values = data.astype("<i4")
+        values = data.astype(_INTEGER)
         for i in extreme.tolist():
             values[i + 1] += values[i]  # modulo 2³²
         return _check_size(np.delete(values, extreme), e)
     sums = np.cumsum(data, dtype=np.int64)[~is_extreme]
-    values = sums.astype("<i4")
-    values[1:] -= sums[:-1].astype("<i4")  # modulo 2³²
+    values = sums.astype(_INTEGER)
+    values[1:] -= sums[:-1].astype(_INTEGER)  # modulo 2³²
     return _check_size(values, e)
 
 
@@ -186,10 +201,10 @@ def _indexed_strings(data: bytes, e: Mapping[str, Any]) -> tuple[np.ndarray, np.
     ValueError
         An index is below −1; one that is too large raises when strings are looked up.
     """
-    text, bounds = e["stringData"], decode_column(e["offsets"], e["offsetEncoding"]).tolist()
+    text, bounds = e["stringData"], _decode(e["offsets"], e["offsetEncoding"]).tolist()
     strings = np.array([*(text[a:b] for a, b in pairwise(bounds)), ""], dtype="U")
-    index = decode_column(data, e["dataEncoding"])
-    if len(index) and index.min() < -1:
+    index = _decode(data, e["dataEncoding"])
+    if index.dtype.kind != "u" and len(index) and index.min() < -1:
         raise ValueError(f"string index {index.min()} is below -1")
     return strings, index
 
@@ -237,15 +252,18 @@ class BinaryTable:
             As for :func:`decode_column`; the column does not have the number of rows of the category.
         """
         data, mask = self._columns[name]["data"], self._columns[name].get("mask")
-        is_masked = None if mask is None else decode_column(mask["data"], mask["encoding"])
+        is_masked = None if mask is None else _decode(mask["data"], mask["encoding"])
         if is_masked is not None and not is_masked.any():
             is_masked = None
         encodings = data["encoding"]
         if len(encodings) == 1 and encodings[0]["kind"] == "StringArray":
-            values, index = _indexed_strings(data["data"], encodings[0])
-            column = ColumnValues(values, is_masked, index)
+            if is_masked is not None and is_masked.all():  # texts under the mask are not used
+                column = ColumnValues(_NO_TEXT, is_masked, np.zeros(len(is_masked), np.int8))
+            else:
+                values, index = _indexed_strings(data["data"], encodings[0])
+                column = ColumnValues(values, is_masked, index)
         else:
-            column = ColumnValues(decode_column(data["data"], encodings), is_masked)
+            column = ColumnValues(_decode(data["data"], encodings), is_masked)
         if len(column) != self.size:
             raise ValueError(f"{len(column)} values of {name}; rowCount is {self.size}")
         return column.select(rows)

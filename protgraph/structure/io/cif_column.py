@@ -208,21 +208,21 @@ def _text(values: np.ndarray, row: int) -> str:
     return values[row].decode("ascii") if values.dtype.kind == "S" else str(values[row])
 
 
-def parse_columns(columns: Sequence[ColumnValues], where: Sequence[str]) -> np.ndarray:
-    """Return several columns of one length as float64, ``(columns, rows)``; see :meth:`ColumnValues.numbers`.
+def parse_columns(columns: Sequence[ColumnValues], where: Sequence[str]) -> Sequence[np.ndarray]:
+    """Return several columns of one length as float64, ``(rows,)`` each; see :meth:`ColumnValues.numbers`.
 
     Columns of ASCII text are parsed together, which is faster for small files.
     """
     count = len(columns[0])
-    numbers = np.full((len(columns), count), np.nan)
-    is_plain = np.zeros(numbers.shape, bool)
-    if numbers.size and all(column.is_text and column.values.dtype.kind != "U" for column in columns):
-        chars = [c.values if c.values.ndim == 2 else _characters(c.values) for c in columns]
-        joined = np.zeros((max(map(len, chars)), numbers.size), np.uint8)
-        for i, each in enumerate(chars):
-            joined[: len(each), i * count : (i + 1) * count] = each
-        values, plain = plain_decimals(joined)
-        numbers, is_plain = values.reshape(numbers.shape), plain.reshape(numbers.shape)
+    shape = len(columns), count
+    if count == 0 or not all(column.is_text and column.values.dtype.kind != "U" for column in columns):
+        return [column.numbers(name) for column, name in zip(columns, where, strict=True)]
+    chars = [c.values if c.values.ndim == 2 else _characters(c.values) for c in columns]
+    joined = np.zeros((max(map(len, chars)), shape[0] * shape[1]), np.uint8)
+    for i, each in enumerate(chars):
+        joined[: len(each), i * count : (i + 1) * count] = each
+    values, plain = plain_decimals(joined)
+    numbers, is_plain = values.reshape(shape), plain.reshape(shape)
     for i, column in enumerate(columns):
         if not is_plain[i].all():
             numbers[i] = column.numbers(where[i])

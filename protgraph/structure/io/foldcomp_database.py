@@ -53,7 +53,7 @@ def split_entry(source: str | os.PathLike[str]) -> tuple[str, str] | None:
 def entry_name(source: str | os.PathLike[str]) -> str:
     """Return the name of an entry of "db:name", or the file name of any other path."""
     entry = split_entry(source)
-    return Path(source).name if entry is None else entry[1]
+    return os.path.basename(source) if entry is None else entry[1]
 
 
 def open_foldcomp_database(path: str | os.PathLike[str]) -> FoldcompDatabase:

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -103,7 +102,7 @@ def read_atoms(
         The file has no atoms.
     """
     file = read_file(file)
-    path, content = Path(file.path), file.data
+    path, content = file.path, file.data
     reader = _READERS[detect_format(content, path)](path)
     with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
         warnings.simplefilter("always")
@@ -123,7 +122,7 @@ class _Reader(ABC):
 
     format: ClassVar[str]
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self.notes: tuple[str, ...] = ()
         self.inferred_elements = 0
@@ -165,7 +164,7 @@ class _PDBReader(_Reader):
         return _PREDICTED.search(header) is not None and _OTHER_VALUES not in header
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        read = read_model(self.records, model, where=str(self.path))
+        read = read_model(self.records, model, where=self.path)
         self.notes, self.inferred_elements = read.notes, read.inferred_elements
         return read.atoms
 
@@ -222,12 +221,12 @@ class _CIFReader(_Reader):
             others = ", ".join(repr(block.name) for block in blocks[1:])
             self.notes = (f"data blocks {others} have atoms too; {blocks[0].name!r} was read",)
         self.block = blocks[0]
-        self.site = AtomSite(self.block.get("atom_site"), self.block.get("cell"), str(self.path))
+        self.site = AtomSite(self.block.get("atom_site"), self.block.get("cell"), self.path)
 
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
         content = unify_lines(content)
-        found = find_atom_site(content, str(self.path))
-        return parse_cif(content, str(self.path)) if found is None else [found]
+        found = find_atom_site(content, self.path)
+        return parse_cif(content, self.path) if found is None else [found]
 
     def models(self) -> int:
         return self.site.models
@@ -266,7 +265,7 @@ _READERS: dict[str, type[_Reader]] = {
 
 
 @contextmanager
-def _as_structure_error(path: Path, name: str) -> Iterator[None]:
+def _as_structure_error(path: str, name: str) -> Iterator[None]:
     """Convert every exception of a third-party reader to :class:`StructureFileError`."""
     try:
         yield

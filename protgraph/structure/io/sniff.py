@@ -23,6 +23,7 @@ _PDB = re.compile(rb"(?:^|\r)(?:" + _RECORDS + rb")", re.MULTILINE)
 _MSGPACK_MAP = tuple(bytes([b]) for b in (*range(0x80, 0x90), 0xDE, 0xDF))
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_FASTA_BEGINS = b"> \t\n\r\v\f\xef"  # also of white space or a BOM before it
 _TAR = slice(257, 262), b"ustar"  # place and value of the magic number of a tar archive
 _HEAD = 4096  # bytes in which the first character of a file is looked for
 
@@ -104,6 +105,8 @@ def is_fasta(file: str | os.PathLike[str] | FileContent) -> bool:
     Of a path, only the beginning is read. False if that fails; the error is raised when the file is read.
     """
     data = file.data if isinstance(file, FileContent) else _head(file)
+    if data[:1] not in _FASTA_BEGINS:
+        return False
     return data[:_HEAD].removeprefix(_BOM).lstrip().startswith(b">")
 
 

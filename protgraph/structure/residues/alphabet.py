@@ -5,10 +5,23 @@ Names and parents come from the Chemical Component Dictionary (CCD) that biotite
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
-__all__ = ["ALPHABET", "AMINO_ACID_NAMES", "THREE_LETTER", "UNKNOWN", "ResidueKind", "aatype", "residue_kind"]
+import numpy as np
+
+__all__ = [
+    "ALPHABET",
+    "AMINO_ACID_NAMES",
+    "KINDS",
+    "THREE_LETTER",
+    "UNKNOWN",
+    "ResidueKind",
+    "aatype",
+    "name_numbers",
+    "residue_kind",
+]
 
 ALPHABET = "ACDEFGHIKLMNPQRSTVWYX"
 """One-letter codes in the order of ``aatype``."""
@@ -54,6 +67,9 @@ _NUCLEOTIDES = frozenset({"A", "C", "G", "U", "I", "N", "DA", "DC", "DG", "DT", 
 ResidueKind = Literal["protein", "water", "nucleic", "saccharide", "other"]
 """Kind of molecule."""
 
+KINDS: tuple[ResidueKind, ...] = get_args(ResidueKind)
+"""Kinds in the order of their numbers in :func:`name_numbers`."""
+
 
 @cache
 def residue_kind(res_name: str) -> ResidueKind:
@@ -85,6 +101,42 @@ def residue_kind(res_name: str) -> ResidueKind:
     if res_name in protein:
         return "protein"
     return "nucleic" if res_name in nucleic else "saccharide" if res_name in saccharide else "other"
+
+
+def name_numbers(res_names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the kind of molecule and the type of amino acid of residue names, looked up once for each name.
+
+    Parameters
+    ----------
+    res_names : iterable of str
+        R residue names.
+
+    Returns
+    -------
+    kind : ndarray
+        ``(R,)`` int64, index in :data:`KINDS`.
+    amino_acid : ndarray
+        ``(R,)`` int64, index in :data:`THREE_LETTER`; −1 for all other names, also for those of modified residues.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in name_numbers(["CYS", "MSE", "HOH"])]
+    [[0, 0, 1], [1, -1, -1]]
+    """
+    numbers = np.fromiter(map(_numbers.__getitem__, res_names), np.int64)
+    return numbers & 7, (numbers >> 3) - 1
+
+
+class _Numbers(dict[str, int]):
+    """Kind + 8 · (type + 1) of residue names; a dict is read in a third of the time of a cached function."""
+
+    def __missing__(self, res_name: str) -> int:
+        number = KINDS.index(residue_kind(res_name)) + 8 * (_STANDARD.get(res_name, -1) + 1)
+        self[res_name] = number
+        return number
+
+
+_numbers = _Numbers()
 
 
 @cache

@@ -12,9 +12,12 @@ from biotite.structure import AtomArray
 
 from protgraph.structure.residues.identity import by_appearance, run_lengths
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.text_codes import HASH_BASE, pack_text
+from protgraph.structure.residues.text_codes import pack_text
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
+
+_DISTINCT = np.uint64(0xDD1784571E864E9D)  # with it, the atoms of an amino acid have distinct bits (found at random)
+_ONE, _LAST_BITS = np.uint64(1), np.uint64(58)  # 64 - 6: a number below 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray
     another CA begins a second chain of the same id, which becomes "A-2".
     """
     each = run[rows]
-    new = np.concatenate([[0], np.flatnonzero(each[1:] != each[:-1]) + 1])[: len(rows)]
+    new = _run_starts(each)
     start, size = rows[new], run_lengths(new, len(rows))
     chain, name = atoms.chain_id[start], atoms.res_name[start]
     res_id, place = atoms.res_id[start], by_appearance(chain)
@@ -81,8 +84,8 @@ def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray
         chain = _names_of_copies(chain, copy)
         renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
     if is_unique and is_ascending:
-        residue = np.repeat(target, size)
-        first = _is_first(residue, atom_name[rows])
+        residue = target.repeat(size)
+        first = _is_first(new, atom_name[rows])
         if first.all():
             return Deduplicated(rows, residue, chain, start, LossReport())
         report = LossReport(duplicate_atoms=int((~first).sum()))
@@ -94,7 +97,7 @@ def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
     order = order[np.searchsorted(residue[order], 0) :]  # without the atoms of residue -1
-    order = order[_is_first(residue[order], atom_name[rows[order]])]
+    order = order[_is_first(_run_starts(residue[order]), atom_name[rows[order]])]
     report = LossReport(duplicate_atoms=len(rows) - len(order), repeated_chains=dict(sorted(renamed.items())))
     return Deduplicated(rows[order], residue[order], chain[heads], start[heads], report)
 
@@ -134,18 +137,30 @@ def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
     return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)])
 
 
-def _is_first(residue: np.ndarray, name: np.ndarray) -> np.ndarray:
+def _run_starts(values: np.ndarray) -> np.ndarray:
+    """Return the first row of each run of equal values, ``(R,)`` int64."""
+    is_start = np.empty(len(values), bool)
+    is_start[:1] = True
+    np.not_equal(values[1:], values[:-1], out=is_start[1:])
+    return is_start.nonzero()[0]
+
+
+def _is_first(start: np.ndarray, name: np.ndarray) -> np.ndarray:
     """Return False for atoms preceded by one of the same residue and (code of the) name, ``(A,)`` bool.
 
-    Equal atoms have equal hashes of residue and name. If all hashes differ, as in most files, all atoms are distinct.
+    ``start`` ``(N,)`` are the first atoms of the residues. Each name is one of 64 bits. If a residue has as many bits
+    as atoms, as the twenty amino acids do, its names differ; the names of all other residues are compared.
     """
-    hashes = name * HASH_BASE  # modulo 2⁶⁴
-    hashes += residue.view(np.uint64)
-    hashes.sort()
     keep = np.ones(len(name), bool)
-    if (hashes[1:] != hashes[:-1]).all():
+    if len(name) == 0:
         return keep
-    order = np.lexsort((name, residue))  # stable
-    names, residues = name[order], residue[order]
-    keep[order[1:][(names[1:] == names[:-1]) & (residues[1:] == residues[:-1])]] = False
+    size = run_lengths(start, len(name))
+    bits = np.bitwise_or.reduceat(_ONE << (name * _DISTINCT >> _LAST_BITS), start)
+    is_open = np.bitwise_count(bits) != size
+    if is_open.any():
+        rows = is_open.repeat(size).nonzero()[0]
+        residue = np.arange(len(start)).repeat(size)[rows]
+        order = np.lexsort((name[rows], residue))  # stable
+        names, residues = name[rows[order]], residue[order]
+        keep[rows[order[1:]][(names[1:] == names[:-1]) & (residues[1:] == residues[:-1])]] = False
     return keep

@@ -92,4 +92,4 @@ def residue_starts(atoms: AtomArray) -> np.ndarray:
     np.not_equal(res_id[1:], res_id[:-1], out=is_start[1:])
     for column in (atoms.chain_id, atoms.ins_code, atoms.res_name):
         is_start[text_changes(column)] = True
-    return np.flatnonzero(is_start)
+    return is_start.nonzero()[0]

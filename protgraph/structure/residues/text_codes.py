@@ -76,4 +76,4 @@ def text_changes(texts: np.ndarray) -> np.ndarray:
     """
     width = texts.itemsize // 4
     points = np.ascontiguousarray(texts).view(np.uint32)  # (A · width,) code points
-    return np.flatnonzero(points[width:] != points[:-width]) // width + 1
+    return (points[width:] != points[:-width]).nonzero()[0] // width + 1

@@ -156,6 +156,13 @@ def crambin(structures_dir):
     return structures_dir / "1crn.bcif"
 
 
+def test_texts_of_a_column_that_is_masked_as_a_whole_are_those_of_the_mask(crambin, tmp_path):
+    path = _write_changed(crambin, tmp_path, lambda block: _mask(block, "label_comp_id", slice(None)))
+    column = _site(path).column("label_comp_id")
+    assert column.texts(width=3).tolist() == ["?"] * len(column) and not column.texts(blank=True).any()
+    assert not column.equals("THR").any()
+
+
 @pytest.mark.parametrize("value", [1, 2])
 def test_masked_coordinates_are_nan_and_counted(crambin, tmp_path, value):
     path = _write_changed(crambin, tmp_path, lambda block: _mask(block, "Cartn_y", [3, 7], value))

@@ -6,7 +6,15 @@ import pytest
 from biotite.sequence import ProteinSequence
 from biotite.structure import info
 
-from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, residue_kind
+from protgraph.structure.residues.alphabet import (
+    ALPHABET,
+    KINDS,
+    THREE_LETTER,
+    UNKNOWN,
+    aatype,
+    name_numbers,
+    residue_kind,
+)
 
 
 def test_alphabet_is_the_sorted_one_letter_codes_then_x():
@@ -56,6 +64,14 @@ def test_residues_without_a_single_parent_are_x(name):
 )
 def test_residue_names_have_their_kind_of_molecule(name, kind):
     assert residue_kind(name) == kind
+
+
+def test_numbers_of_names_are_their_kinds_and_amino_acids():
+    names = [*THREE_LETTER, "MSE", "HID", "HOH", "DA", "NAG", "HEM", "", "GLY"]
+    kind, amino_acid = name_numbers(names)
+    assert [KINDS[i] for i in kind] == [residue_kind(name) for name in names]
+    assert amino_acid.tolist() == [THREE_LETTER.index(n) if n in THREE_LETTER else -1 for n in names]
+    assert [len(numbers) for numbers in name_numbers([])] == [0, 0]
 
 
 def test_parents_agree_with_the_one_letter_codes_of_the_dictionary():
