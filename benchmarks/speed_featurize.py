@@ -1,7 +1,8 @@
 """File to residue graph with 30 neighbors, dihedrals, radial bases: protgraph, parsing alone, and other programs.
 
-Times are relative to biotite's parser without anything else. The atoms of every file are compared with biotite's,
-attribute by attribute, and with gemmi's coordinates; the edges with those of brute force.
+Times are relative to biotite's parser without anything else: sums over files of the least times of many repeats, in
+turns, with the difference between even and odd rounds. The atoms of every file are compared with biotite's, attribute
+by attribute, and with gemmi's coordinates; the edges with those of brute force.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from benchmarks.atom_comparison import differences
 from benchmarks.peer_programs import peer_programs
-from benchmarks.timing import Measurement, interleave
+from benchmarks.timing import Measurement, interleave_inputs
 from protgraph import registry
 from protgraph.errors import DatasetError, EmptyStructureError, StructureFileError
 from protgraph.featurize.plan import FeaturePlan
@@ -44,7 +45,7 @@ def measure(*, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measure
     Parameters
     ----------
     seconds : float
-        Approximate duration for all formats together.
+        Least duration for all formats together; every file is read at least 20 times.
     files : sequence of Path
         Structure files, not gzipped; by default 50 entries of ``pdb_core`` in three formats. Files without a protein
         are left out, and printed.
@@ -95,17 +96,17 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
         protein_graph = plan.featurize(plan.precompute(clean(load_structure(path))))
         return protein_graph.edge_dist.numpy()
 
+    peers = peer_programs(suffix, NEIGHBORS)
     ways: dict[str, Function] = {
         "protgraph: file to graph": graph,
         "protgraph: parse only": load_structure,
         BIOTITE: _parse,
         "biotite: parse, numpy brute-force kNN": _parse_and_search,
-        **peer_programs(suffix, NEIGHBORS),
+        **peers,
         LIMIT: partial(_move_bytes, np.zeros(edge_bytes, np.uint8)),
     }
-    timed = {name: partial(_each, way, files) for name, way in ways.items()}
-    rows = interleave(timed, reference=BIOTITE, seconds=seconds)
-    limit = next(row.median_ms for row in rows if row.name == LIMIT) / len(files)
+    rows = interleave_inputs(ways, files, reference=BIOTITE, slow=peers, seconds=seconds)
+    limit = next(row.ms for row in rows if row.name == LIMIT) / len(files)
     size = sum(path.stat().st_size for path in files) / len(files)
     largest = max(
         float(np.abs(graph(path).ravel() - _nearest(r.pos).ravel()).max(initial=0))
@@ -118,8 +119,8 @@ def _measure(suffix: str, files: Sequence[Path], seconds: float) -> Measurement:
         rows=rows,
         lower_bound=f"{size / 1024:.0f} KiB of a file read once from the disk cache and {edge_bytes / 1024:.0f} KiB of "
         f"edges and their features written take {limit:.2f} ms per file (measured); protgraph takes "
-        f"{rows[0].median_ms / len(files):.2f} ms, {rows[0].median_ms / len(files) / limit:.0f} times as long, of that "
-        f"{rows[1].median_ms / len(files):.2f} to parse",
+        f"{rows[0].ms / len(files):.2f} ms, {rows[0].ms / len(files) / limit:.0f} times as long, of that "
+        f"{rows[1].ms / len(files):.2f} to parse",
         error=max(largest, *(_parse_error(path) for path in files)),
     )
 
@@ -137,11 +138,6 @@ def _parse_error(path: Path) -> float:
         return float("inf")
     # gemmi joins the parts of a chain, which changes the order of atoms
     return float(np.abs(np.sort(theirs.astype(np.float32), axis=0) - np.sort(ours, axis=0)).max())
-
-
-def _each(way: Function, files: Sequence[Path]) -> None:
-    for path in files:
-        way(path)
 
 
 def _move_bytes(edges: np.ndarray, path: Path) -> None:

@@ -39,7 +39,7 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
         batches = {name: (lambda collate=collate: map(collate, order)) for name, collate in ways.items()}
         size = _check_equal(batches)
         timings = interleave({name: _reader(own) for name, own in batches.items()}, reference=LOCAL, seconds=seconds)
-    rows = [(t.name, PROTEINS / t.median_ms * 1e3, size / t.median_ms / 1e3, 1 / t.ratio) for t in timings]
+    rows = [(t.name, PROTEINS / t.ms * 1e3, size / t.ms / 1e3, 1 / t.ratio) for t in timings]
     rows += [(LITDATA, None, None, None)] if LITDATA not in ways else []
     absent = "" if LITDATA in ways else "\nlitdata is not installed: pip install 'protgraph-pyg[litdata]'"
     return [

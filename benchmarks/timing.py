@@ -6,15 +6,20 @@ pyperf, and importing torch and the layers takes 6 s in each; they do not compar
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeVar
 
-__all__ = ["Measurement", "Timing", "interleave"]
+__all__ = ["Measurement", "Timing", "interleave", "interleave_inputs"]
+
+T = TypeVar("T")
 
 _MIN_ROUNDS = 5  # for a stable median
 _MAX_ROUNDS = 200
+_SLOW_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -25,15 +30,19 @@ class Timing:
     ----------
     name : str
         Name of the implementation.
-    median_ms : float
-        Median over rounds.
+    ms : float
+        Median over rounds, or the sum over inputs of the least time of each (:func:`interleave_inputs`).
     ratio : float
-        Median over rounds of its time divided by that of the reference in the same round; 1 for the reference.
+        Median over rounds of its time divided by that of the reference in the same round, or ratio of the sums; 1 for
+        the reference.
+    spread : float, optional
+        Half of the difference between the ratios of even and of odd rounds, if it is measured.
     """
 
     name: str
-    median_ms: float
+    ms: float
     ratio: float
+    spread: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,3 +118,77 @@ def interleave(
     return tuple(
         Timing(name, median(t) * 1e3, median(a / b for a, b in zip(t, base, strict=True))) for name, t in times.items()
     )
+
+
+def interleave_inputs(
+    functions: Mapping[str, Callable[[T], object]],
+    inputs: Sequence[T],
+    *,
+    reference: str,
+    slow: Collection[str] = (),
+    seconds: float = 5.0,
+    rounds: int = 20,
+) -> tuple[Timing, ...]:
+    """Run every function on every input once per round, and return the sums over inputs of the least times.
+
+    The least of many short times does not depend on the load of the machine if some of them have none; a median does.
+
+    Parameters
+    ----------
+    functions : mapping of str to callable
+        One call of each per input before the first round is a warm-up.
+    inputs : sequence
+        One function runs on all of them before the next one, as a program that reads many files; each round begins
+        with another function.
+    reference : str
+        Function with ratio 1.
+    slow : collection of str
+        Functions that run in the first 3 rounds only; their ratio is to the least times of these rounds.
+    seconds : float
+        Least duration; at most 200 rounds.
+    rounds : int
+        Minimum number of rounds.
+
+    Notes
+    -----
+    The garbage collector runs before a function runs on its inputs, and is off until its end, as in :mod:`timeit`.
+    """
+    for run in functions.values():
+        for value in inputs:
+            run(value)
+    times: dict[str, list[list[float]]] = {name: [] for name in functions}  # round, input
+    end, done = time.perf_counter() + seconds, 0
+    while done < rounds or (time.perf_counter() < end and done < _MAX_ROUNDS):
+        names = [name for name in functions if done < _SLOW_ROUNDS or name not in slow]
+        first = done % len(names)
+        for name in (*names[first:], *names[:first]):
+            times[name].append(_times(functions[name], inputs))
+        done += 1
+    return tuple(_least(name, times[name], times[reference]) for name in functions)
+
+
+def _times(function: Callable[[T], object], inputs: Sequence[T]) -> list[float]:
+    """Return the time of each call, with the garbage collector off."""
+    gc.collect()
+    was_on, found = gc.isenabled(), []
+    gc.disable()
+    try:
+        for value in inputs:
+            start = time.perf_counter()
+            function(value)
+            found.append(time.perf_counter() - start)
+    finally:
+        if was_on:
+            gc.enable()
+    return found
+
+
+def _least(name: str, times: Sequence[Sequence[float]], base: Sequence[Sequence[float]]) -> Timing:
+    """Return the sum of least times ``(rounds, inputs)``, and the ratio to that of the same rounds of the reference."""
+    base = base[: len(times)]
+    even, odd = (_total(times[i::2]) / _total(base[i::2]) for i in (0, 1))
+    return Timing(name, _total(times) * 1e3, _total(times) / _total(base), abs(even - odd) / 2)
+
+
+def _total(times: Sequence[Sequence[float]]) -> float:
+    return sum(map(min, zip(*times, strict=True)))

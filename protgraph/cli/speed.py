@@ -70,10 +70,11 @@ def _ratio_table(m: Any) -> Table:
     caption = f"lower bound: {m.lower_bound}\nagreement: {m.agreement}"
     table = Table(title=m.title, title_justify="left", caption=caption, caption_justify="left")
     table.add_column("implementation")
-    table.add_column("median ms", justify="right")
+    table.add_column("ms", justify="right")
     table.add_column(f"× {m.reference}", justify="right")
     for row in m.rows:
-        table.add_row(row.name, f"{row.median_ms:.3g}", f"{row.ratio:.2f}")
+        spread = f" ± {row.spread:.2f}" if row.spread else ""
+        table.add_row(row.name, f"{row.ms:.3g}", f"{row.ratio:.2f}{spread}")
     return table
 
 

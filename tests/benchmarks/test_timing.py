@@ -7,7 +7,7 @@ import time
 import pytest
 
 from benchmarks.measurements import MEASUREMENTS, measure
-from benchmarks.timing import interleave
+from benchmarks.timing import interleave, interleave_inputs
 from protgraph.errors import UnknownNameError
 
 
@@ -29,8 +29,8 @@ def test_median_and_ratio_of_known_times(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("benchmarks.timing.time", clock)
     functions = {"one": lambda: clock.wait(0.004), "three": lambda: clock.wait(0.012)}
     one, three = interleave(functions, reference="one", seconds=0.1)
-    assert (one.name, one.ratio) == ("one", 1.0) and one.median_ms == pytest.approx(4)
-    assert three.median_ms == pytest.approx(12) and three.ratio == pytest.approx(3)
+    assert (one.name, one.ratio) == ("one", 1.0) and one.ms == pytest.approx(4)
+    assert three.ms == pytest.approx(12) and three.ratio == pytest.approx(3)
     assert clock.seconds == pytest.approx(0.016 * 8)  # a warm-up, and rounds of 16 ms up to 100 ms
 
 
@@ -38,7 +38,7 @@ def test_interleave_measures_the_time_of_this_machine() -> None:
     one, three = interleave(
         {"one": lambda: time.sleep(0.004), "three": lambda: time.sleep(0.012)}, reference="one", seconds=0
     )
-    assert one.median_ms >= 4 and three.median_ms >= 12
+    assert one.ms >= 4 and three.ms >= 12
 
 
 def test_every_function_runs_equally_often_and_first_in_turn() -> None:
@@ -54,6 +54,49 @@ def test_warm_functions_run_only_the_minimum_number_of_rounds() -> None:
     ways = {name: lambda name=name: order.append(name) for name in "ab"}
     interleave(ways, reference="a", seconds=0, rounds=3, warm=True)
     assert "".join(order) == "abbaab"
+
+
+def test_least_times_of_inputs_do_not_depend_on_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two inputs of 1 and 3 ms, four times that for ``slow``; two of three calls take up to five times as long."""
+    clock, calls = Clock(), {"fast": 0, "slow": 0}
+    monkeypatch.setattr("benchmarks.timing.time", clock)
+
+    def run(name: str, factor: int, seconds: float) -> None:
+        calls[name] += 1
+        clock.wait(factor * seconds * (1 if calls[name] % 3 == 0 else 1 + calls[name] % 5))
+
+    ways = {"fast": lambda s: run("fast", 1, s), "slow": lambda s: run("slow", 4, s)}
+    fast, slow = interleave_inputs(ways, [0.001, 0.003], reference="fast", seconds=0)
+    assert (fast.ms, fast.ratio, fast.spread) == (pytest.approx(4), 1.0, 0.0)
+    assert slow.ms == pytest.approx(16) and slow.ratio == pytest.approx(4) and slow.spread == pytest.approx(0, abs=1e-9)
+    assert calls == {"fast": 42, "slow": 42}  # a warm-up and 20 rounds
+
+
+def test_slow_functions_run_in_three_rounds_and_are_compared_with_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, order = Clock(), []
+    monkeypatch.setattr("benchmarks.timing.time", clock)
+
+    def run(name: str) -> None:
+        order.append(name)
+        clock.wait(1.0 if len(order) < 12 else 0.5)  # the machine becomes faster after the three rounds
+
+    ways = {name: lambda _, name=name: run(name) for name in "ab"}
+    a, b = interleave_inputs(ways, [None], reference="a", slow=["b"], seconds=0, rounds=8)
+    assert "".join(order) == "ab" + "ab" + "ba" + "ab" + "a" * 5
+    assert (a.ms, b.ms, b.ratio) == (500, 1000, 1.0)
+
+
+def test_spread_is_half_the_difference_of_even_and_odd_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, calls = Clock(), []
+    monkeypatch.setattr("benchmarks.timing.time", clock)
+
+    def other(_: None) -> None:
+        calls.append(None)
+        clock.wait(2.0 if len(calls) % 2 else 3.0)
+
+    ways = {"one": lambda _: clock.wait(1.0), "other": other}
+    _, found = interleave_inputs(ways, [None], reference="one", seconds=0, rounds=4)
+    assert found.ratio == 2.0 and found.spread == 0.5
 
 
 def test_an_unknown_measurement_lists_all_names() -> None:
