@@ -13,6 +13,7 @@ from protgraph.cli.mutation_options import (
     Ensemble,
     Mode,
     Orders,
+    Partners,
     ScorerName,
     ScorerWeights,
     Seed,
@@ -54,6 +55,7 @@ def mutate_command(
     orders: Orders = 1,
     seed: Seed = 0,
     ensemble: Ensemble = "mean",
+    partners: Partners = "",
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="Make each mutation in all identical chains (homo-oligomers).")
     ] = False,
@@ -66,7 +68,7 @@ def mutate_command(
 
     A score is ΔΔG = ΔG(mutant) − ΔG(wild type) in kcal/mol (column ddg_kcal_mol), or log p(wild type) − log p(mutant)
     without a unit (unfavorable_log_odds). It is exactly 0 for the wild type, 'WT'. The mutations of a variant are made
-    together.
+    together. With --partners it is that of binding: the score in the complex minus those in the separated partners.
 
     Chain, residue number and insertion code are those of the file, and the wild type must be the residue there.
 
@@ -86,6 +88,7 @@ def mutate_command(
       protgraph mutate 1ubq.cif --mutations A:G47D,A:L50P -o out.csv
       protgraph mutate structures/ --table muts.csv -o out.csv
       protgraph mutate dimer.pdb --mutations A:G42D --symmetric -o out.csv
+      protgraph mutate complex.pdb --mutations D:D39A --partners A/D -o out.csv    (binding)
       protgraph mutate 1ubq.cif --table muts.csv --model esm2 -o out.csv
     """
     from protgraph.cli.failures import report_failures
@@ -98,7 +101,8 @@ def mutate_command(
     sources = protein_files(files)
     out = check_output(out, inputs=[*files, *sources, table, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     with set_aside_if_failed(out, overwrite=overwrite):
-        scorer = load_scorer(model, weights, mode=mode, orders=orders, seed=seed, ensemble=ensemble, device=device)
+        options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
+        scorer = load_scorer(model, weights, **options, device=device)
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))
         structures = StructureFolder(sources, read)
         if table is None:

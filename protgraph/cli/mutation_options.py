@@ -15,7 +15,17 @@ from protgraph.registry import mutation_scorers
 if TYPE_CHECKING:
     from protgraph.structure.mutation import MutationScorer
 
-__all__ = ["Ensemble", "Mode", "Orders", "ScorerName", "ScorerWeights", "Seed", "load_scorer", "print_convention"]
+__all__ = [
+    "Ensemble",
+    "Mode",
+    "Orders",
+    "Partners",
+    "ScorerName",
+    "ScorerWeights",
+    "Seed",
+    "load_scorer",
+    "print_convention",
+]
 
 ScorerName = Annotated[
     str,
@@ -41,6 +51,13 @@ Ensemble = Annotated[
     ),
 ]
 
+Partners = Annotated[
+    str,
+    typer.Option(
+        help="Score binding instead: the complex minus its separated partners, with the chains of each, 'H,L/A'."
+    ),
+]
+
 
 def load_scorer(
     names: str,
@@ -51,16 +68,21 @@ def load_scorer(
     seed: int = 0,
     ensemble: str = "mean",
     device: str = "auto",
+    partners: str = "",
 ) -> MutationScorer:
     """Load the scorer of a name, or an ensemble of several names separated by commas.
+
+    With ``partners``, chains separated by commas and sides by "/", it is a scorer of binding.
 
     Raises
     ------
     OptionError
         No name, a name twice, weights for several models, or an option that a scorer does not have.
+    SelectionError
+        Partners that are not two or more groups of different chains.
     """
     allow_generators()
-    from protgraph.design.mutation import ENSEMBLE_MODES, EnsembleScorer
+    from protgraph.design.mutation import ENSEMBLE_MODES, BindingScorer, EnsembleScorer
     from protgraph.validation import check_choice
 
     check_choice("ensemble", ensemble, ENSEMBLE_MODES)
@@ -71,6 +93,9 @@ def load_scorer(
         raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
     options = {"mode": mode, "orders": orders, "seed": seed}
     scorers = [_one_scorer(name, weights, options, device) for name in given]
+    if partners:
+        sides = [[name.strip() for name in side.split(",") if name.strip()] for side in partners.split("/")]
+        scorers = [BindingScorer(scorer, sides) for scorer in scorers]
     return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers, how=ensemble)
 
 

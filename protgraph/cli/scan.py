@@ -12,6 +12,7 @@ from protgraph.cli.mutation_options import (
     Ensemble,
     Mode,
     Orders,
+    Partners,
     ScorerName,
     ScorerWeights,
     Seed,
@@ -45,6 +46,7 @@ def scan_command(
     orders: Orders = 1,
     seed: Seed = 0,
     ensemble: Ensemble = "mean",
+    partners: Partners = "",
     heat_map: Annotated[
         bool, typer.Option("--heat-map/--no-heat-map", help="Also draw OUT.png and OUT.html, without OUT's suffix.")
     ] = True,
@@ -67,6 +69,7 @@ def scan_command(
     Examples:
       protgraph scan 1ubq.cif -o scan.csv
       protgraph scan complex.pdb --chains A --positions A:10-40 -o scan.csv
+      protgraph scan complex.pdb --partners A/B --chains A -o scan.csv    (binding)
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
@@ -81,7 +84,8 @@ def scan_command(
     for path in drawn:
         check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
     with set_aside_if_failed(out, *drawn, overwrite=overwrite):
-        scorer = load_scorer(model, weights, mode=mode, orders=orders, seed=seed, ensemble=ensemble, device=device)
+        options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
+        scorer = load_scorer(model, weights, **options, device=device)
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))
         residues = read_residues(open_source(file), read)
         scan = scan_mutations(scorer, residues, _chosen_rows(residues, chains, positions))

@@ -156,6 +156,27 @@ def test_a_scan_has_twenty_rows_per_residue_and_a_heat_map(run, tmp_path, dimer,
     assert f"B:5 {residues.res_name[4]} → CYS: {float(row['unfavorable_log_odds']):+.3f}" in page
 
 
+def test_partners_give_the_score_of_the_complex_minus_the_partners(run, tmp_path, dimer, monomer, residues):
+    """Chain B is 30 Å away; each partner alone is the file with one chain."""
+    variant = f"A:{swap(residues, 4)}"
+    scores = []
+    for number, (file, more) in enumerate([(dimer, []), (monomer, []), (dimer, ["--partners", "A/B"])]):
+        out = tmp_path / f"{number}.csv"
+        result = run("mutate", file, "--mutations", variant, *more, "-o", out)
+        assert result.code == 0, result.err
+        (row,) = rows_of(out)
+        scores.append(float(row["unfavorable_binding_log_odds" if more else "unfavorable_log_odds"]))
+    assert "weaker binding" in result.out
+    assert scores[2] == pytest.approx(scores[0] - scores[1], abs=1e-5) and scores[0] != scores[1]
+
+
+def test_invalid_partners_are_an_error(run, tmp_path, dimer, residues):
+    for partners, said in (("A", "invalid partners"), ("A/C", "no protein chain 'C'"), ("A/A", "invalid partners")):
+        arguments = ["--mutations", f"A:{swap(residues, 4)}", "--partners", partners]
+        result = run("mutate", dimer, *arguments, "-o", tmp_path / "o.csv")
+        assert result.code == 2 and said in result.err, result.err
+
+
 def test_a_scan_table_is_scored_again_to_the_same_values(run, tmp_path, monomer):
     """A scan equals the same mutations in a table."""
     run("scan", monomer, "--positions", "A:3-6", "--no-heat-map", "-o", tmp_path / "scan.csv")
