@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from protgraph.data.cache_key import code_digest, component_digest, component_package, digest
+from protgraph.data.cache_key import code_digest, component_digest, digest
 from protgraph.design.mutation import BindingScorer
 from protgraph.file_io import append_line, read_json_lines
 from protgraph.structure import Residues
@@ -21,6 +21,8 @@ from protgraph.structure.mutation import Mutation, MutationScorer
 __all__ = ["ScoreCache", "scorer_digest"]
 
 _ARRAYS = ("aatype", "res_id", "atom_pos")
+_CORE = ("data", "design", "featurize", "model", "nn", "ops", "structure", "task")  # packages that scores depend on
+_DIGESTED = frozenset({"protgraph", "torch", "torch_geometric", "e3nn"})  # by their packages above, or their versions
 
 
 class ScoreCache:
@@ -73,7 +75,10 @@ class ScoreCache:
 
 def scorer_digest(scorer: object) -> str:
     """Return the digest of a scorer: its options, the weights of its models, and the code that they use."""
-    parts: list[object] = [type(scorer).__qualname__, component_digest(scorer), code_digest("protgraph")]
+    is_core = type(scorer).__module__.partition(".")[0] in _DIGESTED
+    own = None if is_core else component_digest(scorer) or time.time_ns()
+    core = code_digest(*(f"protgraph.{package}" for package in _CORE))
+    parts: list[object] = [type(scorer).__qualname__, own, core, torch.__version__]
     for name, value in sorted(vars(scorer).items()):
         if isinstance(value, str | int | float | bool):
             parts.append([name, value])
@@ -91,6 +96,6 @@ def _module_digest(module: nn.Module) -> str:
         whole.update(name.encode())
         if isinstance(value, torch.Tensor):
             whole.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    packages = {component_package(type(part).__module__) for part in module.modules()}
-    own = sorted(p for p in packages if p.startswith("protgraph") and hasattr(sys.modules.get(p), "__path__"))
-    return digest(whole.hexdigest(), code_digest(*own) if own else "")
+    others = {type(part) for part in module.modules() if type(part).__module__.partition(".")[0] not in _DIGESTED}
+    code = sorted({component_digest(kind) or str(time.time_ns()) for kind in others})  # unknown code: never kept
+    return digest(whole.hexdigest(), code)

@@ -71,3 +71,14 @@ def test_other_variants_structures_options_or_weights_are_scored(tmp_path, ubiqu
     with torch.no_grad():
         other.model.weight[0, 0] += 1
     assert scorer_digest(other) != scorer_digest(scorer)
+
+
+class OtherLayer(nn.Linear):
+    """Layer with code of its own."""
+
+
+def test_other_code_of_a_layer_is_scored_again():
+    scorer, other = CountingScorer(), CountingScorer()
+    other.model = OtherLayer(2, 2)
+    other.model.load_state_dict(scorer.model.state_dict())
+    assert scorer_digest(other) != scorer_digest(scorer) == scorer_digest(scorer)

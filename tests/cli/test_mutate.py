@@ -171,10 +171,10 @@ def test_partners_give_the_score_of_the_complex_minus_the_partners(run, tmp_path
 
 
 def test_invalid_partners_are_an_error(run, tmp_path, dimer, residues):
-    for partners, said in (("A", "invalid partners"), ("A/C", "no protein chain 'C'"), ("A/A", "invalid partners")):
+    for partners, part in (("A", "invalid partners"), ("A/C", "no protein chain 'C'"), ("A/A", "invalid partners")):
         arguments = ["--mutations", f"A:{swap(residues, 4)}", "--partners", partners]
         result = run("mutate", dimer, *arguments, "-o", tmp_path / "o.csv")
-        assert result.code == 2 and said in result.err, result.err
+        assert result.code == 2 and part in result.err, result.err
 
 
 def test_a_scan_table_is_scored_again_to_the_same_values(run, tmp_path, monomer):
