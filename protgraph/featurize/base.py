@@ -120,8 +120,8 @@ class EdgeList:
             and source.flags.c_contiguous
             and target.flags.c_contiguous
             and both.size == 2 * source.size == 2 * target.size
-            and _address(source) == _address(both)
-            and _address(target) == _address(both) + source.nbytes
+            and (start := _address(both)) == _address(source)
+            and _address(target) == start + source.nbytes
         ):
             return both.reshape(2, -1)
         return np.stack([source, target])

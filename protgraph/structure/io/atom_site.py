@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from math import isnan
 
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
@@ -194,10 +195,10 @@ class AtomSite:
     def _box(self) -> np.ndarray | None:
         """Return the unit cell vectors, ``(3, 3)`` float, Å; None if a length or angle has no value."""
         cell = self._cell
-        if cell is None or not set(_CELL) <= set(cell.names):
+        if cell is None or cell.size != 1 or not set(_CELL) <= set(cell.names):
             return None
         values = [cell.column(name).numbers(f"{self._where}: cell.{name}") for name in _CELL]
-        if any(len(v) != 1 or np.isnan(v[0]) for v in values):
+        a, b, c, *angles = (v.item() for v in values)
+        if any(map(isnan, (a, b, c, *angles))):
             return None
-        a, b, c, *angles = (float(v[0]) for v in values)
         return vectors_from_unitcell(a, b, c, *np.deg2rad(angles))

