@@ -25,7 +25,7 @@ DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite",
 EXTRAS = {
     "torch-scatter": ("torch_scatter", "scatter"),
     "foldcomp": ("foldcomp", "foldcomp"),
-    "plotly": ("plotly", "view"),
+    "molstar-cli": ("molstar_cli", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
     "isal": ("isal", "isal"),
     "faiss-cpu": ("faiss", "search"),

@@ -1,9 +1,9 @@
-"""``protgraph view``: write a protein graph as an interactive page, or for Mol*."""
+"""``protgraph view``: write a protein as an interactive page, or as a script for a molecular viewer."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,85 +18,111 @@ if TYPE_CHECKING:
 __all__ = ["view_command"]
 
 #: Format → suffix of the output file.
-_SUFFIX = {"html": ".html", "molviewspec": ".mvsj"}
+_SUFFIX = {"html": ".html", "molviewspec": ".mvsj", "pymol": ".pml", "chimerax": ".cxc"}
 
 
 @reads_structures()
 def view_command(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .html, or .mvsj for molviewspec.")],
-    edges: Annotated[
-        str, typer.Option(help="Edge featurizers, comma-separated: 'contact,knn:k=8,of=cb,disulfide'.")
-    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Output file: .html, .mvsj, .pml or .cxc.  [default: name of the structure in this folder]",
+        ),
+    ] = None,
+    prediction: Annotated[
+        Path | None, typer.Option(help="Trained model, by name or file, whose predictions are shown.")
+    ] = None,
+    attribution: Annotated[
+        bool, typer.Option("--attribution", help="Also compute how much each residue contributes to the prediction.")
+    ] = False,
+    labels: Annotated[
+        str | None, typer.Option(help="Table of true labels, shown beside the prediction: file, chain, res_id, label.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Label column of the table, if it has several.")] = None,
     color: Annotated[
         str | None,
         typer.Option(
             help="Values that color the residues: chain, residue, seq_pos, b_factor, a featurizer (sasa, dihedral:4), "
-            "or a predicted column.  [default: the first predicted column, or chain]"
+            "or a predicted column.  [default: attributions, the first predicted column, labels, or chain]"
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Trained model, by name or file, whose predictions are shown.")
-    ] = None,
+    edges: Annotated[
+        str, typer.Option(help="Edge featurizers, comma-separated: 'contact,knn:k=8,of=cb,disulfide'.")
+    ] = "",
     attention: Annotated[
         bool, typer.Option("--attention", help="Show the strongest attention weights of the trained model as edges.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="Output format: html, or molviewspec for Mol*.")] = "html",
+    form: Annotated[
+        str, typer.Option("--format", help="Output format: html, or a script: pymol, chimerax, molviewspec (Mol*).")
+    ] = "html",
     overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
-    """Write a protein graph as an interactive 3D page that works offline, or as a MolViewSpec state for Mol*.
+    """Write a protein with predictions, labels and graph edges as an interactive 3D page, or as a script for a viewer.
 
-    The legend of the page hides and shows chains, kinds of edges and categories. Hovering over a residue shows its
-    name and values. With --checkpoint, residues are colored by the predictions of the model; --color p_H selects one
-    of its columns. Pages require plotly: pip install "protgraph-pyg[view]".
+    The page shows cartoon, sticks, surface and ligands with Mol*, and works offline. Its lists select the color and a
+    second picture beside the first one; the sequence selects residues. Pages require the extra view:
+    pip install "protgraph-pyg[view]".
 
     \b
     Examples:
-      protgraph view 1ubq.cif --edges contact,hydrogen_bond -o 1ubq.html
-      protgraph view pdb:1ubq --edges knn:k=8 --color dssp -o 1ubq.html
-      protgraph view 1ubq.cif --checkpoint gat.safetensors -o predicted.html
-      protgraph view 1ubq.cif --color b_factor --format molviewspec -o 1ubq.mvsj
+      protgraph view 1ubq.cif --prediction dna_site
+      protgraph view 1ubq.cif --prediction dna_site --attribution -o why.html
+      protgraph view 1ubq.cif --prediction ligand_site --labels labels.csv -o compared.html
+      protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
+      protgraph view 1ubq.cif --color b_factor --format pymol -o 1ubq.pml
     """
     if form not in _SUFFIX:
         raise OptionError(f"--format {form!r}.{suggest(form, _SUFFIX)} Allowed: {', '.join(_SUFFIX)}.")
-    if attention and checkpoint is None:
-        raise OptionError("--attention requires a trained model. Add --checkpoint FILE.")
-    if form == "molviewspec" and (read.assembly is not None or read.model_number != 1):
+    for option, given in (("--attention", attention), ("--attribution", attribution)):
+        if given and prediction is None:
+            raise OptionError(f"{option} requires a trained model. Add --prediction MODEL.")
+    if form != "html" and (read.assembly is not None or read.model_number != 1):
         raise OptionError(
-            "--format molviewspec shows the file unmodified. Remove --assembly and --model-number, or use html."
+            f"--format {form} shows the file unmodified. Remove --assembly and --model-number, or use html."
         )
-    out = check_output(out, inputs=[file, checkpoint], overwrite=overwrite, suffixes=[_SUFFIX[form]])
+    out = Path(_stem(file) + _SUFFIX[form]) if out is None else out
+    out = check_output(out, inputs=[file, prediction, labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
+    options = {"prediction": prediction, "attribution": attribution, "labels": labels, "label": label}
     with set_aside_if_failed(out, overwrite=overwrite):
-        _write(file, out, form, checkpoint, color, edges, read, attention=attention)
+        _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
 
 
-def _write(
-    file: str,
-    out: Path,
-    form: str,
-    checkpoint: Path | None,
-    color: str | None,
-    edges: str,
-    read: ReadOptions,
-    *,
-    attention: bool,
-) -> None:
+def _stem(file: str) -> str:
+    """Return the name of a structure without folder and suffixes, e.g. "1ubq" of pdb:1ubq and a/1ubq.cif.gz."""
+    return Path(file.partition(":")[2] or file).name.split(".")[0]
+
+
+def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, options: dict[str, Any]) -> None:
     from protgraph.structure.io import open_source, read_residues
-    from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.visualization import view, write_molviewspec, write_page
+    from protgraph.visualization import (
+        view,
+        write_molviewspec,
+        write_page,
+        write_scene_chimerax,
+        write_scene_pymol,
+    )
 
-    trained = None if checkpoint is None else as_checkpoint(checkpoint)
+    if form == "html":
+        from protgraph.visualization.molstar import molstar_script
+
+        molstar_script()  # raises before the model runs if the extra is missing
     content = open_source(file)
-    protein = read_residues(content, read if trained is None else read.with_ligands(trained.model.plan.needs_ligands))
-    scene = view(protein, edges=parse_edges(edges), color=color, checkpoint=trained, attention=attention)
+    scene = view(read_residues(content, read.with_ligands()), edges=parse_edges(edges), **options)
     if form == "html":
         write_page(scene, out)
     else:
-        write_molviewspec(scene, out, source=content)
+        scripts = {"molviewspec": write_molviewspec, "pymol": write_scene_pymol, "chimerax": write_scene_chimerax}
+        scripts[form](scene, out, source=content)
+    for note in scene.notes:
+        typer.echo(f"note: {note}")
     counts = "".join(f", {len(e.pairs)} {e.name}" for e in scene.edges)
-    typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name} → {out}")
+    beside = f", beside it {scene.beside}" if scene.beside else ""
+    typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name}{beside} → {out}")
 
 
 def _summary(residues: Residues) -> str:

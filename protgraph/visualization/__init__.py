@@ -3,10 +3,12 @@
 from protgraph.visualization.attention_heads import HeadReport, report_heads
 from protgraph.visualization.attention_report import AttentionReport, write_attention
 from protgraph.visualization.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
-from protgraph.visualization.model_colors import attention_edges, prediction_colors
+from protgraph.visualization.label_colors import agreement, label_color
+from protgraph.visualization.model_colors import attention_edges, attribution_color, prediction_colors
 from protgraph.visualization.molviewspec import write_molviewspec
 from protgraph.visualization.page import write_page
 from protgraph.visualization.scene import Color, EdgeSet, Scene, color_of, edge_set, make_scene
+from protgraph.visualization.scene_scripts import write_scene_chimerax, write_scene_pymol
 from protgraph.visualization.view import view
 
 __all__ = [
@@ -15,9 +17,12 @@ __all__ = [
     "EdgeSet",
     "HeadReport",
     "Scene",
+    "agreement",
     "attention_edges",
+    "attribution_color",
     "color_of",
     "edge_set",
+    "label_color",
     "make_scene",
     "prediction_colors",
     "report_heads",
@@ -28,4 +33,6 @@ __all__ = [
     "write_molviewspec",
     "write_page",
     "write_pymol_script",
+    "write_scene_chimerax",
+    "write_scene_pymol",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ import torch
 from protgraph.errors import OptionError, SelectionError
 from protgraph.featurize import Failure, ProteinRequest, iter_graphs, successes
 from protgraph.structure import Residues
-from protgraph.train import predict
+from protgraph.train import explain, predict
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
+from protgraph.train.value_column import choose_value
 from protgraph.visualization.scene import Color, EdgeSet, edge_set
 
-__all__ = ["attention_edges", "prediction_colors"]
+__all__ = ["attention_edges", "attribution_color", "prediction_colors"]
 
 _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
 _SEPARATION = 3  # residues; edges between closer ones are hidden by the backbone
@@ -37,7 +39,8 @@ def prediction_colors(checkpoint: str | Path | Checkpoint, residues: Residues) -
     SelectionError
         The protein cannot be featurized for the model.
     """
-    predictions = predict(checkpoint, _request(residues))
+    trained = as_checkpoint(checkpoint)
+    predictions = predict(trained, _request(residues))
     if predictions.failures and not predictions.rows:
         raise SelectionError(f"{residues.name}: {predictions.failures[0].reason}")
     if predictions.columns[: len(_KEYS)] != _KEYS:
@@ -46,7 +49,44 @@ def prediction_colors(checkpoint: str | Path | Checkpoint, residues: Residues) -
     place = {row[1:4]: row[len(_KEYS) :] for row in predictions.rows}
     keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
     rows = [place.get(key) for key in keys]
-    return {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
+    found = {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
+    target = trained.model.target
+    return {
+        name: replace(color, limits=(0.0, 1.0)) if choose_value(target, name).is_probability else color
+        for name, color in found.items()
+    }
+
+
+def attribution_color(
+    checkpoint: str | Path | Checkpoint, residues: Residues, *, value: str | None = None
+) -> tuple[Color, tuple[str, ...]]:
+    """Return the attribution of each residue to the mean prediction, and a note if attributions are incomplete.
+
+    Parameters
+    ----------
+    checkpoint, residues
+        See :func:`prediction_colors`.
+    value : str, optional
+        Predicted column that is explained; see :func:`protgraph.explain`.
+
+    Raises
+    ------
+    OptionError
+        The value cannot be explained.
+    SelectionError
+        The protein cannot be featurized for the model.
+    """
+    result = explain(checkpoint, _request(residues), value=value)
+    if result.failures and not result.rows:
+        raise SelectionError(f"{residues.name}: {result.failures[0].reason}")
+    column = result.columns.index("attribution")
+    place = {row[1:4]: float(row[column]) for row in result.rows}
+    keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
+    values = np.array([place.get(key, np.nan) for key in keys])
+    notes = [f"attributions to {result.value}"]
+    if result.incomplete:
+        notes.append(f"attributions are incomplete by over 1 %: {'; '.join(result.completeness)}")
+    return Color("attribution", values, is_signed=True), tuple(notes)
 
 
 def _request(residues: Residues) -> ProteinRequest:

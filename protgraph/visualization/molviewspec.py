@@ -18,19 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
-
 from protgraph.errors import OptionError
 from protgraph.file_io import write_text_file
 from protgraph.structure.io import FileContent
-from protgraph.visualization.scene import Color, EdgeSet, Scene
+from protgraph.visualization.palette import EDGE_COLORS, color_codes
+from protgraph.visualization.scene import EdgeSet, Scene
 
 __all__ = ["write_molviewspec"]
 
 _FORMATS = {"pdb": "pdb", "mmcif": "mmcif", "bcif": "bcif"}
-_NONE = "#cccccc"
 _THICKEST = 0.3  # Å, radius of the thickest edge
 
 
@@ -87,26 +83,15 @@ def _colors(scene: Scene) -> list[dict[str, Any]]:
     r = scene.residues
     colors = []
     for chain, number, ins, color in zip(
-        r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), _hex(scene.color), strict=True
+        r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), color_codes(scene.color), strict=True
     ):
         selector = {"auth_asym_id": chain, "auth_seq_id": number} | ({"pdbx_PDB_ins_code": ins} if ins else {})
         colors.append(_node("color", {"selector": selector, "color": color}))
     return colors
 
 
-def _hex(color: Color) -> list[str]:
-    values = color.values[~np.isnan(color.values)]
-    if color.labels:
-        palette = colormaps["tab20"]
-        return [_NONE if np.isnan(v) else to_hex(palette(int(v) % 20)) for v in color.values]
-    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-    scaled = (color.values - low) / ((high - low) or 1.0)
-    return [_NONE if np.isnan(v) else to_hex(colormaps["viridis"](v)) for v in scaled]
-
-
 def _tubes(scene: Scene) -> Any:
     """Return a function from edges of one kind to a group of primitives."""
-    palette = colormaps["Dark2"]
     place = {edges.name: i for i, edges in enumerate(scene.edges)}
 
     def group(edges: EdgeSet) -> dict[str, Any]:
@@ -115,7 +100,7 @@ def _tubes(scene: Scene) -> Any:
             _node("primitive", {"kind": "tube", "start": a, "end": b, "radius": round(_THICKEST * w, 3)})
             for (a, b), w in zip(ends.tolist(), edges.width.tolist(), strict=True)
         ]
-        color = to_hex(palette(place[edges.name] % 8))
+        color = EDGE_COLORS[place[edges.name] % len(EDGE_COLORS)]
         return _node("primitives", {"color": color, "opacity": 0.7, "tooltip": edges.name}, tubes)
 
     return group

@@ -1,137 +1,133 @@
-"""Write a scene as one HTML page with plotly.js inside, so that it works offline."""
+"""Write a scene as one HTML page with the viewer Mol* inside, so that it works offline."""
 
 from __future__ import annotations
 
+import json
+from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from protgraph.errors import MissingExtraError
 from protgraph.file_io import write_text_file
-from protgraph.visualization.scene import EdgeSet, Scene
+from protgraph.structure import ALPHABET
+from protgraph.visualization.molstar import molstar_script, pack_base64
+from protgraph.visualization.palette import EDGE_COLORS, color_codes, scale_of
+from protgraph.visualization.scene import Color, EdgeSet, Scene
+from protgraph.visualization.scene_cif import scene_cif
 
 __all__ = ["scene_page", "write_page"]
 
-# Residues: Okabe & Ito 2008, "Color universal design". Edges: the muted scheme of Tol 2021, SRON/EPS/TN/09-002.
-_RESIDUE_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-_EDGE_PALETTE = ("#CC6677", "#332288", "#999933", "#882255", "#44AA99", "#AA4499")
-_EYE = {"x": 0.95, "y": 0.95, "z": 0.55}  # closer than the default of plotly, (1.25, 1.25, 1.25)
-_WIDTHS = 4  # number of line widths: a plotly trace has one each
-_THINNEST, _THICKEST = 1.0, 6.0
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}
+</style>
+</head>
+<body>
+<header><h1>{name}</h1><p>{summary}</p></header>
+<form id="controls" aria-label="Display"></form>
+<main id="panels"></main>
+<p id="status" role="status">Loading the structure …</p>
+{notes}<section id="sequence" aria-label="Sequence"></section>
+<noscript><p>This page requires JavaScript.</p></noscript>
+<script type="text/plain" id="molstar">{molstar}</script>
+<script type="text/plain" id="scene">{scene}</script>
+<script>
+{script}
+</script>
+</body>
+</html>
+"""
 
 
 def write_page(scene: Scene, path: str | Path) -> Path:
-    """Write the page: backbones, residues, and edges of each kind; the legend hides and shows each.
+    """Write the page: cartoon, sticks, surface, ligands, edges of each kind, colors, and the sequence.
 
     An existing file is replaced.
 
     Raises
     ------
     MissingExtraError
-        plotly is not installed.
+        molstar-cli is not installed.
     """
     path = Path(path)
     write_text_file(path, scene_page(scene))
     return path
 
 
-def scene_page(scene: Scene, *, height: str = "92vh") -> str:
-    """Return the page as HTML text; ``height`` is that of the figure in units of CSS.
+def scene_page(scene: Scene) -> str:
+    """Return the page as HTML text.
 
     Raises
     ------
     MissingExtraError
-        plotly is not installed.
+        molstar-cli is not installed.
     """
-    go = _plotly()
-    figure = go.Figure([*_backbones(scene, go), *_edges(scene, go), *_nodes(scene, go)])
-    blank = {"visible": False, "showspikes": False}
-    space = {"xaxis": blank, "yaxis": blank, "zaxis": blank, "aspectmode": "data", "camera": {"eye": _EYE}}
-    figure.update_layout(
-        title={"text": f"{scene.residues.name}, {len(scene.residues)} residues, colored by {scene.color.name}"},
-        scene=space,
-        legend={"x": 0, "y": 1, "itemsizing": "constant"},
-        margin={"l": 0, "r": 0, "t": 40, "b": 0},
-        hoverlabel={"align": "left"},
+    residues = scene.residues
+    chains = ", ".join(name or "blank" for name in residues.chain_names)
+    summary = f"{len(residues)} residues; chains {chains}" if len(residues.chain_names) > 1 else _one_chain(scene)
+    data = json.dumps(scene_data(scene), separators=(",", ":"), ensure_ascii=False)
+    return _PAGE.format(
+        title=escape(f"{residues.name}, colored by {scene.color.name}"),
+        name=escape(residues.name),
+        summary=escape(summary),
+        notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in scene.notes),
+        style=_file("page.css"),
+        molstar=molstar_script(),
+        scene=pack_base64(data.encode()),
+        script=_file("page_panel.js") + _file("page_controls.js"),
     )
-    config = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": "", "responsive": True}
-    return figure.to_html(
-        include_plotlyjs=True, include_mathjax=False, full_html=True, config=config, default_height=height
-    )
 
 
-def _plotly() -> Any:
-    try:
-        import plotly.graph_objects
-    except ImportError as e:
-        raise MissingExtraError(
-            'HTML pages require plotly, which is not installed. Run: pip install "protgraph-pyg[view]"'
-        ) from e
-    return plotly.graph_objects
+def scene_data(scene: Scene) -> dict[str, Any]:
+    """Return what the page shows as plain data: the structure, residues, colors, edges."""
+    r = scene.residues
+    colors = [scene.color, *scene.shown]
+    names = [color.name for color in colors]
+    return {
+        "name": r.name,
+        "structure": scene_cif(r),
+        "ligands": 0 if r.ligands is None else len(r.ligands),
+        "chain": [name or "blank" for name in r.chain.tolist()],
+        "number": [f"{number}{ins}" for number, ins in zip(r.res_id.tolist(), r.ins_code.tolist(), strict=True)],
+        "type": r.res_name.tolist(),
+        "letter": [ALPHABET[i] for i in r.aatype.tolist()],
+        "pos": np.round(r.pos.astype(float), 2).tolist(),
+        "colors": [_color(color) for color in colors],
+        "edges": [_edges(edges, i) for i, edges in enumerate(scene.edges)],
+        "beside": None if scene.beside is None else names.index(scene.beside),
+    }
 
 
-def _line(go: Any, xyz: np.ndarray, **options: Any) -> Any:
-    """Return a line through ``(M, 3)`` points, interrupted at NaN."""
-    x, y, z = (np.where(np.isnan(column), None, column.round(3)).tolist() for column in xyz.T)
-    return go.Scatter3d(x=x, y=y, z=z, mode="lines", hoverinfo="skip", **options)
+def _one_chain(scene: Scene) -> str:
+    chain = scene.residues.chain_names[0]
+    return f"{len(scene.residues)} residues" + (f"; chain {chain}" if chain else "")
 
 
-def _backbones(scene: Scene, go: Any) -> list[Any]:
-    return [
-        _line(go, xyz, name=f"chain {name or 'blank'}", line={"color": "#999999", "width": 5})
-        for name, xyz in scene.traces.items()
-    ]
+def _color(color: Color) -> dict[str, Any]:
+    scale = scale_of(color)
+    legend = {"categories": scale.categories, "stops": scale.stops, "missing": scale.missing}
+    ends = [f"{end:.3g}" for end in (scale.low, scale.high)]
+    texts = [color.value_text(i) for i in range(len(color.values))]
+    return {"name": color.name, "unit": color.unit, "codes": color_codes(color), "texts": texts, "ends": ends, **legend}
 
 
-def _nodes(scene: Scene, go: Any) -> list[Any]:
-    """Return one set of markers, or one per category."""
-    color, pos, texts = scene.color, scene.residues.pos, np.array(scene.texts, dtype=object)
-    has_value = ~np.isnan(color.values)
-    groups = [(f"{color.name}: none", np.flatnonzero(~has_value), {"color": "#cccccc"})]
-    if color.labels:
-        rows = [(label, np.flatnonzero(color.values == i)) for i, label in enumerate(color.labels)]
-        groups += [
-            (f"{color.name} {label}", members, {"color": _RESIDUE_PALETTE[i % len(_RESIDUE_PALETTE)]})
-            for i, (label, members) in enumerate(rows)
-        ]
-    else:
-        bar = {"title": {"text": f"{color.name} {f'({color.unit})' if color.unit else ''}".rstrip()}}
-        shade = {"color": color.values[has_value].tolist(), "colorscale": "Viridis", "colorbar": bar, "showscale": True}
-        groups.append((color.name, np.flatnonzero(has_value), shade))
-    return [
-        go.Scatter3d(
-            **dict(zip("xyz", pos[rows].T.astype(float).round(3).tolist(), strict=True)),
-            mode="markers",
-            name=name,
-            text=texts[rows].tolist(),
-            hoverinfo="text",
-            marker={"size": 5, "line": {"width": 0.5, "color": "#333333"}, **marker},
-        )
-        for name, rows, marker in groups
-        if len(rows)
-    ]
+def _edges(edges: EdgeSet, i: int) -> dict[str, Any]:
+    width = np.round(edges.width, 2).tolist()
+    return {
+        "name": edges.name,
+        "color": EDGE_COLORS[i % len(EDGE_COLORS)],
+        "pairs": edges.pairs.tolist(),
+        "width": width,
+    }
 
 
-def _edges(scene: Scene, go: Any) -> list[Any]:
-    """Return one line per edge kind and width; a kind is one item of the legend."""
-    traces = []
-    for i, edges in enumerate(scene.edges):
-        color = _EDGE_PALETTE[i % len(_EDGE_PALETTE)]
-        steps = _steps(edges)
-        for step in sorted(set(steps.tolist())) or [0]:
-            pairs = edges.pairs[steps == step]
-            width = _THINNEST + (_THICKEST - _THINNEST) * step / _WIDTHS if (edges.width < 1).any() else 2.0
-            ends = scene.residues.pos[pairs].astype(float)  # (P, 2, 3)
-            xyz = np.concatenate([ends, np.full((len(pairs), 1, 3), np.nan)], axis=1).reshape(-1, 3)
-            first = not any(t.legendgroup == edges.name for t in traces)
-            traces.append(
-                _line(go, xyz, name=f"{edges.name} ({len(edges.pairs)})", legendgroup=edges.name, showlegend=first,
-                      line={"color": color, "width": width}, opacity=0.5)
-            )  # fmt: skip
-    return traces
-
-
-def _steps(edges: EdgeSet) -> np.ndarray:
-    """Return the ``(P,)`` int64 index of each edge's line width, from 1."""
-    return np.ceil(edges.width * _WIDTHS).astype(np.int64)
+def _file(name: str) -> str:
+    return resources.files("protgraph.visualization").joinpath(name).read_text(encoding="utf-8")

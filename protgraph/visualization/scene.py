@@ -14,7 +14,6 @@ from protgraph.featurize.base import EdgeFeaturizer
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.residues.chain_breaks import linked_to_next
 
 __all__ = ["PLAIN_COLORS", "Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
 
@@ -36,20 +35,35 @@ class Color:
         Names of the categories; empty for numbers.
     unit : str
         Unit of the numbers.
+    limits : tuple of float, optional
+        Ends of the color scale, e.g. 0 and 1 for probabilities; by default those of the values.
+    is_signed : bool
+        Use a diverging color scale, symmetric about 0.
     """
 
     name: str
     values: np.ndarray
     labels: tuple[str, ...] = ()
     unit: str = ""
+    limits: tuple[float, float] | None = None
+    is_signed: bool = False
 
-    def text(self, i: int) -> str:
-        """Return the name and the value of residue i."""
+    @property
+    def range(self) -> tuple[float, float]:
+        """Ends of the color scale of numbers."""
+        if self.limits is not None:
+            return self.limits
+        known = self.values[~np.isnan(self.values)]
+        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+        limit = max(-low, high)
+        return (-limit, limit) if self.is_signed else (low, high)
+
+    def value_text(self, i: int) -> str:
+        """Return the value of residue i with its unit, or "none"."""
         value = self.values[i]
         if np.isnan(value):
-            return f"{self.name}: none"
-        shown = self.labels[int(value)] if self.labels else f"{value:.4g} {self.unit}".rstrip()
-        return f"{self.name}: {shown}"
+            return "none"
+        return self.labels[int(value)] if self.labels else f"{value:.4g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +95,20 @@ class Scene:
     color : Color
         Values that color the residues.
     shown : tuple of Color
-        Further values, shown as text on hover.
+        Further values, shown as text, that the page can select as color.
     edges : tuple of EdgeSet
+    beside : str, optional
+        Name of the values that color a second picture beside the first one, e.g. labels beside predictions.
+    notes : tuple of str
+        What the scene lacks, e.g. labels of residues that are absent.
     """
 
     residues: Residues
     color: Color
     shown: tuple[Color, ...] = ()
     edges: tuple[EdgeSet, ...] = ()
+    beside: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         kinds = "".join(f", {len(e.pairs)} {e.name}" for e in self.edges)
@@ -101,24 +121,8 @@ class Scene:
 
         from protgraph.visualization.page import scene_page
 
-        page = escape(scene_page(self, height="480px"), quote=True)
-        return f'<iframe srcdoc="{page}" width="100%" height="520" style="border: 0"></iframe>'
-
-    @property
-    def traces(self) -> dict[str, np.ndarray]:
-        """CA positions ``(M, 3)`` of each chain in order, Å, with a row of NaN at each chain break."""
-        return _traces(self.residues)
-
-    @property
-    def texts(self) -> list[str]:
-        """Text of each residue: its identifier, "A:GLY:42", and its values, one per line."""
-        r = self.residues
-        names = zip(r.chain.tolist(), r.res_name.tolist(), r.res_id.tolist(), r.ins_code.tolist(), strict=True)
-        colors = (self.color, *self.shown)
-        return [
-            "<br>".join([f"<b>{chain}:{kind}:{number}{ins}</b>", *(c.text(i) for c in colors)])
-            for i, (chain, kind, number, ins) in enumerate(names)
-        ]
+        page, title = escape(scene_page(self), quote=True), escape(repr(self), quote=True)
+        return f'<iframe srcdoc="{page}" title="{title}" width="100%" height="640" style="border: 0"></iframe>'
 
 
 def make_scene(
@@ -180,7 +184,7 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
         hint = suggest(featurizer, [*PLAIN_COLORS, *registry.featurizers])
         raise OptionError(
             f"color {name!r} not found.{hint} Allowed: {', '.join(PLAIN_COLORS)}, or a featurizer ('protgraph list "
-            "featurizers'); predicted columns require a trained model (--checkpoint)."
+            "featurizers'); predicted columns require a trained model (--prediction)."
         )
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
     written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
@@ -256,13 +260,3 @@ def edge_set(name: str, pairs: np.ndarray, width: np.ndarray | None = None) -> E
     order = np.lexsort((-width[apart], high[apart], low[apart]))
     unique, first = np.unique(np.stack([low, high], 1)[apart][order], axis=0, return_index=True)
     return EdgeSet(name, unique.reshape(-1, 2), width[apart][order][first])
-
-
-def _traces(residues: Residues) -> dict[str, np.ndarray]:
-    linked = linked_to_next(residues)
-    traces = {}
-    for name in residues.chain_names:
-        rows = np.flatnonzero(residues.chain == name)
-        breaks = np.flatnonzero(~linked[rows[:-1]]) + 1
-        traces[name] = np.insert(residues.pos[rows].astype(float), breaks, np.nan, axis=0)
-    return traces

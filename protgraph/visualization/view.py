@@ -1,4 +1,4 @@
-"""Show a protein in a notebook: its residues, edges, and the predictions of a model, as an interactive page."""
+"""Show a protein or a graph: cartoon, edges, predictions, attributions and labels, as an interactive page."""
 
 from __future__ import annotations
 
@@ -8,45 +8,62 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from protgraph.argument_types import check_arguments
-from protgraph.errors import OptionError, suggest
+from protgraph.data import ProteinGraph
+from protgraph.errors import OptionError, list_first, suggest
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import ReadOptions, Residues, Structure, clean
 from protgraph.structure.io import open_source, read_residues
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
-from protgraph.visualization.model_colors import attention_edges, prediction_colors
+from protgraph.visualization.graph_scene import field_color, graph_edges, graph_residues
+from protgraph.visualization.label_colors import agreement, label_color
+from protgraph.visualization.model_colors import attention_edges, attribution_color, prediction_colors
 from protgraph.visualization.scene import PLAIN_COLORS, Color, Scene, is_color, make_scene
 
 __all__ = ["view"]
 
 
-@check_arguments("protein", "color", "checkpoint")
+@check_arguments("protein", "prediction", "label")
 def view(
-    protein: str | os.PathLike[str] | Structure | Residues,
+    protein: str | os.PathLike[str] | Structure | Residues | ProteinGraph,
     *,
+    color: Any = None,
     edges: Sequence[ComponentSpec | str | Mapping[str, Any]] = (),
-    color: str | None = None,
-    checkpoint: str | Path | Checkpoint | None = None,
+    prediction: str | Path | Checkpoint | None = None,
     attention: bool = False,
+    attribution: bool = False,
+    labels: Any = None,
+    label: str | None = None,
 ) -> Scene:
     """Show a protein with edges and one value per residue as color.
 
-    The last expression of a notebook cell is shown inline. The page works offline and requires plotly
+    The last expression of a notebook cell is shown inline. The page works offline and requires the extra ``view``
     (``pip install "protgraph-pyg[view]"``). :func:`protgraph.visualization.write_page` writes it to a file.
 
     Parameters
     ----------
-    protein : str, PathLike, Structure or Residues
-        A structure file, "pdb:1ubq", or a protein that is read already.
+    protein : str, PathLike, Structure, Residues or ProteinGraph
+        A structure file, "pdb:1ubq", or a protein that is read already. Of a graph, its own edges are shown, and the
+        backbone instead of all atoms.
+    color : str, array or Tensor, optional
+        "chain", "residue", "seq_pos", "b_factor", a featurizer ("sasa", "dihedral:4"; of a graph: a node field), a
+        predicted column, or one value per residue, ``(N,)``. Default: attributions, else the first predicted column,
+        else labels, else "chain".
     edges : sequence of str, dict or ComponentSpec
-        Edge featurizers: ``["contact", pg.component("knn", k=8)]``.
-    color : str, optional
-        "chain", "residue", "seq_pos", "b_factor", a featurizer ("sasa", "dihedral:4"), or a predicted column.
-        Default: the first predicted column, or "chain".
-    checkpoint : str, Path or Checkpoint, optional
-        Trained model whose predictions are shown.
+        Edge featurizers: ``["contact", pg.component("knn", k=8)]``; not for a graph.
+    prediction : str, Path or Checkpoint, optional
+        Trained model, by name or file, whose predictions are shown.
     attention : bool
         Show the strongest attention weights of the trained model as edges.
+    attribution : bool
+        Compute attributions of the prediction (:func:`protgraph.explain`).
+    labels : str, Path or data frame, optional
+        Table of labels per residue, as for training (columns file, chain, res_id and the label). With a prediction,
+        the page shows the labels beside it, and where both agree.
+    label : str, optional
+        Label column; required if the table has several.
 
     Returns
     -------
@@ -55,7 +72,7 @@ def view(
     Raises
     ------
     OptionError
-        A color or an edge featurizer is unknown, or ``attention`` is True without a checkpoint.
+        A color or an edge featurizer is unknown, or an option requires another one.
 
     Examples
     --------
@@ -63,28 +80,108 @@ def view(
     >>> pg.view("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
     Scene('1crn', 46 residues, 189 contact, colored by b_factor)
     """
-    if attention and checkpoint is None:
-        raise OptionError("attention=True requires a trained model. Add checkpoint=.")
-    trained = None if checkpoint is None else as_checkpoint(checkpoint)
-    read = _read(protein, needs_ligands=trained is not None and trained.model.plan.needs_ligands)
-    residues = replace(read, ligands=None)
-    columns: dict[str, Color] = {} if trained is None else prediction_colors(trained, read)
-    chosen = next(iter(columns), "chain") if color is None else color
-    if columns and chosen not in columns and not is_color(chosen):
-        hint = suggest(chosen, [*columns, *PLAIN_COLORS])
-        raise OptionError(
-            f"color {chosen!r} not found.{hint} Allowed: a featurizer, or a predicted column: {', '.join(columns)}."
-        )
-    value = columns.pop(chosen, chosen)
-    scene = make_scene(residues, edges=as_components(edges, "edges"), color=value, shown=list(columns.values()))
+    _check_options(protein, prediction, edges, attention=attention, attribution=attribution)
+    if label is not None and labels is None:
+        raise OptionError(f"label={label!r} requires a table. Add labels=.")
+    if isinstance(protein, ProteinGraph):
+        return _graph_scene(protein, color, labels, label)
+    read = _read(protein)
+    bare = replace(read, ligands=None)
+    columns: dict[str, Color] = {}
+    notes: list[str] = []
+    kinds = as_components(edges, "edges")
+    if prediction is not None:
+        trained = as_checkpoint(prediction)
+        seen = read if trained.model.plan.needs_ligands else bare
+        predicted = prediction_colors(trained, seen)
+        if attribution:
+            value = color if isinstance(color, str) and color in predicted and predicted[color].limits else None
+            columns["attribution"], incomplete = attribution_color(trained, seen, value=value)
+            notes += incomplete
+        columns |= predicted
+    beside = _add_labels(columns, bare, labels, label, notes)
+    chosen, value = _choose(color, columns, bare)
+    shown = [one for name, one in columns.items() if name != chosen]
+    scene = make_scene(bare, edges=kinds, color=value, shown=shown)
     if attention:
-        scene = replace(scene, edges=(*scene.edges, attention_edges(trained, read)))
-    return scene
+        scene = replace(scene, edges=(*scene.edges, attention_edges(trained, seen)))
+    return replace(scene, residues=read, beside=beside, notes=tuple(notes))
 
 
-def _read(protein: str | os.PathLike[str] | Structure | Residues, *, needs_ligands: bool) -> Residues:
+def _check_options(
+    protein: object, prediction: object, edges: Sequence[object], *, attention: bool, attribution: bool
+) -> None:
+    for name, given in (("attention", attention), ("attribution", attribution)):
+        if given and prediction is None:
+            raise OptionError(f"{name}=True requires a trained model. Add prediction=.")
+    if isinstance(protein, ProteinGraph):
+        if prediction is not None:
+            raise OptionError("prediction= requires a structure: a graph lacks side chains. Give the structure file.")
+        if len(edges):
+            raise OptionError("edges= is for structures: of a graph, its own edges are shown. Remove edges=.")
+
+
+def _graph_scene(graph: ProteinGraph, color: Any, labels: Any, label: str | None) -> Scene:
+    residues = graph_residues(graph)
+    columns: dict[str, Color] = {}
+    notes = ["side chains are not in the graph"]
+    _add_labels(columns, residues, labels, label, notes)
+    if isinstance(color, str) and color not in columns:
+        columns[color] = field_color(graph, residues, color)
+    chosen, value = _choose(color, columns, residues)
+    shown = [one for name, one in columns.items() if name != chosen]
+    scene = make_scene(residues, color=value, shown=shown)
+    return replace(scene, edges=graph_edges(graph), notes=tuple(notes))
+
+
+def _add_labels(
+    columns: dict[str, Color], residues: Residues, labels: Any, label: str | None, notes: list[str]
+) -> str | None:
+    """Add labels and their agreement with predictions, and return the name of the values for a second picture."""
+    if labels is None:
+        return None
+    own, unused = label_color(labels, residues, column=label)
+    own = replace(own, name=f"label {own.name}" if own.name in columns else own.name)
+    notes += unused
+    predicted = list(columns.values())
+    columns[own.name] = own
+    same = agreement(own, predicted)
+    if same is not None:
+        columns[same.name] = same
+    return own.name if predicted else None
+
+
+def _choose(color: Any, columns: Mapping[str, Color], residues: Residues) -> tuple[str, Color | str]:
+    """Return the name of the values that color the protein, and the values or a name for ``color_of``."""
+    if color is None:
+        chosen = next(iter(columns), "chain")
+        return chosen, columns.get(chosen, chosen)
+    if isinstance(color, Color):
+        return color.name, color
+    if isinstance(color, str):
+        if columns and color not in columns and not is_color(color):
+            hint = suggest(color, [*columns, *PLAIN_COLORS])
+            raise OptionError(
+                f"color {color!r} not found.{hint} Allowed: a featurizer, or a column: {', '.join(columns)}."
+            )
+        return color, columns.get(color, color)
+    try:
+        values = np.asarray(color.detach().cpu() if hasattr(color, "detach") else color, dtype=float)
+    except (TypeError, ValueError) as e:
+        raise OptionError(f"color {color!r} has no numbers. Allowed: a name, or one number per residue.") from e
+    values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.shape != (len(residues),):
+        first = list_first([f"{value:g}" for value in values.ravel()], 3)
+        raise OptionError(
+            f"color = {first} has the shape {values.shape}. Allowed: a name, or one number per residue, "
+            f"({len(residues)},)."
+        )
+    return "value", Color("value", values)
+
+
+def _read(protein: str | os.PathLike[str] | Structure | Residues) -> Residues:
     if isinstance(protein, Residues):
         return protein
     if isinstance(protein, Structure):
-        return clean(protein, ligands=needs_ligands, nucleic=needs_ligands)
-    return read_residues(open_source(os.fspath(protein)), ReadOptions().with_ligands(needs_ligands))
+        return clean(protein, ligands=True, nucleic=True)
+    return read_residues(open_source(os.fspath(protein)), ReadOptions().with_ligands())

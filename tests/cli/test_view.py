@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 
 import pytest
 
@@ -35,17 +38,21 @@ def test_a_page_has_edges_and_a_color(run, structures_dir, tmp_path):
     args = ["--edges", "contact,knn:k=4,of=cb", "--color", "dihedral:3", "-o", out]
     result = run("view", structures_dir / "1crn.bcif", *args)
     assert result.code == 0, result.err
-    assert "1crn: 46 residues of 1 chain," in result.out and "contact, " in result.out and out.stat().st_size > 10**6
+    assert (
+        "1crn: 46 residues of 1 chain," in result.out
+        and "contact, " in result.out
+        and 10**6 < out.stat().st_size < 6 * 10**6
+    )
 
 
 def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path, checkpoint):
     out = tmp_path / "p.html"
-    result = run("view", structures_dir / "1crn.bcif", "--checkpoint", checkpoint, "--attention", "-o", out)
+    result = run("view", structures_dir / "1crn.bcif", "--prediction", checkpoint, "--attention", "-o", out)
     assert result.code == 0, result.err
     assert "46 attention" in result.out
-    text = out.read_text()
-    assert "p_even: 0." in text and '"legendgroup":"attention"' in text
-    args = ["--checkpoint", checkpoint, "--overwrite", "-o", out]
+    data = page_data(out)
+    assert data["edges"][0]["name"] == "attention" and [c["name"] for c in data["colors"]][-2:] == ["p_even", "p_odd"]
+    args = ["--prediction", checkpoint, "--overwrite", "-o", out]
     result = run("view", structures_dir / "1crn.bcif", *args, "--color", "p_odd")
     assert result.code == 0 and "p_odd" in result.out
     result = run("view", structures_dir / "1crn.bcif", *args, "--color", "p_helix")
@@ -56,9 +63,42 @@ def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path,
 def test_the_file_is_opened_once(run, structures_dir, tmp_path, checkpoint, opened_files, form):
     path = structures_dir / "1crn.bcif"
     out = tmp_path / ("out.html" if form == "html" else "out.mvsj")
-    args = ["--checkpoint", checkpoint, "--attention", "--format", form, "-o", out]
+    args = ["--prediction", checkpoint, "--attention", "--format", form, "-o", out]
     assert run("view", path, *args).code == 0
     assert opened_files.count(str(path)) == 1
+
+
+def test_labels_are_beside_the_prediction_and_attributions_are_signed(run, structures_dir, tmp_path, checkpoint):
+    labels = tmp_path / "labels.csv"
+    rows = [f"1crn,A,{i},{'odd' if i % 2 else 'even'}" for i in range(1, 41)]
+    labels.write_text("\n".join(["file,chain,res_id,state", *rows, "1crn,A,99,odd", "2xyz,A,41,odd"]) + "\n")
+    out = tmp_path / "p.html"
+    args = ["--prediction", checkpoint, "--labels", labels, "--attribution", "-o", out]
+    result = run("view", structures_dir / "1crn.bcif", *args, "--color", "predicted")
+    assert result.code == 0, result.err
+    assert "1 label of residues that are absent: A:99" in result.out and "beside it state" in result.out
+    data = page_data(out)
+    colors = {c["name"]: c for c in data["colors"]}
+    assert colors["state"]["texts"][:3] == ["odd", "even", "odd"] and colors["state"]["missing"] == 6
+    assert data["colors"][data["beside"]]["name"] == "state" and data["colors"][0]["name"] == "predicted"
+    same = [p == s for p, s in zip(colors["predicted"]["texts"][:40], colors["state"]["texts"], strict=False)]
+    assert [text == "correct" for text in colors["agreement"]["texts"][:40]] == same
+    low, high = map(float, colors["attribution"]["ends"])
+    assert low == -high and high > 0
+
+
+def test_the_default_output_is_in_the_current_folder(run, structures_dir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("view", structures_dir / "1crn.bcif").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["1crn.html"]
+    result = run("view", structures_dir / "1crn.bcif")
+    assert result.code == 2 and "--overwrite" in result.err
+
+
+def page_data(path):
+    """Return the data in a page."""
+    packed = re.search(r'id="scene">([^<]+)<', path.read_text(encoding="utf-8"))[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
 def test_molviewspec_is_written(run, structures_dir, tmp_path):
@@ -79,8 +119,10 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
         (["--color", "dihedral"], "dihedral:0"),
         (["--color", "color"], "color"),
         (["--format", "png"], "'png'"),
-        (["--attention"], "--checkpoint"),
-        (["--checkpoint", "none.safetensors"], "none.safetensors"),
+        (["--attention"], "--prediction"),
+        (["--attribution"], "--prediction"),
+        (["--label", "site"], "labels"),
+        (["--prediction", "none.safetensors"], "none.safetensors"),
     ],
 )
 def test_wrong_options_are_refused_and_nothing_is_written(run, structures_dir, tmp_path, args, part):

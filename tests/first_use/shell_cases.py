@@ -186,7 +186,7 @@ def _wrong_checkpoints() -> list[ShellCase]:
             case(_call("design", inverse=file), 2, file),
             case(f"describe {file}", 2, file),
             case(f"generate {file} -o new.fasta", 2, file),
-            case(f"view 1crn.pdb -o new.html --checkpoint {file}", 2, file),
+            case(f"view 1crn.pdb -o new.html --prediction {file}", 2, file),
             case(f"attention {file} 1crn.pdb -o new", 2, file),
         ]
     cases += [case(_call(c, checkpoint=x), 2, x) for c in _CHECKPOINTS for x in ("1crn.pdb", "A", "gcn")]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from biotite.structure.io import pdbx
 
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.plan import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_fasta, load_structure
-from protgraph.visualization.scene import color_of, edge_set, make_scene
+from protgraph.visualization.palette import color_codes, scale_of
+from protgraph.visualization.scene import Color, color_of, edge_set, make_scene
+from protgraph.visualization.scene_cif import scene_cif
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +45,32 @@ def test_colors_equal_graph_fields(residues):
     assert [one_hot.labels[int(v)] for v in one_hot.values] == list(residues.sequence)
 
 
-def test_texts_have_identifier_and_values(residues):
-    scene = make_scene(residues, color="residue")
-    kind, number = residues.res_name[0], residues.res_id[0]
-    assert scene.texts[0] == f"<b>A:{kind}:{number}</b><br>residue: {residues.sequence[0]}"
+def test_atoms_of_the_page_are_those_of_the_protein_and_its_ligands(structures_dir, tmp_path):
+    bound = clean(load_structure(structures_dir / "1jk9.bcif", chains=["A", "B"]), ligands=True)
+    codes = np.where(np.arange(len(bound)) == 7, "C", "")
+    bound = replace(bound, ins_code=codes)
+    (tmp_path / "a.cif").write_text(scene_cif(bound))
+    file = pdbx.CIFFile.read(tmp_path / "a.cif")
+    atoms = pdbx.get_structure(file, model=1, extra_fields=["label_seq_id", "label_entity_id"])
+    protein = atoms[atoms.label_entity_id == "1"]
+    np.testing.assert_allclose(protein.coord, bound.atom_pos, atol=6e-4)
+    assert (protein.atom_name == bound.atom_name).all() and (protein.element == bound.atom_element).all()
+    assert (protein.label_seq_id.astype(int) - 1 == bound.atom_residue).all()
+    assert (protein.res_id == bound.res_id[bound.atom_residue]).all()
+    assert (protein.ins_code == codes[bound.atom_residue]).all()
+    other = atoms[atoms.label_entity_id != "1"]
+    np.testing.assert_allclose(other.coord, bound.ligands.atom_pos, atol=6e-4)
+    assert set(other.res_name) == set(bound.ligands.res_name) and len(other)
 
 
-def test_backbones_are_interrupted_at_breaks(structures_dir, shared_data):
-    broken = clean(load_structure(shared_data / "robustness" / "missing__gap.pdb"))
-    gaps = broken.report.gaps
-    assert gaps and sum(np.isnan(t[:, 0]).sum() for t in make_scene(broken).traces.values()) == gaps
+def test_colors_of_residues_follow_the_scale():
+    values = Color("p", np.array([0.0, 1.0, np.nan, 0.5]), limits=(0.0, 1.0))
+    assert color_codes(values) == ["#440154", "#fde725", "#bdbdbd", "#21918c"]  # ends and middle of viridis
+    assert scale_of(values).missing == 1
+    signed = Color("a", np.array([-1.0, 4.0, 0.0]), is_signed=True)
+    assert signed.range == (-4.0, 4.0)
+    kinds = Color("k", np.array([0, 2, 2, np.nan]), ("a", "b", "c"))
+    assert [(name, count) for name, _, count in scale_of(kinds).categories] == [("a", 1), ("c", 2)]
 
 
 @pytest.mark.parametrize(

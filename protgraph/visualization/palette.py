@@ -1,0 +1,79 @@
+"""Colors of values per residue: one hexadecimal code per residue, and the scale that explains them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from protgraph.visualization.scene import Color
+
+__all__ = ["EDGE_COLORS", "NO_VALUE", "Scale", "color_codes", "scale_of"]
+
+#: Residues without a value.
+NO_VALUE = "#bdbdbd"
+#: Categories: Okabe & Ito 2008, "Color universal design"; more than eight are from matplotlib's tab20.
+_CATEGORIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#555555")
+#: Kinds of edges: the muted scheme of Tol 2021, SRON/EPS/TN/09-002.
+EDGE_COLORS = ("#cc6677", "#332288", "#999933", "#882255", "#44aa99", "#aa4499")
+_STOPS = 9
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Legend of a color: categories with their counts, or the ends of a range with colors between them.
+
+    Parameters
+    ----------
+    categories : tuple of (str, str, int)
+        Name, color and number of residues of each category that occurs.
+    low, high : float
+        Ends of the range.
+    stops : tuple of str
+        Colors from ``low`` to ``high``, evenly spaced; empty for categories.
+    missing : int
+        Residues without a value.
+    """
+
+    categories: tuple[tuple[str, str, int], ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    stops: tuple[str, ...] = ()
+    missing: int = 0
+
+
+def color_codes(color: Color) -> list[str]:
+    """Return the color of each residue, ``"#rrggbb"``; gray for residues without a value."""
+    missing = np.isnan(color.values)
+    if color.labels:
+        palette = _palette(color)
+        return [NO_VALUE if m else palette[int(v)] for m, v in zip(missing, color.values, strict=True)]
+    low, high = color.range
+    part = np.clip((np.where(missing, low, color.values) - low) / ((high - low) or 1.0), 0.0, 1.0)
+    rgb = np.round(colormaps[_map(color)](part)[:, :3] * 255).astype(int)
+    return [NO_VALUE if m else "#{:02x}{:02x}{:02x}".format(*row) for m, row in zip(missing, rgb.tolist(), strict=True)]
+
+
+def scale_of(color: Color) -> Scale:
+    """Return the legend of a color."""
+    missing = int(np.isnan(color.values).sum())
+    if color.labels:
+        known = color.values[~np.isnan(color.values)].astype(int)
+        counts = np.bincount(known, minlength=len(color.labels)).tolist()
+        rows = zip(color.labels, _palette(color), counts, strict=True)
+        return Scale(tuple((label, code, count) for label, code, count in rows if count), missing=missing)
+    low, high = color.range
+    stops = [to_hex(rgba) for rgba in colormaps[_map(color)](np.linspace(0, 1, _STOPS))]
+    return Scale(low=low, high=high, stops=tuple(stops), missing=missing)
+
+
+def _map(color: Color) -> str:
+    return "RdBu_r" if color.is_signed else "viridis"
+
+
+def _palette(color: Color) -> list[str]:
+    if len(color.labels) <= len(_CATEGORIES):
+        return list(_CATEGORIES[: len(color.labels)])
+    return [to_hex(colormaps["tab20"](i % 20)) for i in range(len(color.labels))]
