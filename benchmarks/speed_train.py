@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from statistics import median
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import mean, median, quantiles
 
 import torch
 
@@ -16,63 +17,78 @@ __all__ = ["MODELS", "measure"]
 
 MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "schnet", "transformer")
 DATASET, TASK = "pdb_core", "secondary_structure"
-EPOCHS, ROUNDS = 3, 3  # epochs of a run; the first one is not counted
+WARM_UP, FEWEST = 1, 5  # epochs that are not counted, and that are
 
 
 def measure(*, seconds: float = 5.0) -> list[CostTable]:
-    """Train each model in turns with its bare loop, for about ``seconds`` per model and at least three turns."""
-    config = FitConfig(epochs=EPOCHS, device="cpu", patience=None)
+    """Train each model with epochs of its bare loop between its epochs, for about ``seconds`` per model."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        rows = show_rows((m, *_rates(TrainingLoops(m, DATASET, TASK, config), seconds)) for m in MODELS)
+        rows = show_rows((m, *_rates(m, seconds)) for m in MODELS)
     finally:
         torch.set_num_threads(before)
     return [
         CostTable(
-            title=f"training on {TASK} of {DATASET}, batches of {config.batch_residues} residues",
+            title=f"training on {TASK} of {DATASET}, batches of {_config(1).batch_residues} residues",
             columns=(
                 "model",
                 "bare residues/s",
-                "without clipping",
                 "train residues/s",
                 "train / bare",
+                "lower quartile",
+                "upper quartile",
                 "train / without clipping",
                 "with validation",
             ),
             rows=rows,
             caption="CPU time of one thread. bare: forward, loss, backward, gradient clipping and optimizer, on\n"
-            "batches in memory; without clipping: the rate of the same loop without this step. train: with clipping,\n"
-            "collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training state.\n"
-            "train / bare, train / without clipping: medians over turns, without the forward passes of validation, at\n"
-            "the time that the bare loop takes for them. with validation: train / bare, nothing subtracted. The first\n"
-            "epoch of a run is not counted.",
+            "batches in memory, without collation; without clipping: the same loop without this step. train: with\n"
+            "clipping, collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training\n"
+            "state. An epoch of each bare loop runs before and after each epoch of train; ratios are medians over\n"
+            "epochs, with the quartiles of the first. train / bare, train / without clipping: without the forward\n"
+            "passes of validation, at the time that the bare loop takes for them. with validation: nothing subtracted.",
         )
     ]
 
 
-def _rates(loops: TrainingLoops, seconds: float) -> tuple[float, ...]:
-    """Return the values of a row after the model: three rates, and three fractions that the command keeps."""
+def _config(epochs: int) -> FitConfig:
+    return FitConfig(epochs=epochs, device="cpu", patience=None)
+
+
+def _rates(model: str, seconds: float) -> tuple[float, ...]:
+    """Return the values of a row after the model: two rates, the ratio with its quartiles, and two more ratios."""
+    loops = TrainingLoops(model, DATASET, TASK, _config(1))
     loops.bare()
-    end = time.perf_counter() + seconds
-    turns_of_columns: list[tuple[float, ...]] = []
-    while len(turns_of_columns) < ROUNDS or time.perf_counter() < end:
-        unclipped, before, epochs, after = loops.bare(clip=False), loops.bare(), loops.command()[1:], loops.bare()
-        training, validation = (_mean([before, after], part) for part in (_training, _validation))
-        whole = _mean(epochs, _training) + _mean(epochs, _validation)
-        took = whole - validation
-        rates = [loops.residues / one for one in (training, unclipped.training, took)]
-        turns_of_columns.append((*rates, training / took, unclipped.training / took, training / whole))
-    return tuple(map(median, zip(*turns_of_columns, strict=True)))
+    start = time.perf_counter()
+    loops.bare()
+    epochs = max(FEWEST, round(seconds / (3 * (time.perf_counter() - start)))) + WARM_UP
+    loops = TrainingLoops(model, DATASET, TASK, _config(epochs))
+    pairs: list[tuple[EpochTimes, EpochTimes]] = []
+    command = loops.command(lambda: pairs.append((loops.bare(clip=False), loops.bare())))[WARM_UP:]
+    unclipped, bare = zip(*pairs[WARM_UP:], strict=True)
+    return _row(loops.residues, bare, unclipped, command)
 
 
-def _mean(times: list[EpochTimes], part: Callable[[EpochTimes], float]) -> float:
-    return sum(map(part, times)) / len(times)
+def _row(
+    residues: int, bare: Sequence[EpochTimes], unclipped: Sequence[EpochTimes], command: Sequence[EpochTimes]
+) -> tuple[float, ...]:
+    """Return the values of a row after the model; epoch i of the command is between the bare epochs i and i + 1."""
+    turns = [_turn(*one) for one in zip(pairwise(bare), pairwise(unclipped), command, strict=True)]
+    bare_time, time_taken, ratio, unclipped_ratio, whole = zip(*turns, strict=True)
+    lower, _, upper = quantiles(ratio, n=4, method="inclusive")
+    rates = (residues / median(bare_time), residues / median(time_taken))
+    return (*rates, median(ratio), lower, upper, median(unclipped_ratio), median(whole))
 
 
-def _training(times: EpochTimes) -> float:
-    return times.training
+def _turn(
+    bare: tuple[EpochTimes, EpochTimes], unclipped: tuple[EpochTimes, EpochTimes], epoch: EpochTimes
+) -> tuple[float, ...]:
+    """Return the seconds of training of a bare epoch and of the command, and three ratios.
 
-
-def _validation(times: EpochTimes) -> float:
-    return times.validation
+    The bare epochs are those before and after the epoch of the command.
+    """
+    training, validation = mean(one.training for one in bare), mean(one.validation for one in (*bare, *unclipped))
+    whole = epoch.training + epoch.validation
+    took = whole - validation
+    return training, took, training / took, mean(one.training for one in unclipped) / took, training / whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,18 @@ class EpochTimes:
 
 
 class _EpochClock(Callback):
-    """Times of a run by Lightning: start and end of training, start of each validation."""
+    """Times of a run by Lightning: start and end of training, start of each validation.
 
-    def __init__(self) -> None:
+    ``before_epoch`` is called before each epoch and after the last one; its time is not counted.
+    """
+
+    def __init__(self, before_epoch: Callable[[], None]) -> None:
         self.epochs: list[EpochTimes] = []
+        self._before_epoch = before_epoch
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
+        self._before_epoch()
         self._start = time.process_time()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -52,6 +58,7 @@ class _EpochClock(Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
+        self._before_epoch()
 
     def _close(self) -> None:
         if hasattr(self, "_start"):
@@ -80,9 +87,15 @@ class TrainingLoops:
         self.residues = int(splits["train"].sizes.sum())
         self._module = self._setup.module()
 
-    def command(self) -> list[EpochTimes]:
-        """Train with validation, CSV logger, checkpoints of the best epoch and of the state; return times of epochs."""
-        clock = _EpochClock()
+    def command(self, before_epoch: Callable[[], None] = lambda: None) -> list[EpochTimes]:
+        """Train with validation, CSV logger, checkpoints of the best epoch and of the state; return times of epochs.
+
+        Parameters
+        ----------
+        before_epoch : callable
+            Called before each epoch and after the last one. It is not in the times.
+        """
+        clock = _EpochClock(before_epoch)
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / "model.run"
             options: dict[str, Any] = {"logger": [CSVLogger(run / "csv", name=None)], "run_dir": run}

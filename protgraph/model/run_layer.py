@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component_fault import ComponentScope
 
@@ -38,7 +37,7 @@ def run_layer(
     """
     outputs = _call(layer, f, scope)
     for local, spec in layer.out.items():
-        _require_shape(scope, local, outputs[local], spec.trailing_shape, spec, rows)
+        _require_shape(scope, local, outputs[local], spec.trailing_shape, spec.level, rows)
     return outputs
 
 
@@ -52,7 +51,7 @@ def run_head(
 ) -> dict[str, Tensor]:
     """Return the outputs of a head; ``shape`` and ``level`` are those of the target. See :func:`run_layer`."""
     outputs = _call(head, f, scope)
-    _require_shape(scope, "logits", outputs["logits"], shape, FieldSpec("logits", level, "0e"), rows)
+    _require_shape(scope, "logits", outputs["logits"], shape, level, rows)
     return outputs
 
 
@@ -81,15 +80,15 @@ def _require_shape(
     local: str,
     value: object,
     trailing: tuple[int | None, ...],
-    spec: FieldSpec,
+    level: str,
     rows: Mapping[str, int],
 ) -> None:
     if not isinstance(value, Tensor):
         raise scope.returned(f"returns {local!r} as a {type(value).__name__}", allowed="Return a tensor.")
-    expected = (rows.get(spec.level), *trailing)
+    expected = (rows.get(level), *trailing)
     if len(value.shape) == len(expected) and all(b in (None, a) for a, b in zip(value.shape, expected, strict=True)):
         return
     declared = ", ".join("any" if part is None else str(part) for part in expected)
     raise scope.returned(
-        f"returns {local!r} of shape {tuple(value.shape)}", allowed=f"Declared: ({declared}), one row per {spec.level}."
+        f"returns {local!r} of shape {tuple(value.shape)}", allowed=f"Declared: ({declared}), one row per {level}."
     )

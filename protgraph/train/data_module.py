@@ -37,7 +37,7 @@ class FitData(pl.LightningDataModule):
     workers : int
         Worker processes of each data loader.
     fields : collection of str, optional
-        Fields and attributes of training batches, e.g. :attr:`FitModule.batch_fields`; default: all.
+        Fields and attributes of all batches, e.g. :attr:`FitModule.batch_fields`; default: all.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class FitData(pl.LightningDataModule):
         if self._val_loader is None:
             batches = evaluation_batches(self.val, self.task)
             sampler = RankBatches(batches, self._rank, self._world_size, deal=True)
-            collate = partial(evaluation_batch, self.val, task=self.task)
+            collate = partial(evaluation_batch, self.val, task=self.task, fields=self.fields)
             self._val_loader = StoreLoader(collate, sampler, workers=self.workers)
         return self._val_loader
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 EVALUATION_RESIDUES = 8192  # a batch without gradients needs about a third of the memory
+_READ_BY_METRICS = ("chain", "edge_index", "name", "pos", "seq_pos", "y", "y_level")
 _CHAINS = 1 << 32  # larger than the number of chains of a protein
 
 
@@ -123,13 +124,16 @@ def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUA
     return list(ProteinBatches(store.sizes, max_nodes=max_nodes, bucket=True))
 
 
-def evaluation_batch(store: GraphStore, members: Sequence[int], task: Task) -> Batch:
+def evaluation_batch(
+    store: GraphStore, members: Sequence[int], task: Task, *, fields: Collection[str] | None = None
+) -> Batch:
     """Collate these proteins as the task corrupts them in evaluation, with labels in ``y``.
 
-    The random generator is seeded by the name of each protein, so that labels do not depend on the batch.
+    The random generator is seeded by the name of each protein, so that labels do not depend on the batch. ``fields``
+    are those that the model reads, of a task that does not corrupt its inputs; default: all.
     """
     if task.inputs.corrupt is None:
-        return store.collate(members)
+        return store.collate(members, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
     graphs = []
     for i in members:
         generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))

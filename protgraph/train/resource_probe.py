@@ -246,6 +246,7 @@ class _EvaluationProbe:
 
     def __init__(self, meter: _Meter, splits: dict[str, GraphStore], module: FitModule, *, sample: int = 4) -> None:
         self._meter, self._task = meter, module.task
+        self._validation, self._fields = splits["val"], module.batch_fields
         self._batches: list[tuple[GraphStore, list[int]]] = []
         for split, store in splits.items():
             batches = evaluation_batches(store, module.task)
@@ -258,9 +259,10 @@ class _EvaluationProbe:
 
     def __iter__(self) -> Iterator[Batch]:
         for store, members in self._batches:
-            evaluation_batch(store, members, self._task)  # reads the file
+            fields = self._fields if store is self._validation else None
+            evaluation_batch(store, members, self._task, fields=fields)  # reads the file
             self._meter.begin(BatchSize.of(store, members), 0)
-            yield evaluation_batch(store, members, self._task)
+            yield evaluation_batch(store, members, self._task, fields=fields)
 
 
 def _largest(store: GraphStore, batches: Sequence[list[int]]) -> list[int]:

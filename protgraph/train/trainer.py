@@ -72,8 +72,8 @@ class TrainerOptions:
 
     @property
     def reads_batches(self) -> bool:
-        """True if a callback of the user receives the training batches."""
-        hooks = ("on_train_batch_start", "on_train_batch_end")
+        """True if a callback of the user receives batches."""
+        hooks = [f"on_{stage}_batch_{end}" for stage in ("train", "validation") for end in ("start", "end")]
         return any(getattr(type(one), hook) is not getattr(Callback, hook) for one in self.callbacks for hook in hooks)
 
 

@@ -46,18 +46,14 @@ def test_a_large_structure_has_the_residues_of_its_chains(tmp_path, suffix):
 
 
 def test_rates_compare_the_command_without_the_forward_passes_of_validation():
-    class Loops:
-        residues = 100
-
-        def bare(self, *, clip=True):
-            return EpochTimes(2.0 if clip else 1.6, 1.0)
-
-        def command(self):
-            return [EpochTimes(9.0, 9.0), EpochTimes(2.5, 2.0), EpochTimes(3.5, 1.0)]
-
-    bare, unclipped, rate, *kept = speed_train._rates(Loops(), 0)
-    assert (bare, unclipped, rate) == (50.0, 62.5, 100 / 3.5)
-    assert kept == pytest.approx([2.0 / 3.5, 1.6 / 3.5, 2.0 / 4.5])
+    bare = [EpochTimes(2.0, 1.0), EpochTimes(4.0, 1.0), EpochTimes(2.0, 1.0)]
+    unclipped = [EpochTimes(one.training - 0.4, 1.0) for one in bare]
+    command = [EpochTimes(3.0, 2.0), EpochTimes(3.5, 1.5)]  # 4 s each without the forward passes of validation
+    row = speed_train._row(100, bare, unclipped, command)
+    assert row == pytest.approx([100 / 3, 100 / 4, 3 / 4, 3 / 4, 3 / 4, 2.6 / 4, 3 / 5])
+    slower = [EpochTimes(3.0, 2.0), EpochTimes(5.5, 1.5)]  # 4 s and 6 s
+    row = speed_train._row(100, bare, unclipped, slower)
+    assert row[2:5] == pytest.approx([0.625, 0.5625, 0.6875])
 
 
 def test_the_lanes_have_names_of_their_own():
@@ -69,10 +65,11 @@ def test_the_lanes_have_names_of_their_own():
 @pytest.mark.slow
 def test_training_keeps_most_of_the_bare_rate(monkeypatch):
     monkeypatch.setattr(speed_train, "MODELS", ("gat",))
-    monkeypatch.setattr(speed_train, "ROUNDS", 1)
+    monkeypatch.setattr(speed_train, "FEWEST", 2)
     (table,) = measure_costs("train", seconds=0)
-    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 7
-    assert all(value > 0 for value in table.rows[0][1:]) and table.rows[0][6] < table.rows[0][4]
+    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 8
+    _, bare, rate, ratio, lower, upper, _, whole = table.rows[0]
+    assert 0 < rate < 2 * bare and 0 < whole < ratio and lower <= ratio <= upper
 
 
 def test_each_step_has_a_process_of_its_own():

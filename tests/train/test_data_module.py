@@ -7,10 +7,13 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from protgraph.data.store.batch_loader import RankBatches, StoreLoader
+from protgraph.model import build_model
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, fit, prepare
 from protgraph.train.data_module import FitData
+from protgraph.train.evaluate import evaluation_batch, evaluation_batches, predict_batch
 from protgraph.train.module import FitModule
+from protgraph.train.resolve import resolve_task
 
 BATCHES = [[0, 1, 2, 3, 4], [5], [6, 7], [8, 9, 10]]
 
@@ -129,6 +132,20 @@ def test_training_batches_have_the_fields_that_the_model_reads(trained, stores):
         assert torch.equal(full.y, batch.y) and full.name == batch.name
 
 
+@pytest.mark.parametrize("name", ["helix", "buried", "size"])
+def test_validation_batches_have_the_fields_that_predictions_read(name, small):
+    task = resolve_task(name, small)
+    model = build_model("gcn", task.target, seed=0)
+    store = prepare(small, task, model.plan).splits["val"]
+    fields = FitModule(model, task, FitConfig(device="cpu")).batch_fields
+    members = evaluation_batches(store, task)[0][:2]
+    full, narrow = (evaluation_batch(store, members, task, fields=own) for own in (None, fields))
+    assert {"residue_ids", "report"} <= set(full.keys()) and not {"residue_ids", "report"} & set(narrow.keys())
+    first, second = (predict_batch(model.eval(), batch, task) for batch in (full, narrow))
+    assert torch.equal(first.rows.logits, second.rows.logits) and torch.equal(first.rows.y, second.rows.y)
+    assert first.loss == second.loss
+
+
 def test_batches_are_complete_for_noise_and_for_tasks_that_corrupt_inputs(trained):
     assert FitModule(trained.model, trained.task, FitConfig(device="cpu")).batch_fields is not None
     assert FitModule(trained.model, trained.task, FitConfig(device="cpu", noise=0.1)).batch_fields is None
@@ -145,8 +162,19 @@ class KeepBatches(Callback):
         self.keys |= set(batch.keys())
 
 
-def test_a_callback_receives_complete_batches_and_the_same_losses_to_the_bit(tiny, small, quick):
-    callback = KeepBatches()
+class KeepValidationBatches(Callback):
+    """Receive every validation batch."""
+
+    def __init__(self):
+        self.keys = set()
+
+    def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx, dataloader_idx=0):
+        self.keys |= set(batch.keys())
+
+
+@pytest.mark.parametrize("kind", [KeepBatches, KeepValidationBatches])
+def test_a_callback_receives_complete_batches_and_the_same_losses_to_the_bit(tiny, small, quick, kind):
+    callback = kind()
     first, second = (fit(tiny, small, "helix", config=quick, callbacks=own) for own in ([], [callback]))
     assert {"backbone", "report", "residue_ids"} <= callback.keys
     assert first.history == second.history
