@@ -20,6 +20,7 @@ from protgraph.featurize import FeaturePlan
 from protgraph.prepare import estimate_store, prepare_store
 from protgraph.registry.component import component
 from protgraph.train import FitConfig, choose_batch_residues, estimate_resources, fit
+from protgraph.train.resource_probe import step_clock
 
 __all__ = ["measure"]
 
@@ -50,7 +51,8 @@ def _training() -> CostTable:
         title=f"train MODEL --data {DATASET} --task {TASK} --batch-residues {CONFIG.batch_residues} on the CPU",
         columns=("model", "MiB, --dry-run", "run", "ratio", "s per epoch, --dry-run", "run", "ratio"),
         rows=show_rows(rows()),
-        caption="Peak memory of the process; median time of an epoch, with validation and metrics.\n" + _load(),
+        caption="Peak memory of the process; median time of an epoch, with validation and metrics: CPU time with one\n"
+        "thread. " + _load(),
     )
 
 
@@ -115,7 +117,8 @@ def _choose(model: str, limit: float) -> tuple[int, float]:
 def _run(model: str, config: FitConfig) -> tuple[float, float]:
     """Return the peak memory, MiB, and the median time of an epoch after the first one, seconds."""
     ends: list[float] = []
-    result = fit(model, DATASET, TASK, config=config, on_epoch=lambda row: ends.append(time.perf_counter()))
+    clock = step_clock(config.torch_device())
+    result = fit(model, DATASET, TASK, config=config, on_epoch=lambda row: ends.append(clock()))
     return result.peak_memory, median(b - a for a, b in pairwise(ends))
 
 

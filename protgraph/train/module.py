@@ -32,6 +32,7 @@ from protgraph.wording import count_noun
 __all__ = ["FitModule", "learning_rate_factor"]
 
 WARM_UP = 0.05  # of all steps
+_STATE_KEYS = frozenset({"random", "history", "thresholds", "residues", "nodes", "seconds", "loss", "count"})
 
 
 class FitModule(pl.LightningModule):
@@ -267,9 +268,14 @@ class FitModule(pl.LightningModule):
         Raises
         ------
         CheckpointError
-            The state has other weights.
+            The state has other weights, or another version of protgraph wrote it.
         """
         state = checkpoint["protgraph"]
+        if missing := sorted(_STATE_KEYS - state.keys()):
+            raise CheckpointError(
+                f"Cannot resume: the state has no {', '.join(missing)}; another version of protgraph wrote it. Resume "
+                "with that version, or start again without resume."
+            )
         self._random = state["random"]
         shapes = [
             {name: x.shape for name, x in w.items()} for w in (checkpoint.get("state_dict"), self.state_dict()) if w

@@ -131,7 +131,9 @@ def estimate_resources(
     Notes
     -----
     Memory and seconds of a batch are fitted by non-negative least squares of relative errors as a + b·N + c·Σn², N
-    nodes in proteins of n nodes. The peak is that of the largest batch, and the time the sum over all batches.
+    nodes in proteins of n nodes. The peak is that of the largest batch, and the time the sum over all batches. With
+    one thread on the CPU, it is CPU time (:func:`protgraph.train.resource_probe.step_clock`): a run on a machine that
+    is busy with other work takes longer.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from protgraph.train.evaluate import evaluation_batch, evaluation_batches
 from protgraph.train.module import FitModule
 from protgraph.train.trainer import step_options
 
-__all__ = ["BatchCost", "BatchSize", "ProbeResult", "probe_run", "training_batches"]
+__all__ = ["BatchCost", "BatchSize", "ProbeResult", "probe_run", "step_clock", "training_batches"]
 
 _WARM_UP = 3  # steps on the smallest protein: optimizer state, gradients, code that is loaded on first use
 
@@ -97,6 +97,14 @@ class ProbeResult:
     nodes_read: int
 
 
+def step_clock(device: torch.device) -> Callable[[], float]:
+    """Return the clock of steps on a device, seconds.
+
+    With one thread on the CPU it is the CPU time of the process, which other work on the machine hardly changes.
+    """
+    return time.process_time if device.type == "cpu" and torch.get_num_threads() == 1 else time.perf_counter
+
+
 def training_batches(store: GraphStore, batch_residues: int, seed: int) -> list[list[int]]:
     """Return the training batches of a budget in the first epoch, in order."""
     return list(ProteinBatches(store.sizes, max_nodes=batch_residues, shuffle=True, seed=seed))
@@ -158,7 +166,7 @@ class _Meter(Callback):
     """Record peak memory and seconds from the collation of a batch to the end of its step."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device = device
+        self.device, self._clock = device, step_clock(device)
         self.costs: list[BatchCost] = []
         self.process = self.metrics_seconds = 0.0
         self._open: tuple[BatchSize, int] | None = None
@@ -174,24 +182,24 @@ class _Meter(Callback):
         """Start the measurement of a batch."""
         self._open = size, batch_residues
         reset_peak_memory(self.device)
-        self._start = time.perf_counter()
+        self._start = self._clock()
 
     def _end(self, *_: Any) -> None:
         if self._open is None:
             return
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        seconds = time.perf_counter() - self._start
+        seconds = self._clock() - self._start
         self.costs.append(BatchCost(*self._open, peak_memory(self.device) - self.process, seconds))
-        self._open, self._start = None, time.perf_counter()
+        self._open, self._start = None, self._clock()
 
     on_train_batch_end = on_validation_batch_end = _end
 
     def on_validation_epoch_end(self, *_: Any) -> None:
-        self._start = time.perf_counter()  # callbacks run before the module
+        self._start = self._clock()  # callbacks run before the module
 
     def on_validation_end(self, *_: Any) -> None:
-        self.metrics_seconds = time.perf_counter() - self._start
+        self.metrics_seconds = self._clock() - self._start
 
 
 class _TrainingProbe:

@@ -24,6 +24,7 @@ from protgraph.train.state_file import check_state_file
 __all__ = ["RunFolder"]
 
 RECORD, LOCK = "run.json", "run.lock"
+STATE_FORMAT = 2  # of the training state; raise it when its content changes
 _WAIT = 10.0  # seconds; worker processes of a killed run end within 5 and hold its lock until then
 
 
@@ -79,7 +80,7 @@ class RunFolder:
         OptionError
             The folder cannot be written, or another run uses it.
         """
-        identity = json.loads(json.dumps(identity, sort_keys=True, default=str))
+        identity = json.loads(json.dumps({**identity, "state_format": STATE_FORMAT}, sort_keys=True, default=str))
         try:
             if is_first_process():
                 self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -125,8 +126,11 @@ class RunFolder:
         """Compare the recorded identity, and check the files of the state and of the best epoch."""
         try:
             earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
+            self._check_format(earlier)
             changed = [text for key, now in identity.items() for text in _changes(key, earlier[key], now)]
-        except (OSError, ValueError, KeyError, TypeError) as e:
+        except CheckpointError:  # a ValueError
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise CheckpointError(
                 f"Cannot resume from {self.state}: {RECORD} beside it is missing or damaged. Start again without "
                 "resume."
@@ -140,11 +144,24 @@ class RunFolder:
         if self.best.exists():
             check_state_file(self.best)
 
+    def _check_format(self, earlier: Mapping[str, Any]) -> None:
+        """Raise if another version of protgraph wrote the state in another form."""
+        form = earlier.get("state_format", 1)
+        if form != STATE_FORMAT:
+            written = earlier.get("versions", {}).get("protgraph", "of unknown number")
+            raise CheckpointError(
+                f"Cannot resume from {self.state}: an {'older' if form < STATE_FORMAT else 'newer'} version of "
+                f"protgraph ({written}, state format {form}) wrote it; this one reads format {STATE_FORMAT}. Resume "
+                "with the version that wrote it, or start again without resume."
+            )
+
 
 def _changes(key: str, before: Any, now: Any) -> list[str]:
     """Describe the differences between two values; those of mappings by key."""
     if before == now:
         return []
     if isinstance(now, Mapping):
-        return [text for k in now for text in _changes(f"{key}.{k}", before[k], now[k])] or [f"another {key}"]
+        new = [f"no {key}.{k}, which this version has" for k in now if k not in before]
+        common = [k for k in now if k in before]
+        return new + [x for k in common for x in _changes(f"{key}.{k}", before[k], now[k])] or [f"another {key}"]
     return [f"another {key}"] if isinstance(now, list) else [f"{key} = {before!r}, not {now!r}"]

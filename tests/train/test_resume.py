@@ -17,6 +17,8 @@ from safetensors.torch import load_file
 
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.train import fit
+from protgraph.train.module import _STATE_KEYS
+from protgraph.train.run_folder import STATE_FORMAT
 from protgraph.train.state_file import StateFileIO
 from tests.train.runs import run
 
@@ -169,6 +171,51 @@ def test_a_damaged_state_is_an_error(damage, small, tiny, quick, tmp_path):
     with pytest.raises(CheckpointError):
         fit(tiny, small, "helix", config=quick, run_dir=tmp_path, resume=True)
     assert fit(tiny, small, "helix", config=quick, run_dir=tmp_path).epochs == quick.epochs
+
+
+def older_record(path):
+    record = json.loads(path.read_text())
+    del record["state_format"]
+    path.write_text(json.dumps(record))
+
+
+def record_without_an_option(path):
+    record = json.loads(path.read_text())
+    del record["config"]["noise"]
+    path.write_text(json.dumps(record))
+
+
+OLDER = {
+    "record without the format": ("run.json", older_record, "older version of protgraph .*format 1.* start again"),
+    "record without an option": ("run.json", record_without_an_option, "no config.noise.* start again"),
+    "state without a count": ("state.ckpt", edited(lambda s: s["protgraph"].pop("nodes")), "no nodes.* start again"),
+}
+
+
+@pytest.mark.parametrize("kind", OLDER)
+def test_a_state_of_an_older_version_is_refused_with_what_to_do(kind, small, tiny, quick, tmp_path):
+    interrupt(small, tiny, quick, tmp_path)
+    name, change, message = OLDER[kind]
+    change(tmp_path / "checkpoints" / name)
+    with pytest.raises(CheckpointError, match=message):
+        fit(tiny, small, "helix", config=quick, run_dir=tmp_path, resume=True)
+
+
+def test_the_content_of_a_state_is_that_of_its_format(small, tiny, quick, tmp_path):
+    """Raise STATE_FORMAT when this content changes: states of earlier versions must be refused by name."""
+    interrupt(small, tiny, quick, tmp_path)
+    state = torch.load(tmp_path / "checkpoints" / "state.ckpt", weights_only=True)
+    own = "random history thresholds residues nodes seconds loss count"
+    assert STATE_FORMAT == 2 and set(state["protgraph"]) == set(own.split()) == _STATE_KEYS
+    assert set(state["FitData"]) == {"epoch", "batch"}
+    kinds = [key.partition("{")[0] for key in state["callbacks"]]
+    assert sorted(kinds) == [
+        "FitEarlyStopping",
+        "FitEarlyStopping",
+        "MidEpochCheckpoint",
+        "RunCheckpoint",
+        "RunCheckpoint",
+    ]
 
 
 def test_an_interrupted_write_keeps_the_earlier_state(tmp_path, monkeypatch):
