@@ -67,7 +67,7 @@ def test_every_measurement_is_in_one_variant_or_failure(variants, folder):
     assert sorted(map(int, rows)) == list(range(7085))
     assert Counter(v.problem[0] for v in variants if v.problem) == FAILURES
     known = [v for v in variants if v.problem is None]
-    assert len(known) == 4545 + 997 + 147 + 2  # two name one residue twice, and are failures of their structure
+    assert len(known) == 4620 + 922 + 147 + 2  # two name one residue twice, and are failures of their structure
     assert len({(v.structure, v.mutations) for v in known}) == len(known)
     assert all(math.isfinite(v.value) for v in known)
 
@@ -115,7 +115,7 @@ def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_oth
     dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "made"))
     prepare_dataset(dataset, folder)
     assert Counter(row["kind"] for row in dataset.failures) == FAILURES | {"duplicate": 2}
-    assert len(dataset.examples("ddg_binding")) == 4545 + 997 + 147
+    assert len(dataset.examples("ddg_binding")) == 4620 + 922 + 147
     example = dataset.examples("ddg_binding", "test")[0]
     chains = {name for side in dataset.partners(example.path.stem) for name in side}
     assert set(dataset.read(example).chain_names) == chains
