@@ -212,7 +212,8 @@ class Panel {
   /** Center the structure. */
   home(durationMs = 250) {
     const all = lib.structure.StructureElement.Loci.all(this.structure.data);
-    this.plugin.managers.camera.focusLoci(all, { extraRadius: 0, durationMs });
+    const { radius } = lib.structure.StructureElement.Loci.getBoundingSphere(all);
+    this.plugin.managers.camera.focusLoci(all, { extraRadius: -0.3 * radius, durationMs }); // Mol* leaves a wide margin
   }
 
   /** Turn and zoom with the keyboard. */

@@ -51,6 +51,17 @@ def test_every_page_is_in_the_navigation():
     assert pages - listed == set(), "add the pages to the navigation in mkdocs.yml"
 
 
+def test_the_model_zoo_has_the_numbers_of_the_cards(tools):
+    zoo = tools("model_zoo")
+    text = zoo.zoo_page()
+    assert zoo.PAGE.read_text(encoding="utf-8") == text, "run: python tools/model_zoo.py"
+    card = json.loads((ROOT / "plugins" / "trained" / "dna_site" / "card.json").read_text(encoding="utf-8"))
+    value, low, high = card["splits"]["test"]["metrics"]["auprc"]
+    (row,) = re.findall(r"^\| test \|.*", text.split("## dna_site")[1].split("\n## ")[0], flags=re.M)
+    assert f"| {value:.3f} ({low:.3f} to {high:.3f}) |" in row
+    assert text.count("\n## ") == len(list(ROOT.glob("plugins/trained/*/card.json")))
+
+
 def test_every_generated_page_is_in_the_navigation(tools):
     require_mkdocs()
     from mkdocs.config import load_config

@@ -225,8 +225,8 @@ def test_invalid_families_raise(variants: dict[str, object]) -> None:
         Family(variants)
 
 
-def test_the_cells_of_the_readme_can_be_run_twice_and_the_model_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_cells_of_the_documentation_can_be_run_twice_and_the_model_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "model_families.md").read_text(encoding="utf-8")
     cell = text.partition("```python\n")[2].partition("result = pg.fit")[0] + 'pg.models.register("mine", mine)\n'
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a notebook
     scope = {"__name__": "__main__"}
