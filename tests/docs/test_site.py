@@ -24,6 +24,10 @@ LOOKED_AT = (
 )  # fmt: skip
 
 
+#: Script that returns the texts with a contrast below WCAG 2.1 AA.
+LOW_CONTRAST = (ROOT / "tests" / "low_contrast.js").read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def tools() -> Iterator[Any]:
     """Return a function that loads a module of the folder ``tools``."""
@@ -151,6 +155,7 @@ def test_pages_open_without_errors_at_the_width_of_a_screen_and_of_a_phone(site,
         assert overflow <= 1, (page, width, overflow)
         assert browser.execute_script("return [...document.images].filter(i => !i.hasAttribute('alt')).length") == 0
         assert browser.execute_script("return document.querySelectorAll('h1').length") == 1, page
+        assert browser.execute_script(LOW_CONTRAST) == [], page
     check_logs(browser)
 
 
