@@ -83,10 +83,7 @@ class SitePacking(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("site_packing",)
-    conformity = Conformity(
-        tolerance=2e-2,  # counts within radii jump with rounded coordinates
-        expected_failures={"node_order": "neighbors in the sequence are those in the order of the file"},
-    )
+    conformity = Conformity(tolerance=2e-2)  # counts within radii jump with rounded coordinates
 
     def __init__(self, *, only_hidden: bool = False) -> None:
         super().__init__()
@@ -171,18 +168,18 @@ def _backbone(residues: Residues) -> list[np.ndarray]:
     states = three_states(dssp(residues))
     helix, strand, coil = ((states == state).astype(np.float64) for state in "HEC")
     columns += [helix, strand, coil]
-    columns += [np.convolve(x, np.ones(_WINDOW) / _WINDOW, "same")[: len(x)] for x in (helix, strand)]
-    counts = [_of_chain(residues, residues.chain == name) for name in residues.chain_names]
-    order = np.argsort(np.concatenate([rows for rows, _ in counts]), kind="stable")
-    ends = np.concatenate([values for _, values in counts], 1)[:, order]  # (4, N)
-    return [*columns, *ends]
+    of_chains = np.zeros((6, len(residues)))
+    for name in residues.chain_names:
+        rows = np.flatnonzero(residues.chain == name)
+        of_chains[:, rows] = _of_chain(residues, rows, helix[rows], strand[rows])
+    return [*columns, *of_chains]
 
 
-def _of_chain(residues: Residues, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows ``(R,)`` of a chain, and B factor, distance from both ends and length ``(4, R)``."""
-    rows = np.flatnonzero(mask)
+def _of_chain(residues: Residues, rows: np.ndarray, helix: np.ndarray, strand: np.ndarray) -> np.ndarray:
+    """Return ``(6, R)``: means of helix and strand, B factor, distance from both ends and length of a chain."""
+    means = [np.convolve(x, np.ones(_WINDOW) / _WINDOW, "same")[: len(x)] for x in (helix, strand)]
     b, n, place = residues.b_factor[rows].astype(np.float64), len(rows), np.arange(len(rows))
     usable = not residues.predicted and b.std() > 1e-3
     scaled = np.clip((b - b.mean()) / b.std(), -3, 3) if usable else np.zeros(n)
     ends = np.exp(-place / _TERMINUS), np.exp(-(n - 1 - place) / _TERMINUS)
-    return rows, np.stack([scaled, *ends, np.full(n, np.log(n / 150))])
+    return np.stack([*means, scaled, *ends, np.full(n, np.log(n / 150))])

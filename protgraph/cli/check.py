@@ -43,8 +43,8 @@ def check_command(
 
     Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
 
-    A component whose optional dependency is not installed is skipped; the report has the install command. The exit
-    code is 1 if a check fails.
+    A component whose optional dependency is not installed, or a dataset that is not prepared, is skipped; the report
+    has the command. The exit code is 1 if a check fails.
 
     \b
     Examples:

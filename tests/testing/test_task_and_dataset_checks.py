@@ -234,3 +234,11 @@ def test_the_command_prints_the_fault_once_with_its_line(capsys):
     out = capsys.readouterr().out
     assert ended.value.code == 1 and out.count("own bug") == 1 and out.count("the same fault as in reads_writes") > 5
     assert f"{Path(__file__).name}:" in out
+
+
+def test_a_dataset_that_is_not_prepared_is_skipped_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
+    (component,) = find_components("dna_site", kind="dataset")
+    [report] = check_component(component)
+    assert (report.status, report.check) == ("skipped", "builds")
+    assert "protgraph data prepare dna_site" in report.message
