@@ -69,7 +69,7 @@ def test_each_job_runs_once_on_several_workers(train: str, tmp_path: Path) -> No
     ("model", "message"),
     [
         pytest.param("killed", "SIGKILL", marks=pytest.mark.slow),
-        ("exits", "status 3"),
+        pytest.param("exits", "status 3", marks=pytest.mark.slow),
         pytest.param("raises", "ZeroDivisionError: by zero", marks=pytest.mark.slow),
         ("typed", "OptionError: no such option"),
     ],

