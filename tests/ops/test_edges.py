@@ -220,3 +220,12 @@ def test_nodes_out_of_range_raise_with_their_number():
             graph.degree = 1
         with pytest.raises(FieldError, match=number):
             Edges.from_graph(graph)
+
+
+@pytest.mark.parametrize("segments", [2**15, 2**15 + 1])
+def test_rows_of_a_segment_keep_their_order(segments):
+    index = torch.randint(segments, (500,), generator=torch.Generator().manual_seed(0))
+    index[:4] = torch.tensor([segments - 1, 0, segments - 1, 0])  # the ends of the range, each twice
+    found = Segments(index, segments, is_sorted=False)
+    assert found.order.tolist() == sorted(range(500), key=lambda row: int(index[row]))
+    assert torch.equal(found.index[found.order], index.sort(stable=True).values)
