@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,11 @@ from torch import nn
 from protgraph.data.cache_key import code_digest, component_digest, digest
 from protgraph.design.mutation import BindingScorer
 from protgraph.file_io import append_line, read_json_lines
-from protgraph.structure import Residues
+from protgraph.structure import Ligands, Residues
 from protgraph.structure.mutation import Mutation, MutationScorer
 
 __all__ = ["ScoreCache", "scorer_digest"]
 
-_ARRAYS = ("aatype", "res_id", "atom_pos")
 _CORE = ("data", "design", "featurize", "model", "nn", "ops", "structure", "task")  # packages that scores depend on
 _DIGESTED = frozenset({"protgraph", "torch", "torch_geometric", "e3nn"})  # by their packages above, or their versions
 
@@ -35,7 +35,8 @@ class ScoreCache:
 
     Notes
     -----
-    A line is found again only for the same atoms, variants, options, weights and code of a scorer.
+    A line is found again only for the same structure with its ligands (all fields but the loss report), variants,
+    options, weights and code of a scorer.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -61,9 +62,8 @@ class ScoreCache:
         if self.path is None:
             return used.score(residues, variants)
         own = self._scorers.setdefault(id(scorer), scorer_digest(scorer))
-        arrays = [hashlib.sha256(np.ascontiguousarray(getattr(residues, name))).hexdigest() for name in _ARRAYS]
         texts = [",".join(map(str, variant)) for variant in variants]
-        key = digest(own, residues.name, residues.chain.tolist(), arrays, texts, partners)
+        key = digest(own, _content(residues), texts, partners)
         if key in self._known:
             self.found += 1
             return np.array(self._known[key], np.float64)
@@ -71,6 +71,22 @@ class ScoreCache:
         values = [float(x) if np.isfinite(x) else None for x in scores]
         append_line(self.path, json.dumps({"key": key, "scorer": used.name, "scores": values}))
         return scores
+
+
+def _content(part: Residues | Ligands) -> list[object]:
+    """Return all fields but the loss report, by name, with arrays as digests."""
+    content: list[object] = []
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, np.ndarray):
+            plain = value.dtype.kind in "biuf"
+            data = np.ascontiguousarray(value).tobytes() if plain else json.dumps(value.tolist()).encode()
+            content.append([field.name, value.shape, value.dtype.str if plain else "text", digest(data)])
+        elif isinstance(value, Ligands):
+            content.append([field.name, _content(value)])
+        elif field.name != "report":
+            content.append([field.name, value])
+    return content
 
 
 def scorer_digest(scorer: object) -> str:

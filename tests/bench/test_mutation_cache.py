@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -53,6 +53,54 @@ def test_an_unfinished_line_is_scored_again(tmp_path, ubiquitin):
     scorer = CountingScorer()
     ScoreCache(path).score(scorer, ubiquitin, VARIANTS)
     assert scorer.calls == [3] and json.loads(path.read_text().splitlines()[-1])["scorer"] == "counting"
+
+
+@pytest.fixture(scope="module")
+def with_ligands(structures_dir):
+    return clean(load_structure(structures_dir / "1hsg.bcif"), ligands=True)
+
+
+def _changed(value):
+    """Return an array that differs from another one in its last value, or the opposite of a bool."""
+    if not isinstance(value, np.ndarray):
+        return not value
+    other = value.astype(object) if value.dtype.kind in "UO" else value.copy()
+    other[-1] = f"{other[-1]}x" if isinstance(other[-1], str) else other[-1] + 1
+    return other.astype(str) if value.dtype.kind == "U" else other
+
+
+def _fields(part):
+    return sorted({f.name for f in fields(part)} - {"report", "ligands", "name"})
+
+
+def test_every_changed_field_of_a_structure_is_scored(tmp_path, with_ligands):
+    path, scorer, variants = tmp_path / "scores.jsonl", CountingScorer(), [parse_mutations("WT")]
+    ScoreCache(path).score(scorer, with_ligands, variants)
+    ligands = with_ligands.ligands
+    others = {name: {name: _changed(getattr(with_ligands, name))} for name in _fields(with_ligands)}
+    others |= {
+        f"ligands.{name}": {"ligands": replace(ligands, **{name: _changed(getattr(ligands, name))})}
+        for name in _fields(ligands)
+    }
+    others |= {"name": {"name": "other"}, "ligands": {"ligands": None}}
+    assert {"b_factor", "chain", "predicted", "ligands.atom_pos", "ligands.atom_element"} <= others.keys()
+    for change in others.values():
+        cache = ScoreCache(path)
+        cache.score(scorer, replace(with_ligands, **change), variants)
+        assert cache.found == 0, change.keys()
+    assert len(scorer.calls) == 1 + len(others)
+
+
+def test_an_equal_structure_of_another_file_is_not_scored_again(tmp_path, structures_dir, with_ligands):
+    path, scorer, variants = tmp_path / "scores.jsonl", CountingScorer(), [parse_mutations("WT")]
+    ScoreCache(path).score(scorer, with_ligands, variants)
+    again = clean(load_structure(structures_dir / "1hsg.bcif"), ligands=True)
+    wide = replace(again, chain=again.chain.astype("U9"), res_name=again.res_name.astype(object))
+    for residues in (again, wide):
+        cache = ScoreCache(path)
+        cache.score(scorer, residues, variants)
+        assert cache.found == 1
+    assert scorer.calls == [1]
 
 
 def test_other_variants_structures_options_or_weights_are_scored(tmp_path, ubiquitin):
