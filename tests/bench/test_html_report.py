@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 
 import pytest
 
@@ -44,23 +43,6 @@ def page(tmp_path_factory):
         split_statistics(*key, "auprc", models, resamples=50) for key, models in load_runs(rows, spec.folder).items()
     ]
     return write_html(spec, rows, statistics, environment())
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("Chromium and its driver are not installed (apt-get install chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1280,900", "no-first-run",
-                 "disable-background-networking", "disable-component-update"):  # fmt: skip
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as running:
-        yield running
 
 
 def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):

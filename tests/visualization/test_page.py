@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import sys
 import time
 from dataclasses import replace
@@ -38,25 +37,6 @@ def scene(structures_dir):
 @pytest.fixture(scope="module")
 def page(scene, tmp_path_factory):
     return write_page(scene, tmp_path_factory.mktemp("page") / "1crn.html")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("Chromium and its driver are not installed (apt-get install chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in ("headless=new", "no-sandbox", "use-angle=swiftshader", "enable-unsafe-swiftshader",
-                 "disable-dev-shm-usage", "window-size=700,600", "disable-background-networking",
-                 "disable-component-update", "no-first-run", "disable-sync", "disable-quic"):  # fmt: skip
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as running:
-        running.set_script_timeout(180)
-        yield running
 
 
 def finish(browser):
