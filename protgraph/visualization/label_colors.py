@@ -36,13 +36,18 @@ def label_color(source: Any, residues: Residues, *, column: str | None = None) -
     Raises
     ------
     LabelError
-        The table has no labels per residue, or none of this protein.
+        The table has no labels per residue, or none of this protein, or several label columns and none is chosen.
     OptionError
         The table names no chains, and the protein has several.
     """
     table = read_label_table(source)
     if not table.is_per_residue:
         raise LabelError(f"{table.where}: no column res_id. Labels per residue require one, with e.g. 42 or 100B.")
+    if column is None and len(table.labels) > 1:
+        raise LabelError(
+            f"{table.where} has {len(table.labels)} label columns: {list_first(list(table.labels), 8)}. "
+            "Choose one with --label (label=)."
+        )
     name = table.select(None, column)[0]
     known = interpret_column(table, name, is_alone=False)
     number, code = parse_residue_numbers(table)
