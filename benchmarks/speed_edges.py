@@ -1,4 +1,4 @@
-"""Sum over neighbors, of one message per edge or one vector per node: protgraph and general implementations."""
+"""Sum over neighbors and reversal of edges: protgraph and general implementations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,29 @@ def measure(*, seconds: float = 5.0) -> list[Measurement]:
             f"additions; {mib:.0f} MiB of messages are not required",
             least={},
         ),
+        _reversal(graph.edge_index, seconds / 4),
     ]
+
+
+def _reversal(index: Tensor, seconds: float) -> Measurement:
+    """Measure the order of edges by source and its row pointer, which each backward pass along edges needs once."""
+
+    def sort() -> tuple[Tensor, Tensor]:
+        by_source, order = index[0].sort(stable=True)
+        return order, torch.searchsorted(by_source, torch.arange(NODES + 1))
+
+    def count() -> tuple[Tensor, Tensor]:
+        sources = Segments(index[0], NODES, is_sorted=False)
+        return sources.order, sources.ptr
+
+    ways = {"edges.reversed": count, "torch sort, searchsorted": sort}
+    return Measurement(
+        title=f"order of {index.size(1):,} edges by source, with row pointer, {threads()}",
+        reference="edges.reversed",
+        rows=interleave(ways, reference="edges.reversed", seconds=seconds),
+        lower_bound=f"{8 * index.size(1) / 2**20:.1f} MiB of sources read twice, as much written once",
+        error=float(not all(map(torch.equal, count(), sort()))),
+    )
 
 
 def _sums(edges: Edges) -> dict[str, Function]:

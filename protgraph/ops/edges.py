@@ -146,7 +146,9 @@ class Edges:
         """Reversed edges, sorted by their new target; and ``(E,)`` int64, the original edge of each."""
         order = self.sources.order
         index = torch.stack([self.index[1 - row].index_select(0, order) for row in (0, 1)])
-        return Edges(index, self.num_sources, num_sources=self.num_nodes), order
+        edges = Edges(index, self.num_sources, num_sources=self.num_nodes)
+        edges.targets = Segments(index[1], self.num_sources, ptr=self.sources.ptr)
+        return edges, order
 
     def cached(self, key: str, tensor: Tensor, compute: Callable[[], Any]) -> Any:
         """Return ``compute()``, computed once per key as long as ``tensor`` is the same object.

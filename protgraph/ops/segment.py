@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
@@ -41,6 +42,8 @@ class Segments:
         Rows per segment, K, if all segments have the same number; reductions become reshapes.
     is_sorted : bool
         True if ``index`` ascends. If not, rows are sorted when first needed.
+    ptr : Tensor, optional
+        ``(S + 1,)`` int64 row pointer, if it is known.
     backend : {"auto", "native", "scatter"}
         Reduction method: "auto" chooses the fastest; "native" (``index_add``) and "scatter" (torch-scatter) are for
         tests and benchmarks.
@@ -60,6 +63,7 @@ class Segments:
         *,
         length: int | None = None,
         is_sorted: bool = True,
+        ptr: Tensor | None = None,
         backend: Backend = "auto",
     ) -> None:
         if backend not in ("auto", "native", "scatter"):
@@ -70,14 +74,17 @@ class Segments:
         self._device = index.device  # a compiled function that reads `index` for it alone would take it as an input
         self.is_sorted, self.backend = is_sorted, backend
         self.length = length if backend == "auto" and num_segments > 0 else None
+        if ptr is not None and not torch.compiler.is_compiling():
+            vars(self)["ptr"] = ptr  # the value of the property
 
     @computed_once
     def order(self) -> Tensor:
         """``(R,)`` int64, row numbers sorted by segment."""
         if self.is_sorted:
             return torch.arange(self.index.numel(), device=self._device)
-        is_small = not torch.compiler.is_compiling() and self.num_segments <= 2**15
-        return torch.argsort(self.index.to(torch.int16 if is_small else torch.int32), stable=True)  # fewer radix passes
+        if self._is_counted:
+            return self._order_and_ptr[0]
+        return torch.argsort(self.index.to(torch.int32), stable=True)  # fewer radix passes than int64
 
     @computed_once
     def ptr(self) -> Tensor:
@@ -85,7 +92,21 @@ class Segments:
         each = torch.arange(self.num_segments + 1, device=self._device)
         if self.length is not None:
             return each * self.length
+        if not self.is_sorted and self._is_counted:
+            return self._order_and_ptr[1]
         return torch.searchsorted(self._sorted(self.index).contiguous(), each)
+
+    @computed_once
+    def _order_and_ptr(self) -> tuple[Tensor, Tensor]:
+        return _counting_sort(self.index, self.num_segments)
+
+    @property
+    def _is_counted(self) -> bool:
+        """True if unsorted rows are counted by SciPy; within a transform of torch.func, tensors are wrapped."""
+        if self._device.type != "cpu" or torch.compiler.is_compiling():
+            return False
+        result = self.index.detach()
+        return torch.func.debug_unwrap(result) is result
 
     @computed_once
     def count(self) -> Tensor:
@@ -178,6 +199,22 @@ class _Expand(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         return None, ctx.segments.sum(grad)
+
+
+def _counting_sort(index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:
+    """Return the rows in the order of their segments, ``(R,)``, and the row pointer ``(S + 1,)``.
+
+    The rows are those of a sparse matrix with one entry each, which is converted from rows to columns. Not
+    ``torch.argsort`` and ``torch.searchsorted``: together they take 2.4 to 11 times as long for 16 or 30 edges per node
+    and 1,974 to 100,000 nodes (one thread, torch 2.13, SciPy 1.17, 2026-11-23).
+    """
+    from scipy.sparse import csr_array
+
+    number = np.int32 if max(num_segments, len(index)) < 2**31 else np.int64
+    segments, rows = index.numpy().astype(number), np.arange(len(index) + 1, dtype=number)
+    columns = csr_array((np.empty(len(index), np.int8), segments, rows), shape=(len(index), num_segments)).tocsc()
+    order, ptr = (torch.from_numpy(values.astype(np.int64)) for values in (columns.indices, columns.indptr))
+    return order, ptr
 
 
 def _segment_csr(m: Tensor, ptr: Tensor, reduce: str) -> Tensor:

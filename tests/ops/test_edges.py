@@ -229,3 +229,25 @@ def test_rows_of_a_segment_keep_their_order(segments):
     found = Segments(index, segments, is_sorted=False)
     assert found.order.tolist() == sorted(range(500), key=lambda row: int(index[row]))
     assert torch.equal(found.index[found.order], index.sort(stable=True).values)
+
+
+@pytest.mark.parametrize(("segments", "rows"), [(0, 0), (5, 0), (1, 4), (7, 20), (300, 50), (70_000, 200_000)])
+def test_order_and_pointer_of_unsorted_rows_equal_a_stable_sort(segments, rows):
+    index = torch.randint(max(segments, 1), (rows,), generator=torch.Generator().manual_seed(0))
+    found = Segments(index, segments, is_sorted=False)
+    by_segment, order = index.sort(stable=True)
+    assert torch.equal(found.order, order)
+    assert torch.equal(found.ptr, torch.searchsorted(by_segment, torch.arange(segments + 1)))
+
+
+def test_edges_that_a_transform_of_torch_func_wraps_are_reversed():
+    index = torch.tensor([[1, 2, 0, 2], [0, 0, 1, 3]])
+
+    def square(x):
+        edges = Edges(index * 1, 4)  # wrapped, as the result of an operation within it
+        return (edges.reversed[0].gather_sum(x) ** 2).sum()
+
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    leaf = x.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(square(leaf), leaf)
+    assert torch.equal(torch.func.grad(square)(x), expected)
