@@ -240,6 +240,7 @@ def _show_warnings() -> None:
     """Print warnings of protgraph as one line each, and the deprecations of names, which Python hides."""
     warnings.filterwarnings("default", message=".* is now called ", category=DeprecationWarning)
     warnings.filterwarnings("always", category=ProtgraphWarning)
+    warnings.filterwarnings("ignore", ".torch.jit.script. is deprecated", FutureWarning)  # e3nn 0.6, from torch 2.15
     show = warnings.showwarning
 
     def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:

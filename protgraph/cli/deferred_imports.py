@@ -15,11 +15,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DEFERRED", "allow_generators", "defer_imports"]
+__all__ = ["DEFERRED", "TORCH_VERSION", "allow_generators", "defer_imports", "deferred_names"]
+
+#: Release of torch whose modules are deferred: with one of them deferred, ``import torch`` fails in torch 2.15.
+TORCH_VERSION = "2.13"
 
 #: Modules that are loaded at the first access to one of their own attributes.
 DEFERRED = frozenset(
@@ -63,12 +67,15 @@ class _DeferringLoader(Loader):
 class _DeferringFinder(MetaPathFinder):
     """Find deferred modules, and give them a loader that waits for the first access."""
 
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname == "matplotlib" and _begins_visualize():
             raise ModuleNotFoundError("matplotlib is not used by this command", name=fullname)
-        if fullname not in DEFERRED:
+        if fullname not in self.names:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -82,10 +89,27 @@ def _begins_visualize() -> bool:
     return module is not None and not hasattr(module, "AdaptiveFancyArrow")
 
 
+def deferred_names(torch_version: str) -> frozenset[str]:
+    """Return the modules to defer: modules of torch with the release :data:`TORCH_VERSION` only.
+
+    Parameters
+    ----------
+    torch_version : str
+        Installed version, e.g. ``"2.13.0+cpu"``.
+
+    Examples
+    --------
+    >>> sorted(deferred_names("2.15.0"))
+    ['networkx', 'torch_geometric.datasets']
+    """
+    is_known = torch_version.startswith(f"{TORCH_VERSION}.")
+    return frozenset(name for name in DEFERRED if is_known or name.partition(".")[0] != "torch")
+
+
 def defer_imports() -> None:
-    """Defer the imports of :data:`DEFERRED` in this process. For commands; a library leaves imports as they are."""
+    """Defer imports (:func:`deferred_names`) in this process. For commands; a library leaves imports as they are."""
     if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _DeferringFinder())
+        sys.meta_path.insert(0, _DeferringFinder(deferred_names(version("torch"))))
 
 
 def allow_generators() -> None:

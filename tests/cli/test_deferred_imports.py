@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
+from protgraph.cli.deferred_imports import DEFERRED, TORCH_VERSION, deferred_names
 
 SETUP = """
     import sys, inspect
@@ -38,6 +41,17 @@ def test_a_module_is_loaded_at_its_first_use(tmp_path, use, loaded):
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == loaded
+
+
+def test_modules_of_torch_are_deferred_with_the_tested_release_only():
+    assert deferred_names(f"{TORCH_VERSION}.0+cpu") == DEFERRED
+    torch_parts = {name for name in DEFERRED if name.startswith("torch.")}
+    assert torch_parts and deferred_names("2.15.0+cu132") == DEFERRED - torch_parts
+
+
+def test_the_tested_release_is_that_of_the_constraints():
+    constraints = Path(__file__).resolve().parents[2] / "constraints.txt"
+    assert f"torch=={TORCH_VERSION}." in constraints.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
