@@ -1,8 +1,8 @@
 """MkDocs hooks: generate the pages of the documentation site that come from the code and from other folders.
 
 The pages are the API reference (one page per package, a table of registry names), the README files of model families
-and datasets, and the changelog. Nothing is imported: names come from the syntax trees of the modules and from
-``pyproject.toml``.
+and trained models, the cards of the datasets, and the changelog. No component is imported: names come from the syntax
+trees of the modules and from ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import tomllib
 from typing import Any
 
+from card_pages import card_files, dataset_page
 from griffe_roles import to_markdown
 from mkdocs.structure.files import File, Files
 from public_names import ROOT, exports, home, modules_of, public_names, summary
@@ -25,12 +26,15 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
-    """Fill the sections "Families" and "API" of the navigation with the generated pages."""
+    """Fill the sections "Families", "API" and those of the cards in the navigation with the generated pages."""
     pages = [uri for uri in sorted(generated_pages()) if uri != "families/template.md"]
-    sections = {
-        "Families": [uri for uri in pages if uri.startswith("families/")],
-        "API": [uri for uri in pages if uri.startswith("reference/protgraph")],
+    folders = {
+        "Families": "families/",
+        "Cards of trained models": "model_cards/",
+        "Cards of datasets": "dataset_cards/",
+        "API": "reference/protgraph",
     }
+    sections = {title: [uri for uri in pages if uri.startswith(folder)] for title, folder in folders.items()}
 
     def fill(items: list[Any]) -> None:
         for item in (i for i in items if isinstance(i, dict)):
@@ -45,27 +49,30 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the generated pages to the files of the site."""
+    """Add the generated pages, and the figures of the model cards, to the files of the site."""
     for uri, text in generated_pages().items():
         files.append(File.generated(config, uri, content=text))
+    for source, uri in _PLACES.items():
+        if source.endswith(".svg"):
+            files.append(File.generated(config, uri, abs_src_path=str(ROOT / source)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Redirect links to files outside of ``docs``, and links of README files, which are relative to their folder."""
-    own = page.file.src_uri not in _COPIED
+    source_of = {uri: source for source, uri in _PLACES.items() if source.endswith(".md")}
+    own = page.file.src_uri not in source_of
     if page.file.generated_by and own:
         return markdown
-    folder = posixpath.dirname(_COPIED.get(page.file.src_uri, f"docs/{page.file.src_uri}"))
-    places = {source: uri for uri, source in _COPIED.items()}
+    folder = posixpath.dirname(source_of.get(page.file.src_uri, f"docs/{page.file.src_uri}"))
 
     def redirect(match: re.Match[str]) -> str:
         title, path, anchor = match.groups()
         source = posixpath.normpath(posixpath.join(folder, path))
         if own and source.startswith("docs/"):
             return match[0]
-        target = places.get(source, source.removeprefix("docs/") if source.startswith("docs/") else None)
-        target = target or places.get(f"{source}/README.md")
+        target = _PLACES.get(source, source.removeprefix("docs/") if source.startswith("docs/") else None)
+        target = target or _PLACES.get(f"{source}/README.md")
         if target is None or files.get_file_from_path(target) is None:
             return f"{title} (`{source}`)"  # a file of the checkout without a page
         return f"[{title}]({posixpath.relpath(target, posixpath.dirname(page.file.src_uri))}{anchor or ''})"
@@ -73,25 +80,34 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     return LINK.sub(redirect, markdown)
 
 
-def _copied() -> dict[str, str]:
-    """Return page of the site → file of the checkout, for the files outside of ``docs``."""
-    pages = {"changelog.md": "CHANGELOG.md"}
-    for source, folder in (("plugins", "families"), ("datasets", "dataset_cards")):
-        for readme in sorted((ROOT / source).glob("*/README.md")):
-            pages[f"{folder}/{readme.parent.name}.md"] = readme.relative_to(ROOT).as_posix()
-    return pages
+def _places() -> dict[str, str]:
+    """Return file of the checkout → page or figure of the site, for the files outside of ``docs``."""
+    places = {"CHANGELOG.md": "changelog.md"}
+    for pattern, folder in (("plugins/*/README.md", "families"), ("plugins/trained/*/README.md", "model_cards")):
+        for readme in sorted(ROOT.glob(pattern)):
+            places[readme.relative_to(ROOT).as_posix()] = f"{folder}/{readme.parent.name}.md"
+    for figure in sorted(ROOT.glob("plugins/trained/*/*.svg")):
+        places[figure.relative_to(ROOT).as_posix()] = f"model_cards/{figure.parent.name}-{figure.name}"
+    for folder in sorted(path.parent for path in ROOT.glob("datasets/*/dataset.py")):
+        for file in (*card_files(folder), *folder.glob("README.md")):
+            places[file.relative_to(ROOT).as_posix()] = f"dataset_cards/{folder.name}.md"
+    return places
 
 
-_COPIED = _copied()
+_PLACES = _places()
 
 
 def generated_pages() -> dict[str, str]:
     """Return page of the site → Markdown text, of all generated pages."""
-    pages = {uri: (ROOT / source).read_text(encoding="utf-8") for uri, source in _COPIED.items()}
+    pages = {
+        uri: (ROOT / source).read_text(encoding="utf-8") for source, uri in _PLACES.items() if source.endswith(".md")
+    }
     for uri in pages:
         folder, _, name = uri.removesuffix(".md").rpartition("/")
         if folder == "families" and name != "template":
             pages[uri] += f"\n\n## API\n\n{_modules(f'protgraph_plugins.{name}', level=3)}"
+    for uri in sorted(uri for uri in set(_PLACES.values()) if uri.startswith("dataset_cards/")):
+        pages[uri] = dataset_page(ROOT / "datasets" / posixpath.basename(uri).removesuffix(".md"))
     packages = sorted({module.rpartition(".")[0] for module in modules_of("protgraph") if "." in module})
     for package in (p for p in packages if p != "protgraph" and not p.startswith(WITHOUT_API)):
         pages[f"reference/{package}.md"] = _package_page(package)

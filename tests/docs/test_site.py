@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOOKED_AT = (
     "index.html", "conventions.html", "start.html", "errors.html", "reference/protgraph.html",
     "reference/protgraph.structure.io.html", "reference/components.html", "families/gat.html",
+    "dataset_cards/paratope.html", "model_cards/dna_site.html",
 )  # fmt: skip
 
 
@@ -63,6 +65,34 @@ def test_the_model_zoo_has_the_numbers_of_the_cards(tools):
     (row,) = re.findall(r"^\| test \|.*", text.split("## dna_site")[1].split("\n## ")[0], flags=re.M)
     assert f"| {value:.3f} ({low:.3f} to {high:.3f}) |" in row
     assert text.count("\n## ") == len(list(ROOT.glob("plugins/trained/*/card.json")))
+
+
+def cards() -> list[Path]:
+    """Return the cards of all datasets."""
+    return sorted(card for path in ROOT.glob("datasets/*/dataset.py") for card in path.parent.glob("*.toml"))
+
+
+def test_every_dataset_card_has_a_page_and_is_linked(tools):
+    pages, text = tools("card_pages"), (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    for path in cards():
+        assert f"](../{path.relative_to(ROOT).as_posix()})" in text, path
+        page = pages.dataset_page(path.parent)
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+        counts = {name: count for name, count in card["splits"].items() if name not in ("rule", "known_leaks")}
+        for split, count in counts.items():
+            assert f"| {split} | {count['proteins']:,} | {count['residues']:,} |" in page, (path, split)
+        floors = [floor for task in card["tasks"].values() for floor in task.get("floors", ())]
+        assert page.count("| floor |") >= len(floors)
+        assert all(f"| {floor['method']} | {floor['metric']} | {floor['value']:g} |" in page for floor in floors), path
+        for words in (card["license"], card["splits"]["rule"], card["citation"]):
+            assert " ".join(words.split()) in page, path
+    assert len(cards()) > 20
+
+
+def test_the_page_of_a_card_has_prevalence_and_known_leaks(tools):
+    page = tools("card_pages").dataset_page(ROOT / "datasets" / "dna_site")
+    assert "| test | 129 | 37,515 | 37,515 | 2,240 | 0.0597 |" in page
+    assert "- 6 of 86 proteins of val have a relative in train, 0 of them at ≥ 95 % identity" in page
 
 
 def test_every_generated_page_is_in_the_navigation(tools):
@@ -124,6 +154,18 @@ def test_no_page_loads_something_from_another_host(site):
     found = {(p.name, url) for p in site.rglob("*.html") for url in pattern.findall(p.read_text(encoding="utf-8"))}
     assert found == set()
     assert len(list(site.rglob("*.html"))) > 80
+
+
+@pytest.mark.slow
+def test_cards_are_linked_and_show_their_figures(site):
+    linked = set(re.findall(r"href=[\"']?(dataset_cards/\w+\.html)", (site / "datasets.html").read_text("utf-8")))
+    assert linked == {f"dataset_cards/{path.parent.name}.html" for path in cards()}
+    zoo = (site / "model_zoo.html").read_text("utf-8")
+    for card in ROOT.glob("plugins/trained/*/card.json"):
+        page = site / "model_cards" / f"{card.parent.name}.html"
+        assert f"model_cards/{page.name}" in zoo
+        for figure in re.findall(r"<img[^>]*src=[\"']?([^\"'\s>]+)", page.read_text("utf-8")):
+            assert (page.parent / figure).stat().st_size > 0
 
 
 @pytest.mark.slow
