@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -99,11 +100,26 @@ def check_value(value: object, annotation: Any, *, path: str, error: type[Protgr
         If the value does not have the type; or ``error``.
     """
     try:
-        TypeAdapter(annotation).validate_python(value, strict=True)
+        _adapter(annotation).validate_python(value, strict=True)
     except ValidationError as e:
         items = e.errors(include_url=False)
         loc = items[0]["loc"] if len({item["loc"] for item in items}) == 1 else ()  # several: members of a union
         raise error(_wrong_value(_path([path, *loc]), items)) from e
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return the validator of a type; building it takes about a hundred times as long as using it."""
+    try:
+        hash(annotation)
+    except TypeError:  # e.g. Annotated[int, ["Å"]]
+        return TypeAdapter(annotation)
+    return _kept_adapter(annotation, repr(annotation))
+
+
+@lru_cache(maxsize=1024)
+def _kept_adapter(annotation: Any, text: str) -> TypeAdapter[Any]:
+    """Return the validator of a type; ``text`` keeps ``int | str`` and ``str | int`` apart, whose messages differ."""
+    return TypeAdapter(annotation)
 
 
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:

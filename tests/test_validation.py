@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -42,3 +44,19 @@ def test_check_value_has_the_path_of_the_element():
         check_value({"a": [1, "x"]}, dict[str, list[int]], path="options")
     with pytest.raises(DatasetError):
         check_value(1, str, path="name", error=DatasetError)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "allowed"),
+    [
+        (int | str, "an integer or a string"),
+        (str | int, "a string or an integer"),
+        (Literal[1], "1"),
+        (Literal[True], "True"),
+        (Annotated[int, ["Å"]], "an integer"),
+    ],
+)
+def test_equal_types_keep_their_own_messages(annotation, allowed):
+    for _ in range(2):
+        with pytest.raises(OptionError, match=f"Allowed: {allowed}\\."):
+            check_value(None, annotation, path="option")
