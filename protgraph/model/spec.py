@@ -120,6 +120,9 @@ class ModelSpec:
     def __hash__(self) -> int:
         return hash((self.name, self.features, self.layers))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ModelSpec:
+        return self  # immutable
+
     def __reduce__(self) -> tuple[object, ...]:
         return ModelSpec.from_dict, (self.to_dict(),)
 

@@ -83,6 +83,9 @@ class ComponentSpec:
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict(), sort_keys=True))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ComponentSpec:
+        return self  # immutable
+
     def __reduce__(self) -> tuple[object, ...]:
         return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 
@@ -36,6 +37,7 @@ def test_components_are_immutable():
     n = component("gat", heads=4)
     with pytest.raises(TypeError):
         n.options["heads"] = 5
+    assert copy.deepcopy([n])[0] is n
 
 
 @pytest.mark.parametrize(

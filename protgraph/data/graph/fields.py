@@ -90,6 +90,9 @@ class FieldSpec:
         if self.irreps not in ("point", "index", "object"):
             _ = self._terms  # raises if they are not irreps
 
+    def __deepcopy__(self, memo: dict[int, object]) -> FieldSpec:
+        return self  # immutable
+
     @cached_property
     def o3(self) -> Irreps:
         """The e3nn irreps. Raises :class:`FieldError` for points, indices and objects."""
