@@ -125,9 +125,10 @@ def _plan_of(specs: Mapping[str, FieldSpec]) -> FeaturePlan:
 def _plan(names: frozenset[str]) -> FeaturePlan:
     """Return the featurizers, with default options, that write these fields and those that they read."""
     ordered: dict[str, None] = {}
+    writers = _writers() if names else {}
 
     def need(name: str) -> None:
-        writer = _writers().get(name)
+        writer = writers.get(name)
         if name in (*ALWAYS, "edges", "edge_index", "proteins") or writer is None or writer in ordered:
             return
         for read in registry.featurizers.get(writer).reads:

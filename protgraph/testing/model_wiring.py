@@ -85,12 +85,14 @@ def _fitting_targets(spec: ModelSpec) -> tuple[tuple[Target, ...], set[str]]:
     errors: list[ProtgraphError] = []
     fitting: list[Target] = []
     needed: set[str] = set()
+    built: ProteinModel | None = None
     for target in targets_of_all_kinds():
         if target.level not in ("node", "graph") or target.kind in ("multilabel", "regression"):  # as classification
             continue
         try:
             with torch.random.fork_rng(devices=[]):
-                needed |= _fields_read(build_model(spec, target))
+                built = build_model(spec, target) if built is None else _with_target(built, target)
+            needed |= _fields_read(built)
         except ProtgraphError as e:
             errors.append(e.with_traceback(None))  # its frames hold the whole model
         else:
@@ -141,6 +143,7 @@ def _with_target(model: ProteinModel, target: Target) -> ProteinModel:
     """Return the same layers with a new head; the layers are not built again."""
     other = copy.copy(model)
     other._modules = dict(model._modules)
+    other.fields = dict(model.fields)
     other.target = target
     other.head, other.head_reads = other._make_head()
     return other

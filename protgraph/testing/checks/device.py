@@ -29,7 +29,8 @@ def device(runner: Runner) -> None:
         if wiring.tensors is None:
             raise NotApplicable("it computes with NumPy, before a batch is moved to a device")
         module = runner.private_module(wiring, dtype=_DTYPE).to(_DEVICE)
-        for inputs in (wiring.tensors, wiring.tensors.without_degree()):
+        states_degree = wiring.tensors.degree is not None
+        for inputs in (wiring.tensors, *([wiring.tensors.without_degree()] if states_degree else [])):
             for is_training in (True, False):
                 _run_guarded(runner, wiring, module.train(is_training), inputs)
 
