@@ -16,10 +16,10 @@ _ONE_LETTER = {name: ALPHABET[code] for code, name in enumerate(THREE_LETTER[:UN
 
 _NUMBER = r"(?P<number>-?[0-9]+)"
 _CODE = r"(?:\[(?P<exact>[A-Za-z0-9])\]|(?P<lower>[a-z]))?"
-#: Forms of one substitution without its chain, in the order of trial.
+#: Forms of one substitution without its chain, in the order of trial; the second is HGVS.
 _FORMS = (
     re.compile(rf"(?P<old>[A-Z]){_NUMBER}{_CODE}(?P<new>[A-Z=])"),  # G42D, Y100[A]F, Y100aF
-    re.compile(rf"p\.(?P<open>\()?(?P<old>[A-Z][a-z]{{2}}){_NUMBER}(?P<new>[A-Z][a-z]{{2}}|=)(?(open)\))"),  # HGVS
+    re.compile(rf"p\.(?P<open>\()?(?P<old>[A-Z](?:[a-z]{{2}})?){_NUMBER}(?P<new>[A-Z](?:[a-z]{{2}})?|=)(?(open)\))"),
     re.compile(rf"(?P<old>[A-Z][a-z]{{2}}|[A-Z]{{3}}){_NUMBER}{_CODE}(?P<new>[A-Z][a-z]{{2}}|[A-Z]{{3}}|=)"),
 )
 _SKEMPI = re.compile(rf"(?P<old>[A-Z])(?P<chain>[A-Za-z]){_NUMBER}(?P<lower>[a-z])?(?P<new>[A-Z])")
@@ -37,7 +37,21 @@ _REFUSED: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"\*|Ter|stop", re.I), "stop", "a stop codon, for which there is no fixed backbone"),
     (re.compile(r"ext", re.I), "insertion", "an extension, for which there is no fixed backbone"),
     (re.compile(r"^[A-Z]{1,2}-?\d+[A-Z]{2}$"), "ambiguous", "ambiguous. Write an insertion code in brackets, Y100[A]F"),
-    (re.compile(r"^[a-z]-?\d+[A-Za-z]$|^[A-Z]-?\d+[a-z]$"), "letter", "written in lower case. Use upper case, G42D"),
+    (
+        re.compile(r"^[a-z]-?\d+[A-Za-z]$|^[A-Z]-?\d+[a-z]$|^[a-z]{3}-?\d+[a-z]{3}$"),
+        "letter",
+        "written in lower case. Use upper case, G42D",
+    ),
+    (
+        re.compile(r"^([A-Z]{3}-?\d+\w+|[A-Z]-?\d+[A-Z]{3})$"),
+        "letter",
+        "not between two of the 20 amino acids. Give the parent of a modified residue, M for MSE",
+    ),
+    (
+        re.compile("[\u2010-\u2015\u2212]"),
+        "dash",
+        "with a dash or minus sign that is not '-'. Use '-' for negative numbers",
+    ),
     (re.compile(r"[\s/_+&|]"), "separator", "not one mutation. Separate mutations by ','"),
 )
 
@@ -133,8 +147,8 @@ def parse_mutations(text: str, *, default_chain: str | None = None) -> tuple[Mut
                     lower-case letter, ``YH100aF`` is H:Y100[A]F. A chain that is a digit needs the first form:
                     digits after the wild type are always the residue number.
     ``G42D``        with ``default_chain``.
-    ``p.Gly42Asp``  HGVS, also ``p.(Gly42Asp)`` and ``Gly42Asp``, with ``A:`` before it or ``default_chain``. The number
-                    is the author residue number of the structure, not that of a reference sequence.
+    ``p.Gly42Asp``  HGVS, also ``p.G42D``, ``p.(Gly42Asp)``, ``Gly42Asp``, with ``A:`` before it or ``default_chain``.
+                    The number is the author residue number of the structure, not that of a reference sequence.
     ``A:G42=``      synonymous, as ``A:G42G``.
     ==============  ==============================================================================================
 
@@ -184,6 +198,8 @@ class _Part:
             match = _SKEMPI.fullmatch(rest)
             if match:
                 return self._mutation(match, match["chain"])
+        elif not chain.isprintable():
+            raise self._error("syntax", f"the chain {chain!r} has a character that is not printable. Remove it")
         elif _SUBSTITUTION.fullmatch(chain) or ":" in rest:
             raise self._error("separator", "':' separates chain and residue. Separate mutations by ','")
         match = next((m for form in _FORMS if (m := form.fullmatch(rest))), None)

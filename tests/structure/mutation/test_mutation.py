@@ -20,7 +20,9 @@ def test_every_form_of_one_substitution(text):
     assert parse_mutations(text.replace(": ", ":")) == (G42D,)
 
 
-@pytest.mark.parametrize("text", ["G42D", "p.Gly42Asp", "p.(Gly42Asp)", "GLY42ASP", "GA42D", "A:G42D"])
+@pytest.mark.parametrize(
+    "text", ["G42D", "p.Gly42Asp", "p.(Gly42Asp)", "p.G42D", "p.(G42D)", "GLY42ASP", "GA42D", "A:G42D"]
+)
 def test_the_default_chain_is_for_parts_without_one(text):
     assert parse_mutations(text, default_chain="A") == (G42D,)
 
@@ -101,6 +103,12 @@ def test_synonymous(text):
         ("A:G42d", "letter"),
         ("A:p.Gly42Xaa", "letter"),
         ("A:Mse42Ala", "letter"),
+        ("A:MSE42A", "letter"),
+        ("A:M42MSE", "letter"),
+        ("A:gly42asp", "letter"),
+        ("A:G\u22123D", "dash"),
+        ("A:G\u20133D", "dash"),
+        ("\ufeffA:G42D", "syntax"),
         ("A:Y100AF", "ambiguous"),
         ("YH100AF", "ambiguous"),
         ("G42D", "no_chain"),
