@@ -1,7 +1,7 @@
 """Tasks: target, input masking, loss and metrics."""
 
 from protgraph.task.input_masking import InputMasking, with_random_order
-from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
+from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
 from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task, default_task
@@ -19,6 +19,7 @@ __all__ = [
     "compute_metrics",
     "cross_entropy",
     "default_task",
+    "huber_error",
     "squared_error",
     "with_random_order",
 ]

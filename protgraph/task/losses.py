@@ -11,6 +11,7 @@ from torch.nn import functional
 __all__ = [
     "binary_cross_entropy",
     "cross_entropy",
+    "huber_error",
     "known_labels",
     "label_prior",
     "label_std",
@@ -87,6 +88,28 @@ def squared_error(logits: Tensor, y: Tensor) -> Tensor:
     mask = known_labels(y)
     error = (logits - y.nan_to_num()) * mask
     return error.square().sum() / mask.sum().clamp(min=1)
+
+
+def huber_error(logits: Tensor, y: Tensor) -> Tensor:
+    """Compute the mean of ``e²/2`` where ``|e| < 1``, else ``|e| - 1/2``, with ``e = logits - y``, over known entries.
+
+    Parameters
+    ----------
+    logits, y : Tensor
+        ``(N, C)`` float, in the target's unit; NaN in ``y`` is unknown.
+
+    Returns
+    -------
+    Tensor
+        ``()``.
+
+    Notes
+    -----
+    For labels with outliers whose noise is about one unit, e.g. ΔΔG in kcal/mol.
+    """
+    mask = known_labels(y)
+    total = functional.huber_loss(logits * mask, y.nan_to_num(), reduction="sum")
+    return total / mask.sum().clamp(min=1)
 
 
 def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:

@@ -17,7 +17,7 @@ from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.residues import Residues
 from protgraph.task import metrics as m
 from protgraph.task.input_masking import InputMasking
-from protgraph.task.losses import squared_error
+from protgraph.task.losses import huber_error, squared_error
 from protgraph.task.task import Task
 
 __all__ = ["DDG_BINDING", "DDG_STABILITY", "FITNESS", "NEAREST", "hide_mutated", "mutation_graph", "nearest_residues"]
@@ -90,7 +90,7 @@ def _task(name: str, unit: str, doc: str) -> Task:
     return Task(
         name,
         Target(name, "graph", "regression", 1, (name,), unit=unit, head="mutation"),
-        squared_error,
+        squared_error if unit != DDG_UNIT else huber_error,  # measured ΔΔG have outliers of 10 kcal/mol
         (m.pearson_overall, m.spearman_overall, m.rmse, m.mae),
         "pearson_overall",
         InputMasking(mutation_environment=NEAREST),

@@ -12,6 +12,7 @@ from torch.nn import functional
 from protgraph.task.losses import (
     binary_cross_entropy,
     cross_entropy,
+    huber_error,
     known_labels,
     label_counts,
     label_prior,
@@ -49,11 +50,12 @@ def test_pos_weight_may_differ_by_label():
             torch.tensor([[1.0, 0, 1], [math.nan] * 3, [0, 1, 1], [math.nan] * 3, [1, 1, 0]]),
         ),
         (squared_error, functional.mse_loss, torch.tensor([[0.5, 2], [math.nan, math.nan], [0, 1], [3, 3], [1, 1]])),
+        (huber_error, functional.huber_loss, torch.tensor([[0.5, 2], [math.nan, math.nan], [0, 1], [3, 3], [1, 9]])),
     ],
 )
 def test_unknown_entries_change_neither_loss_nor_gradient(loss, reference, y):
     logits = torch.randn(
-        5, 2 if loss is squared_error else 3, generator=torch.Generator().manual_seed(0)
+        5, 2 if loss in (squared_error, huber_error) else 3, generator=torch.Generator().manual_seed(0)
     ).requires_grad_()
     there = known_labels(y) if y.dim() == 1 else known_labels(y).all(1)
     value = loss(logits, y)
@@ -70,6 +72,7 @@ def test_unknown_entries_change_neither_loss_nor_gradient(loss, reference, y):
         (cross_entropy, torch.full((4,), -1)),
         (binary_cross_entropy, torch.full((4, 2), math.nan)),
         (squared_error, torch.full((4, 2), math.nan)),
+        (huber_error, torch.full((4, 2), math.nan)),
     ],
 )
 def test_a_batch_without_labels_gives_zero_and_no_gradient(loss, y):
