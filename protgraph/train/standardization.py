@@ -31,11 +31,13 @@ class _Statistics:
         self.largest = torch.zeros(1, dtype=torch.float64)
         self.is_binary = torch.ones(1, dtype=torch.bool)
 
-    def add(self, x: Tensor) -> None:
-        """Add a batch ``(N, …)``."""
+    def add(self, x: Tensor, *, has_absent: bool = False) -> None:
+        """Add a batch ``(N, …)``; with ``has_absent``, without the rows whose columns are all 0."""
+        x = x.reshape(len(x), -1).double()
+        if has_absent and x.size(1) > 1:
+            x = x[(x != 0).any(1)]
         if not len(x):
             return
-        x = x.reshape(len(x), -1).double()
         known = ~x.isnan()
         x = torch.where(known, x, 0.0)
         self.count, self.sum = self.count + known.sum(0), self.sum + x.sum(0)
@@ -70,7 +72,8 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
     ``0e`` columns become (x − mean) / scale with the standard deviation as scale. ``0o`` columns, which change sign
     under reflections, become x / scale with the root mean square. The scale is at least a tenth of the largest absolute
     value, so that rarely used columns are not amplified, and 1 for standard deviations below 0.01. Columns of 0 and 1
-    only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted.
+    only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted. In tasks of
+    mutations, neither are rows of a field with 0 in every column: some featurizers compute mutated residues only.
     """
     readers = list(_readers(model))
     names = {field for _, fields in readers for field in fields.values()}
@@ -111,5 +114,5 @@ def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[s
         for members in pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=_BATCH):
             f = model.fields_of(evaluation_batch(store, members, task))
             for name, one in statistics.items():
-                one.add(f[name])
+                one.add(f[name], has_absent=task.inputs.mutation_environment is not None)
     return statistics
