@@ -14,9 +14,7 @@ def _network(name: str, *, dim: int = 32, dropout: float = 0.3, only_hidden: boo
         name,
         features=[component("site_packing", **hidden), component("proteinmpnn_site", **hidden)],
         layers=[
-            component(
-                "embed", reads=["site_packing", "site_embedding", "site_log_probs"], dim=dim, dropout=dropout / 2
-            ),
+            component("embed", reads=["site_packing", "site_log_probs"], dim=dim, dropout=dropout / 2),
             "type_features",
         ],
         readout={"h": "h", "type_features": "type_features"},
