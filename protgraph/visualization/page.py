@@ -62,8 +62,14 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     return path
 
 
-def scene_page(scene: Scene) -> str:
+def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
     """Return the page as HTML text.
+
+    Parameters
+    ----------
+    scene : Scene
+    molstar : str, optional
+        Text in the place of :func:`molstar_script`, for a page that holds the script once for several scenes.
 
     Raises
     ------
@@ -80,7 +86,7 @@ def scene_page(scene: Scene) -> str:
         summary=escape(summary),
         notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in scene.notes),
         style=_file("page.css"),
-        molstar=molstar_script(),
+        molstar=molstar_script() if molstar is None else molstar,
         scene=pack_base64(data.encode()),
         script=_file("page_panel.js") + _file("page_controls.js"),
     )
@@ -100,10 +106,25 @@ def scene_data(scene: Scene) -> dict[str, Any]:
         "type": r.res_name.tolist(),
         "letter": [ALPHABET[i] for i in r.aatype.tolist()],
         "pos": np.round(r.pos.astype(float), 2).tolist(),
+        "axes": principal_axes(r.pos).round(4).tolist(),
         "colors": [_color(color) for color in colors],
         "edges": [_edges(edges, i) for i, edges in enumerate(scene.edges)],
         "beside": None if scene.beside is None else names.index(scene.beside),
     }
+
+
+def principal_axes(pos: np.ndarray) -> np.ndarray:
+    """Return the axes of largest to smallest extent of positions ``(N, 3)``, Å, as rows of a rotation ``(3, 3)``.
+
+    Examples
+    --------
+    >>> principal_axes(np.array([[0.0, 0, 0], [0, 5, 0], [0, 2, 1]])).round(2).tolist()[2]
+    [1.0, 0.0, 0.0]
+    """
+    known = pos[~np.isnan(pos).any(1)].astype(float)
+    _, axes = np.linalg.eigh(np.cov(known.T, bias=True) if len(known) > 1 else np.eye(3))
+    axes = axes.T[::-1]
+    return axes * np.sign(np.linalg.det(axes))
 
 
 def _one_chain(scene: Scene) -> str:

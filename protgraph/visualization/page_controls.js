@@ -1,9 +1,9 @@
 // Controls and sequence of the page, and their connection with the pictures of page_panel.js.
 
-function item(code, text) {
-  const swatch = element("span", { className: "swatch" });
-  swatch.style.background = code;
-  return element("label", {}, swatch, text);
+function swatch(code) {
+  const made = element("span", { className: "swatch" });
+  made.style.background = code;
+  return made;
 }
 
 /** Mark the residue under the pointer in the sequence and in the other pictures. */
@@ -36,9 +36,9 @@ function update() {
 /** Return a checkbox that shows and hides a kind of drawing in all pictures. */
 function checkbox(kind, text, checked, code) {
   const box = element("input", { type: "checkbox", checked, name: kind });
-  box.addEventListener("change", () => busy(() => Promise.all(panels.map(panel => panel.show(kind, box.checked)))));
+  box.addEventListener("change", () => busy(() => Promise.all(panels.map(panel => panel.show(kind, box.checked))), `Drawing ${text} …`));
   const label = element("label", {}, box);
-  if (code) label.append(item(code, "").firstChild);
+  if (code) label.append(swatch(code));
   label.append(text);
   return label;
 }
@@ -61,7 +61,7 @@ function drawControls() {
   const edges = scene.edges.map((kind, i) => checkbox(`edges-${i}`, `${kind.name} (${kind.pairs.length})`, true, kind.color));
   const reset = element("button", { type: "button" }, "Reset view"), png = element("button", { type: "button" }, "Save PNG");
   reset.addEventListener("click", () => panels.forEach(panel => panel.home()));
-  png.addEventListener("click", () => busy(savePng));
+  png.addEventListener("click", () => busy(savePng, "Drawing the pictures for the file …"));
   const form = document.getElementById("controls");
   form.addEventListener("submit", event => event.preventDefault());
   form.append(colorLabel, besideLabel,
@@ -131,7 +131,7 @@ async function addPanel(color) {
   await panel.start();
   const kinds = [...Object.keys(KINDS), "ligands", ...scene.edges.map((_, i) => `edges-${i}`)];
   for (const kind of kinds) await panel.show(kind, isShown(kind));
-  panel.home(0);
+  panel.home();
   panel.plugin.canvas3d.didDraw.subscribe(() => follow(panel));
 }
 
@@ -153,25 +153,73 @@ async function compare(value) {
     panel.figure.remove();
     panel.plugin.dispose();
   } else if (panels.length > 1) await panels[1].recolor(Number(value));
-  else await addPanel(Number(value));
-}
-
-/** Save the pictures as PNG files. */
-async function savePng() {
-  for (const [i, panel] of panels.entries()) {
-    const name = `${scene.name}_${scene.colors[panel.color].name}`.replace(/[^\w.-]+/g, "_");
-    const href = await panel.plugin.helpers.viewportScreenshot.getImageDataUri();
-    element("a", { href, download: `${name}${i ? "_beside" : ""}.png` }).click();
+  else {
+    const { position, up, target } = panels[0].plugin.canvas3d.camera.getSnapshot();
+    await addPanel(Number(value));
+    panels[1].plugin.canvas3d.camera.setState({ position, up, target }, 0);
   }
 }
 
-/** Run an action; a failure is shown on the page. */
-async function busy(action) {
+/** Save the pictures beside each other, each above its legend, as one PNG file. */
+async function savePng() {
+  const images = panels.map(() => new Image());
+  for (const [i, panel] of panels.entries()) {
+    images[i].src = await panel.plugin.helpers.viewportScreenshot.getImageDataUri();
+    await images[i].decode();
+  }
+  const scale = images[0].width / panels[0].canvas.clientWidth, line = 20 * scale, pen = element("canvas").getContext("2d");
+  const height = Math.max(...images.map(image => image.height)), width = images.reduce((sum, image) => sum + image.width, 0);
+  pen.canvas.width = width;
+  pen.canvas.height = height + line * (2 + Math.max(...panels.map(panel => scene.colors[panel.color].categories.length)));
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, width, pen.canvas.height);
+  images.reduce((left, image, i) => {
+    pen.drawImage(image, left, 0);
+    drawLegend(pen, scene.colors[panels[i].color], left + line / 2, height + line, line);
+    return left + image.width;
+  }, 0);
+  const names = [scene.name, ...panels.map(panel => scene.colors[panel.color].name)].join("_").replace(/[^\w.-]+/g, "_");
+  element("a", { href: pen.canvas.toDataURL("image/png"), download: `${names}.png` }).click();
+}
+
+/** Draw the legend of a color: its name with a scale, or with a line for each category. */
+function drawLegend(pen, color, left, top, line) {
+  const write = (text, x, y) => { pen.fillStyle = "#1a1a1a"; pen.fillText(text, x, y); return x + pen.measureText(text).width + line / 2; };
+  pen.font = `${0.7 * line}px system-ui, sans-serif`;
+  pen.textBaseline = "middle";
+  let x = write([scene.name, color.name, color.unit && `(${color.unit})`].filter(Boolean).join(" "), left, top);
+  if (color.stops.length) {
+    x = write(color.ends[0], x, top);
+    const fill = pen.createLinearGradient(x, 0, x + 7 * line, 0);
+    color.stops.forEach((code, i) => fill.addColorStop(i / (color.stops.length - 1), code));
+    pen.fillStyle = fill;
+    pen.fillRect(x, top - 0.3 * line, 7 * line, 0.6 * line);
+    write(color.ends[1], x + 7.5 * line, top);
+  }
+  color.categories.forEach(([label, code, count], i) => {
+    pen.fillStyle = code;
+    pen.fillRect(left, top + (i + 0.7) * line, 0.6 * line, 0.6 * line);
+    write(`${label} (${count})`, left + line, top + (i + 1) * line);
+  });
+}
+
+let queue = Promise.resolve(), waiting = 0;
+/** Run an action after those before it, with a message on the page; a failure is shown on the page. */
+function busy(action, message = "Drawing …") {
+  const status = document.getElementById("status");
+  waiting += 1;
   document.body.setAttribute("aria-busy", "true");
-  try { await action(); update(); } catch (error) {
-    document.getElementById("status").textContent = `The page failed: ${error.message}`;
-    throw error;
-  } finally { document.body.setAttribute("aria-busy", "false"); }
+  status.textContent = message;
+  queue = queue.then(async () => {
+    await new Promise(resolve => setTimeout(resolve, 50)); // the browser shows the message first
+    try { await action(); if (waiting === 1) update(); } catch (error) {
+      status.textContent = `The page failed: ${error.message}`;
+      reportError(error);
+    }
+    waiting -= 1;
+    document.body.setAttribute("aria-busy", String(waiting > 0));
+  });
+  return queue;
 }
 
 document.addEventListener("keydown", event => { if (event.key === "Escape" && selected.size) { selected.clear(); update(); } });
@@ -186,5 +234,7 @@ busy(async () => {
   drawSequence();
   await addPanel(0);
   paint();
-  if (scene.beside !== null) await addPanel(scene.beside);
-});
+  if (scene.beside === null) return;
+  await addPanel(scene.beside);
+  panels[0].home(); // its picture is narrower now
+}, "Loading the structure …");

@@ -7,6 +7,8 @@ const KINDS = {
   sticks: { type: "ball-and-stick", theme: "stick", typeParams: { sizeFactor: 0.14 } },
   surface: { type: "molecular-surface", theme: "value", typeParams: { alpha: 0.75 } },
 };
+/** Atoms from which the surface is coarser: below [0] exact, else Gaussian; its quality in Mol*. */
+const SURFACES = [[3000, "low"], [50000, "lower"], [200000, "lowest"]];
 let scene, lib; // data of the page, library of Mol*
 const panels = [];
 const selected = new Set();
@@ -90,7 +92,10 @@ class Panel {
 
   async start() {
     const spec = lib.plugin.DefaultPluginSpec();
-    spec.canvas3d = { ...spec.canvas3d, camera: { helper: { axes: { name: "off", params: {} } } }, multiSample: { mode: "off" } };
+    const off = { name: "off", params: {} }; // occlusion darkens colors, and takes most of the time without a graphics card
+    spec.canvas3d = { ...spec.canvas3d, camera: { manualReset: true, helper: { axes: off } }, multiSample: { mode: "off" },
+      postprocessing: { ...spec.canvas3d?.postprocessing, occlusion: off },
+      renderer: { ...spec.canvas3d?.renderer, backgroundColor: 0xffffff } };
     this.plugin = new lib.plugin.PluginContext(spec);
     await this.plugin.init();
     if (!(await this.plugin.initViewerAsync(this.canvas, this.picture))) throw new Error("WebGL is not available in this browser.");
@@ -143,7 +148,7 @@ class Panel {
       this.shown.set(kind, [raw.ref]);
       await raw.commit();
     } else {
-      const { type, theme, typeParams } = KINDS[kind] ?? KINDS.sticks, refs = [];
+      const { type, theme, typeParams } = this.drawing(kind), refs = [];
       this.shown.set(kind, refs);
       const parts = kind === "ligands" ? ["ligand", "ion", "branched"] : ["polymer"];
       for (const part of parts.filter(part => this.parts[part])) {
@@ -152,6 +157,13 @@ class Panel {
         refs.push((await this.plugin.builders.structure.representation.addRepresentation(this.parts[part], { type, color, typeParams: params })).ref);
       }
     }
+  }
+
+  /** Return how Mol* draws a kind; surfaces of large structures are coarser, since they take seconds otherwise. */
+  drawing(kind) {
+    const quality = SURFACES.findLast(([atoms]) => this.structure.data.elementCount >= atoms)?.[1];
+    if (kind !== "surface" || !quality) return KINDS[kind] ?? KINDS.sticks;
+    return { ...KINDS.surface, type: "gaussian-surface", typeParams: { ...KINDS.surface.typeParams, quality } };
   }
 
   /** Color the protein by the values of color i. */
@@ -173,8 +185,8 @@ class Panel {
       bar.style.background = `linear-gradient(to right, ${color.stops.join(",")})`;
       this.caption.append(element("span", {}, color.ends[0]), bar, element("span", {}, color.ends[1]));
     }
-    for (const [label, code, count] of color.categories) this.caption.append(item(code, `${label} (${count})`));
-    if (color.missing) this.caption.append(item("#bdbdbd", `no value (${color.missing})`));
+    for (const [label, code, count] of color.categories) this.caption.append(element("span", { className: "item" }, swatch(code), `${label} (${count})`));
+    if (color.missing) this.caption.append(element("span", { className: "item" }, swatch("#bdbdbd"), `no value (${color.missing})`));
     this.canvas.setAttribute("aria-label", `3D structure of ${scene.name}, colored by ${color.name}. Arrow keys turn it, plus and minus zoom.`);
   }
 
@@ -206,14 +218,26 @@ class Panel {
     if (!rows.length) return;
     const loci = this.loci(rows);
     manager.select({ loci }, false);
-    if (zoom) this.plugin.managers.camera.focusLoci(loci);
+    if (zoom) this.plugin.managers.camera.focusLoci(loci, { durationMs: 0 });
   }
 
-  /** Center the structure. */
-  home(durationMs = 250) {
-    const all = lib.structure.StructureElement.Loci.all(this.structure.data);
-    const { radius } = lib.structure.StructureElement.Loci.getBoundingSphere(all);
-    this.plugin.managers.camera.focusLoci(all, { extraRadius: -0.3 * radius, durationMs }); // Mol* leaves a wide margin
+  /** Fit all atoms into the picture, the longest axis of the protein along its longer side; Mol* leaves a wide margin. */
+  home() {
+    const { camera } = this.plugin.canvas3d, { clientWidth: width, clientHeight: height } = this.picture, { units, boundary } = this.structure.data;
+    const [long, middle, back] = scene.axes, isTall = height > width;
+    const right = isTall ? middle.map(x => -x) : long, up = isTall ? long : middle;
+    const along = (axis, p) => axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2];
+    const places = units.flatMap(({ elements, conformation: c }) => Array.from(elements, e => [c.x(e), c.y(e), c.z(e)]))
+      .map(p => [along(right, p), along(up, p), along(back, p)]);
+    const [x, y] = [0, 1].map(i => places.reduce(([low, high], p) => [Math.min(low, p[i]), Math.max(high, p[i])], [Infinity, -Infinity]))
+      .map(([low, high]) => (low + high) / 2);
+    const slope = Math.tan(camera.state.fov / 2), margin = 1, { center, radius } = boundary.sphere; // Å, of cartoons and sticks
+    const far = places.reduce((most, p) => Math.max(most, p[2]
+      + Math.max((Math.abs(p[0] - x) + margin) / (slope * width / height), (Math.abs(p[1] - y) + margin) / slope)), -Infinity);
+    const at = z => right.map((_, i) => x * right[i] + y * up[i] + z * back[i]), depth = along(back, center);
+    const visible = { radius: radius + 8, radiusMax: radius + 8 }; // with edges and surface
+    camera.setState({ target: at(depth), position: at(Math.max(far, depth + 8)), up, ...visible }, 0);
+    this.plugin.canvas3d.requestDraw();
   }
 
   /** Turn and zoom with the keyboard. */

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.page_checks import check_logs
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Pages of each kind: text, formulas and tables, output of programs, API, table of names, README of a family.
 LOOKED_AT = (
@@ -198,11 +200,3 @@ def test_search_works_on_a_site_opened_from_disk(site, browser):
         found = browser.execute_script(script)
     assert any("glossary" in link for link in found), found
     check_logs(browser)
-
-
-def check_logs(browser: Any) -> None:
-    """Fail if the browser requested something from another host or logged an error."""
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
-    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -17,6 +17,7 @@ from protgraph.errors import MissingExtraError
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.visualization import Color, make_scene, write_page
+from tests.page_checks import check_keyboard, check_logs
 
 #: Script that returns the texts with a contrast below WCAG 2.1 AA.
 LOW_CONTRAST = (Path(__file__).parents[1] / "low_contrast.js").read_text(encoding="utf-8")
@@ -88,19 +89,91 @@ def test_two_pictures_are_drawn_without_network_and_errors(opened):
     assert colored(opened) < 0.2 * without
     for name in ("sticks", "sticks", "cartoon", "edges-0"):
         click(opened, f"input[name='{name}']")
-    events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
-    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in urls if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
+    check_logs(opened)
+
+
+def picture_of(browser) -> np.ndarray:
+    """Return the first picture ``(H, W, 3)``, 0 to 1, without its frame."""
+    from matplotlib.image import imread
+
+    time.sleep(2.0)
+    png = browser.find_element("css selector", ".picture").screenshot_as_png
+    return imread(io.BytesIO(png))[4:-4, 4:-4, :3]
 
 
 def colored(browser) -> int:
     """Return the number of pixels of the first picture that differ from its background."""
+    return int((picture_of(browser).min(-1) < 0.9).sum())
+
+
+@pytest.mark.slow
+def test_the_protein_fits_into_both_pictures(opened):
+    click(opened, "form button")
+    drawn = picture_of(opened).min(-1) < 0.9
+    rows, columns = drawn.any(1), drawn.any(0)
+    assert not (rows[0] or rows[-1] or columns[0] or columns[-1])
+    assert max(rows.mean(), columns.mean()) > 0.6
+    cameras = opened.execute_script(
+        "return panels.map(p => p.plugin.canvas3d.camera.getSnapshot()).map(c => [c.position, c.up].flat())"
+    )
+    np.testing.assert_allclose(cameras[0], cameras[1], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_the_saved_picture_has_both_drawings_and_their_legends(opened, tmp_path):
     from matplotlib.image import imread
 
-    time.sleep(2.0)
-    picture = imread(io.BytesIO(browser.find_element("css selector", ".picture").screenshot_as_png))[4:-4, 4:-4, :3]
-    return int((picture.min(-1) < 0.9).sum())
+    opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    opened.execute_script("[...document.querySelectorAll('button')].find(b => b.textContent === 'Save PNG').click()")
+    finish(opened)
+    deadline, file = time.monotonic() + 60, tmp_path / "1crn_p_site_site.png"
+    while not file.is_file():
+        assert time.monotonic() < deadline, list(tmp_path.iterdir())
+        time.sleep(0.2)
+    picture = np.round(imread(file)[..., :3] * 255).astype(int)
+    half = picture.shape[1] // 2
+    for side in (picture[:, :half], picture[:, half:]):
+        assert (side.min(-1) < 230).mean() > 0.02 and len(np.unique(side.reshape(-1, 3), axis=0)) > 50
+    shades = {tuple(rgb) for rgb in picture[-80:, half:].reshape(-1, 3).tolist()}
+    assert {(0, 114, 178), (230, 159, 0)} <= shades  # legend of no and yes
+
+
+@pytest.mark.slow
+def test_the_print_has_pictures_and_sequence_without_controls(opened):
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        boxes = opened.execute_script("""
+          const size = e => [e.getBoundingClientRect()].flatMap(b => [b.width, b.height]);
+          return [...document.querySelectorAll('.picture')].map(e => [size(e), size(e.firstChild)].flat());""")
+        assert len(boxes) == 2
+        for outer, height, inner, drawn in boxes:
+            assert abs(outer - inner) <= 2 and abs(height - drawn) <= 2 and height > 100
+        assert colored(opened) > 500
+        shown = "return ['form', '#status', '#sequence'].map(s => document.querySelector(s).checkVisibility())"
+        assert opened.execute_script(shown) == [False, False, True]
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.slow
+def test_actions_run_in_turn_with_a_message(opened):
+    seen = opened.execute_script("""
+      const box = document.querySelector('input[name=surface]'), status = document.getElementById('status');
+      box.click();
+      const first = [document.body.getAttribute('aria-busy'), status.textContent];
+      box.click();
+      return [...first, getComputedStyle(document.querySelector('.picture'), '::after').content];""")
+    assert seen == ["true", "Drawing Surface …", '"Drawing …"']
+    finish(opened)
+    assert opened.execute_script("return panels.map(panel => panel.shown.has('surface'))") == [False, False]
+
+
+@pytest.mark.slow
+def test_surfaces_of_large_structures_are_coarser(opened):
+    kinds = opened.execute_script("""
+      const drawing = elementCount => panels[0].drawing.call({ structure: { data: { elementCount } } }, 'surface');
+      return [2999, 3000, 60000, 10 ** 6].map(drawing).map(d => [d.type, d.typeParams.quality]);""")
+    assert kinds == [["molecular-surface", None], *(["gaussian-surface", q] for q in ("low", "lower", "lowest"))]
 
 
 @pytest.mark.slow
@@ -144,6 +217,13 @@ def test_the_sequence_selects_by_pointer_and_keyboard(opened):
     caption = opened.execute_script("return document.querySelector('figcaption strong').textContent")
     styles = opened.execute_script("return ['r0', 'r1'].map(i => document.getElementById(i).style.background)")
     assert caption == "site" and styles == ["rgb(0, 114, 178)", "rgb(230, 159, 0)"]
+
+
+@pytest.mark.slow
+def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(opened):
+    names = check_keyboard(opened)
+    assert len(names) == 11  # 2 lists, 4 checkboxes, 2 buttons, 2 pictures, the sequence
+    assert names[0].startswith("Color") and "Save PNG" in names and re.match(r"A:[A-Z]{3}:\d+B?, ", names[-1])
 
 
 @pytest.mark.slow
