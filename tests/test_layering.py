@@ -41,14 +41,14 @@ LEVEL = {
     "train": 8,
     "design": 8,
     "testing": 8,
-    "bench": 9,
     "recipes": 9,
     "visualization": 9,
-    "cli": 10,
-    "__init__": 10,
-    "__main__": 10,
+    "bench": 10,
+    "cli": 11,
+    "__init__": 11,
+    "__main__": 11,
 }
-TOP = 10
+TOP = 11
 #: Names of ``protgraph`` itself that every module may import.
 FREE = {"__name__", "__version__"}
 #: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.

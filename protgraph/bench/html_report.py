@@ -13,8 +13,9 @@ from typing import Any
 from protgraph.bench.breakdown import GroupScore, break_down
 from protgraph.bench.job_plan import has_training_split
 from protgraph.bench.page_charts import curves_chart, interval_chart, rank_chart, reliability_chart, style_of
+from protgraph.bench.page_proteins import ProteinBoxes
 from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table
-from protgraph.bench.protein_view import ProteinView, best_model, view_proteins
+from protgraph.bench.protein_view import best_model, view_proteins
 from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
@@ -46,9 +47,8 @@ def write_html(
     """
     names = dict.fromkeys(name for task in spec.tasks for name in spec.rows_of(task))
     series = {model: i for i, model in enumerate(names)}
-    proteins: list[ProteinView] = []
+    proteins = ProteinBoxes()
     sections = [_task_section(spec, rows, statistics, task, series, proteins) for task in spec.tasks]
-    data = json.dumps([view.data for view in proteins], separators=(",", ":")).replace("<", "\\u003c")
     links = "".join(f'<a href="#task-{i}">{escape(task)}</a>' for i, task in enumerate(spec.tasks))
     body = [
         f"<h1>Benchmark {escape(spec.name)}</h1>",
@@ -58,7 +58,7 @@ def write_html(
         _failed(rows, spec.optional),
         _METHODS,
         _versions(spec, versions),
-        f'<script type="application/json" id="proteins">{data}</script>' if proteins else "",
+        proteins.shared(),
         f"<script>{_file('page_script.js')}</script>",
     ]
     head = (
@@ -88,7 +88,7 @@ def _task_section(
     statistics: Sequence[SplitStatistics],
     task: str,
     series: Mapping[str, int],
-    proteins: list[ProteinView],
+    proteins: ProteinBoxes,
 ) -> str:
     own = [row for row in rows if row.task == task]
     parts = [f'<section id="task-{spec.tasks.index(task)}"><h2>{escape(task)}</h2>', _legend(own, series)]
@@ -127,7 +127,7 @@ def _split_parts(
     rows: Sequence[BenchRow],
     one: SplitStatistics,
     series: Mapping[str, int],
-    proteins: list[ProteinView],
+    proteins: ProteinBoxes,
 ) -> list[str]:
     dataset = spec.data(one.task)
     examples = dataset.examples(one.task)
@@ -146,7 +146,11 @@ def _split_parts(
         parts.append(f"<p>Other proteins or labels, in no paired test: {escape(', '.join(one.left_out))}.</p>")
     known = sum(name in resolutions for name in one.names)
     parts.append(_breakdown(break_down(one, resolutions), f"{known} of {count_noun(len(one.names), 'protein')}"))
-    parts.append(_proteins(one, *view_proteins(one, dataset), proteins, dataset.target(one.task).names))
+    views, note = view_proteins(one, dataset)
+    if views:
+        parts.append(f"<h3>Best and worst proteins of {escape(best_model(one).model)}, {escape(one.split)}</h3>")
+        parts.append(proteins.boxes(views, one.monitor))
+    parts.append(f'<p class="quiet">{escape(note)}</p>' if note else "")
     return parts
 
 
@@ -187,41 +191,6 @@ def _breakdown(groups: Sequence[GroupScore], known: str) -> str:
         return f'<p class="quiet">All proteins are in one group of length, number of chains and resolution.</p>{note}'
     tables = "".join(breakdown_table([g for g in groups if g.by == by]) for by in dict.fromkeys(g.by for g in groups))
     return f"<details><summary>Length, chains and resolution</summary>{tables}{note}</details>"
-
-
-def _proteins(
-    one: SplitStatistics,
-    views: Sequence[ProteinView],
-    note: str,
-    proteins: list[ProteinView],
-    classes: Sequence[str],
-) -> str:
-    """Return boxes of the proteins; their data are appended to ``proteins``."""
-    if not views:
-        return f'<p class="quiet">{escape(note)}</p>' if note else ""
-    model, boxes = best_model(one), []
-    for view in views:
-        boxes.append(
-            f'<div class="protein" data-protein="{len(proteins)}"><b>{escape(view.name)}</b> '
-            f"{view.rank}, {escape(one.monitor)} {view.value:.3f}, {len(view.data['x'])} residues"
-            '<div class="pair"><div><span>true</span><canvas></canvas></div>'
-            "<div><span>predicted</span><canvas></canvas></div></div></div>"
-        )
-        proteins.append(view)
-    palette = views[0].data["palette"]
-    if palette:
-        names = classes or [f"class {c}" for c in range(model.first.rows.logits.size(1))]
-        colors = (palette[c % len(palette)] for c in range(len(names)))
-        key = "".join(f'<i style="background:{c}"></i>{escape(name)}' for c, name in zip(colors, names, strict=True))
-    else:
-        steps = (("#440154", "0"), ("#21918c", "0.5"), ("#fde725", "1"))
-        key = "".join(f'<i style="background:{color}"></i>{value} ' for color, value in steps)
-    key += '<i style="background:#c8ccd1"></i>unknown'
-    return (
-        f"<h3>Best and worst proteins of {escape(model.model)}, {escape(one.split)}</h3>"
-        f'<p class="key">{key} <span class="hint">Drag to rotate.</span></p>'
-        f'<div class="proteins">{"".join(boxes)}</div>' + (f'<p class="quiet">{escape(note)}</p>' if note else "")
-    )
 
 
 def _failed(rows: Sequence[BenchRow], optional: Sequence[str]) -> str:

@@ -1,9 +1,9 @@
-"""Best and worst proteins of a model, with true and predicted labels at their CA atoms, for the HTML report."""
+"""Best and worst proteins of a model, with true and predicted labels as colors, for the HTML report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,18 +12,15 @@ from protgraph.bench.run_predictions import RunPredictions
 from protgraph.bench.statistics import ModelRuns, SplitStatistics
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import ProtgraphError
-from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.task.metrics import METRICS
+from protgraph.visualization import Color, Scene, agreement
 
 __all__ = ["ProteinView", "best_model", "view_proteins"]
-
-#: Colors of classes: Okabe & Ito 2008.
-_CLASSES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#857400", "#6A3D9A")
 
 
 @dataclass(frozen=True)
 class ProteinView:
-    """One protein as the page draws it.
+    """One protein of the report.
 
     Parameters
     ----------
@@ -32,15 +29,14 @@ class ProteinView:
         "best" or "worst".
     value : float
         The monitored metric of the protein, mean over seeds.
-    data : mapping
-        Plain data for the page: ``x``, ``y``, ``z`` in Å about the center, ``link`` (1: bonded to the next residue),
-        ``label`` and ``predicted``, and ``palette`` for classes.
+    scene : Scene
+        Colored by "predicted", beside it "true"; for classes also their agreement.
     """
 
     name: str
     rank: str
     value: float
-    data: dict[str, Any]
+    scene: Scene
 
 
 def best_model(statistics: SplitStatistics) -> ModelRuns:
@@ -87,35 +83,42 @@ def view_proteins(statistics: SplitStatistics, dataset: Dataset, *, each: int = 
         except (ProtgraphError, KeyError) as e:
             missing.append(f"{name}: {e}")
             continue
-        label, predicted, palette = _colors(model, i)
-        if not residues.has_coordinates or len(residues) != len(label):
-            missing.append(f"{name}: {len(residues)} residues in the file, {len(label)} predictions")
+        predicted, true = _colors(model, i, dataset, statistics.task)
+        if not residues.has_coordinates or len(residues) != len(true.values):
+            missing.append(f"{name}: {len(residues)} residues in the file, {len(true.values)} predictions")
             continue
-        xyz = residues.pos.astype(float) - residues.pos.astype(float).mean(0)
-        x, y, z = xyz.round(1).T.tolist()
-        linked = np.append(linked_to_next(residues)[:-1], False).astype(int).tolist()
-        data = {"x": x, "y": y, "z": z, "link": linked, "label": label, "predicted": predicted, "palette": palette}
-        views.append(ProteinView(name, rank, float(values[i]), data))
+        same = agreement(true, [predicted]) if predicted.labels else None
+        shown = (true,) if same is None else (true, same)
+        views.append(ProteinView(name, rank, float(values[i]), Scene(residues, predicted, shown, beside=true.name)))
     return views, f"Not shown: {'; '.join(missing)}." if missing else ""
 
 
-def _colors(model: ModelRuns, protein: int) -> tuple[list[Any], list[Any], list[str] | None]:
-    """Return labels and predictions of one protein, in 0 to 1 or as classes; None for an unknown label."""
-    first = model.first
+def _colors(model: ModelRuns, protein: int, dataset: Dataset, task: str) -> tuple[Color, Color]:
+    """Return predictions, averaged over seeds, and labels of one protein; NaN for an unknown label."""
+    first, target = model.first, dataset.target(task)
     members = _members(first, protein)
     y = first.rows.y[members]
     logits = torch.stack([run.rows.logits[members] for run in model.runs.values()]).double()  # (S, L, C)
     if not y.is_floating_point():
-        predicted = logits.softmax(-1).mean(0).argmax(-1).tolist()
-        return [None if v < 0 else v for v in y.tolist()], predicted, list(_CLASSES)
+        names = _class_names(target.names, logits.size(-1))
+        known = np.where(y.numpy() < 0, np.nan, y.numpy())
+        most = logits.softmax(-1).mean(0).argmax(-1).double().numpy()
+        return Color("predicted", most, names), Color("true", known, names)
+    label = y[:, 0].double().numpy()
     if first.rows.is_binary:
-        predicted, label = logits[..., 0].sigmoid().mean(0), y[:, 0].double()
-    else:  # a number: both on the scale of the known labels of the split
-        known = first.rows.y[:, 0][~first.rows.y[:, 0].isnan()].double()
-        low, high = (float(v) for v in known.quantile(torch.tensor([0.01, 0.99], dtype=torch.float64)))
-        predicted, label = ((v - low) / ((high - low) or 1.0) for v in (logits[..., 0].mean(0), y[:, 0].double()))
-    label = [None if np.isnan(v) else round(v, 3) for v in label.tolist()]
-    return label, [round(v, 3) for v in predicted.tolist()], None
+        probability = logits[..., 0].sigmoid().mean(0).numpy()
+        return Color("predicted", probability, limits=(0.0, 1.0)), Color("true", label, ("no", "yes"))
+    known = first.rows.y[:, 0][~first.rows.y[:, 0].isnan()].double()  # both on the scale of the labels of the split
+    low, high = (float(v) for v in known.quantile(torch.tensor([0.01, 0.99], dtype=torch.float64)))
+    number = logits[..., 0].mean(0).numpy()
+    return tuple(
+        Color(name, values, unit=target.unit, limits=(low, high))
+        for name, values in (("predicted", number), ("true", label))
+    )
+
+
+def _class_names(names: Sequence[str], count: int) -> tuple[str, ...]:
+    return tuple(names) or tuple(f"class {i}" for i in range(count))
 
 
 def _members(run: RunPredictions, protein: int) -> slice:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
+import io
 import re
+import sys
+import time
+from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 
 from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
@@ -15,13 +19,16 @@ from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
 from protgraph.train import load_dataset
 from tests.bench.bench_runs import write_run
+from tests.page_checks import check_keyboard, check_logs
 
+#: Script that returns the texts with a contrast below WCAG 2.1 AA.
+LOW_CONTRAST = (Path(__file__).parents[1] / "low_contrast.js").read_text(encoding="utf-8")
 MODELS = {"majority": 0.0, "weak": 1.0, "strong": 3.0}
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    """Return a report of three models on proteins of pdb_core, with synthetic predictions."""
+def run(tmp_path_factory):
+    """Return spec, rows and statistics of three models on proteins of pdb_core, with synthetic predictions."""
     dataset = load_dataset("pdb_core", task="ligand_binding")
     examples = dataset.examples("ligand_binding", "test")[:8]
     sizes = {example.id: len(dataset.read(example)) for example in examples}
@@ -42,7 +49,12 @@ def page(tmp_path_factory):
     statistics = [
         split_statistics(*key, "auprc", models, resamples=50) for key, models in load_runs(rows, spec.folder).items()
     ]
-    return write_html(spec, rows, statistics, environment())
+    return spec, rows, statistics
+
+
+@pytest.fixture(scope="module")
+def page(run):
+    return write_html(*run, environment())
 
 
 def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
@@ -53,8 +65,7 @@ def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
     assert "&quot;protgraph-pyg&quot;" in text and "&quot;baselines&quot;" in text
 
 
-def test_the_page_sorts_toggles_and_rotates_without_network(page, browser):
-    from selenium.webdriver import ActionChains
+def test_the_page_sorts_and_toggles_without_network(page, browser):
     from selenium.webdriver.common.by import By
 
     browser.get(page.as_uri())
@@ -76,18 +87,66 @@ def test_the_page_sorts_toggles_and_rotates_without_network(page, browser):
     assert browser.execute_script(lines) == 0 and button.get_attribute("aria-pressed") == "false"
     button.click()
     assert browser.execute_script(lines) == shown
-    canvas = browser.find_element(By.CSS_SELECTOR, ".protein canvas")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
-    pixels = "return document.querySelectorAll('.protein canvas')[arguments[0]].toDataURL()"
-    images = [browser.execute_script(pixels, i) for i in (0, 1)]
-    assert images[0] != images[1]  # labels and predictions differ
-    ActionChains(browser).click_and_hold(canvas).move_by_offset(60, 25).release().perform()
-    assert all(browser.execute_script(pixels, i) != images[i] for i in (0, 1))
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".protein")) == 4  # two best, two worst
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    urls = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in urls if not url.startswith(("file:", "data:"))] == []
-    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    check_logs(browser)
+
+
+def wait_for(browser, script):
+    """Return the result of a script once it is true."""
+    deadline = time.monotonic() + 180
+    while not (found := browser.execute_script(script)):
+        assert time.monotonic() < deadline, browser.get_log("browser")
+        time.sleep(0.3)
+    return found
+
+
+@pytest.mark.slow
+def test_an_open_protein_is_shown_in_3d_with_predictions_beside_labels(page, browser):
+    browser.get(page.as_uri())
+    boxes = browser.find_elements("css selector", "details.protein")
+    assert len(boxes) == 4  # two best, two worst
+    assert [box.get_attribute("open") is not None for box in boxes] == [True, False, False, False]
+    boxes[1].find_element("tag name", "summary").click()
+    assert wait_for(browser, "return document.querySelectorAll('iframe').length === 1")
+    assert [box.get_attribute("open") is not None for box in boxes] == [False, True, False, False]
+    frame = boxes[1].find_element("tag name", "iframe")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
+    browser.switch_to.frame(frame)
+    wait_for(browser, "return document.body?.getAttribute('aria-busy') === 'false'")
+    captions = browser.execute_script("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)")
+    name = browser.execute_script("return document.querySelector('h1').textContent")
+    browser.switch_to.default_content()
+    assert captions[0] == "predicted01" and re.fullmatch(r"trueno \(\d+\)yes \(\d+\)", captions[1])
+    assert boxes[1].get_attribute("data-title").startswith(name)
+    picture = imread(io.BytesIO(frame.screenshot_as_png))[..., :3]
+    middle = picture[250:450]
+    for side in (middle[:, : picture.shape[1] // 2], middle[:, picture.shape[1] // 2 :]):
+        assert (side.min(-1) < 0.9).mean() > 0.02
+    check_logs(browser)
+
+
+def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(page, browser):
+    browser.get(page.as_uri())
+    browser.execute_script("for (const box of document.querySelectorAll('details.protein')) box.open = false")
+    time.sleep(1.0)
+    names = check_keyboard(browser)
+    assert {"methods", "strong", "model", "Paired tests"} <= set(names)
+
+
+def test_without_the_viewer_the_proteins_are_listed(page, run, monkeypatch, tmp_path):
+    spec, rows, statistics = run
+    monkeypatch.setitem(sys.modules, "molstar_cli", None)
+    text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
+    assert text.count('<p class="protein">') == 4 and 'id="molstar"' not in text
+    assert "3D pictures are left out" in text and "protgraph-pyg[view]" in text
+    assert "residues; chain" not in text and len(text) < 200_000
+
+
+def test_scenes_beyond_the_size_of_the_page_are_listed_with_the_reason(run, monkeypatch, tmp_path):
+    spec, rows, statistics = run
+    monkeypatch.setattr("protgraph.bench.page_proteins._MAX_SCENES", 120_000)
+    text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
+    boxes, listed = text.count('<details class="protein"'), text.count("not in 3D, as the page would exceed 6 MB")
+    assert boxes + listed == 4 and boxes and listed
 
 
 @pytest.mark.parametrize("width", [375, 1280])
@@ -103,6 +162,7 @@ def test_the_page_is_not_wider_than_the_screen(page, browser, width):
             "return a.width && (a.left < b.left - 2 || a.right > b.right + 2)})).length"
         )
         assert browser.execute_script(cut) == 0  # no text outside of its chart
+        assert browser.execute_script(LOW_CONTRAST) == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -110,6 +170,6 @@ def test_the_page_is_not_wider_than_the_screen(page, browser, width):
 def test_the_printed_page_has_the_folded_tables(page, browser):
     browser.get(page.as_uri())
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script("return [...document.querySelectorAll('details')].every(d => d.open)")
+    assert browser.execute_script("return [...document.querySelectorAll('details:not(.protein)')].every(d => d.open)")
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF") and len(printed) > 20_000
