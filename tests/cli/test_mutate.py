@@ -170,6 +170,23 @@ def test_partners_give_the_score_of_the_complex_minus_the_partners(run, tmp_path
     assert scores[2] == pytest.approx(scores[0] - scores[1], abs=1e-5) and scores[0] != scores[1]
 
 
+def test_a_row_in_a_chain_of_no_partner_fails_alone(run, tmp_path, residues, monomer):
+    """Three chains A, B and C, of which C is no partner."""
+    lines = monomer.read_text().splitlines()[:-1]
+    moved = [
+        f"{x[:21]}{c}{x[22:30]}{float(x[30:38]) + s:8.3f}{x[38:]}" for c, s in (("B", 30), ("C", 60)) for x in lines
+    ]
+    file, table, out = tmp_path / "three.pdb", tmp_path / "t.csv", tmp_path / "o.csv"
+    file.write_text("\n".join([*lines, *moved, "END", ""]))
+    one = swap(residues, 4)
+    table.write_text(f"mutations\nA:{one}\nC:{one}\nB:{one}\n")
+    result = run("mutate", file, "--table", table, "--partners", "A/B", "-o", out)
+    assert result.code == 1, result.err
+    assert [row["mutations"] for row in rows_of(out)] == [f"A:{one}", f"B:{one}"]
+    (failure,) = rows_of(out.with_name("o.csv.failures.csv"))
+    assert "chain of no partner" in failure["message"] and f"C:{one}" in failure["message"]
+
+
 def test_invalid_partners_are_an_error(run, tmp_path, dimer, residues):
     for partners, part in (("A", "invalid partners"), ("A/C", "no protein chain 'C'"), ("A/A", "invalid partners")):
         arguments = ["--mutations", f"A:{swap(residues, 4)}", "--partners", partners]

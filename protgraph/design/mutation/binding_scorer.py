@@ -68,7 +68,7 @@ class BindingScorer:
         index = ResidueIndex(residues)
         for variant in variants:
             index.rows(variant)
-            self._check(variant, residues.name)
+            self.check_variant(residues, variant)
         score = getattr(self.scorer, "score_complex", self.scorer.score)
         complex_ = residues.chains([name for names in self.partners for name in names])
         scores = np.array(score(complex_, variants), np.float64)
@@ -79,9 +79,10 @@ class BindingScorer:
                 scores[changed] -= score(residues.chains(list(names)), [own[number] for number in changed])
         return scores
 
-    def _check(self, variant: Sequence[Mutation], name: str) -> None:
+    def check_variant(self, residues: Residues, variant: Sequence[Mutation]) -> None:
+        """Raise :class:`SelectionError` if a mutation is in a chain of no partner."""
         for m in variant:
             if not any(m.chain in names for names in self.partners):
                 raise SelectionError(
-                    f"chain of no partner: {m} ({name}). Partners: {'/'.join(map(','.join, self.partners))}."
+                    f"chain of no partner: {m} ({residues.name}). Partners: {'/'.join(map(','.join, self.partners))}."
                 )

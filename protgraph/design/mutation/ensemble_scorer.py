@@ -66,6 +66,12 @@ class EnsembleScorer:
         """
         return np.mean([s.score(residues, variants) / self._divisor(s, residues) for s in self.scorers], axis=0)
 
+    def check_variant(self, residues: Residues, variant: Sequence[Mutation]) -> None:
+        """Raise the error of the first scorer that cannot score a variant."""
+        for scorer in self.scorers:
+            if check := getattr(scorer, "check_variant", None):
+                check(residues, variant)
+
     def _divisor(self, scorer: MutationScorer, residues: Residues) -> float:
         if self.how == "mean":
             return 1.0

@@ -136,7 +136,7 @@ def score_variants(
         rows = [table.rows[number] for number in numbers]
         try:
             residues = structures.residues(source)
-            made, problems, remarks = _variants(residues, rows, symmetric=symmetric)
+            made, problems, remarks = _variants(scorer, residues, rows, symmetric=symmetric)
             values = scorer.score(residues, [row.variant for row in made.values()])
         except ProtgraphError as e:
             failures += [_failed(table, row, e) for row in rows]
@@ -150,9 +150,9 @@ def score_variants(
 
 
 def _variants(
-    residues: Residues, rows: Sequence[MutationRow], *, symmetric: bool
-) -> tuple[dict[int, MutationRow], dict[int, MutationError], list[str]]:
-    """Return the rows that fit the structure by number, with all copies mutated if wanted; errors; and notes."""
+    scorer: MutationScorer, residues: Residues, rows: Sequence[MutationRow], *, symmetric: bool
+) -> tuple[dict[int, MutationRow], dict[int, ProtgraphError], list[str]]:
+    """Return the rows that fit structure and scorer by number, with all copies mutated if wanted; errors; and notes."""
     index, made, problems, lacking = ResidueIndex(residues), {}, {}, []
     copies = chain_copies(residues)
     for number, row in enumerate(rows):
@@ -160,7 +160,9 @@ def _variants(
             index.rows(row.variant)
             variant, absent = mutate_copies(residues, row.variant, copies=copies) if symmetric else (row.variant, ())
             index.rows(variant)
-        except MutationError as e:
+            if check := getattr(scorer, "check_variant", None):
+                check(residues, variant)
+        except ProtgraphError as e:
             problems[number] = e
             continue
         lacking += absent

@@ -52,6 +52,9 @@ class MutationScorer(ScorerMethods, Protocol):
         Name of the column of scores with such a convention; default "unfavorable_score".
     needs_ligands : bool, optional
         True if structures must be read with ligands.
+    check_variant : callable, optional
+        ``(residues, variant)``, raises if the scorer cannot score a variant that fits the structure. Such a row of a
+        table is a failure, and the others are scored.
 
     Notes
     -----
