@@ -61,9 +61,10 @@ class ScoreCache:
         used = scorer if partners is None else BindingScorer(scorer, partners)
         if self.path is None:
             return used.score(residues, variants)
-        own = self._scorers.setdefault(id(scorer), scorer_digest(scorer))
+        if id(scorer) not in self._scorers:
+            self._scorers[id(scorer)] = scorer_digest(scorer)
         texts = [",".join(map(str, variant)) for variant in variants]
-        key = digest(own, _content(residues), texts, partners)
+        key = digest(self._scorers[id(scorer)], _content(residues), texts, partners)
         if key in self._known:
             self.found += 1
             return np.array(self._known[key], np.float64)
