@@ -27,7 +27,7 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 def on_config(config: Any) -> Any:
     """Fill the sections "Families", "API" and those of the cards in the navigation with the generated pages."""
-    pages = [uri for uri in sorted(generated_pages()) if uri != "families/template.md"]
+    pages = [uri for uri in sorted(generated_pages(), key=_title) if uri != "families/template.md"]
     folders = {
         "Families": "families/",
         "Cards of trained models": "model_cards/",
@@ -40,12 +40,17 @@ def on_config(config: Any) -> Any:
         for item in (i for i in items if isinstance(i, dict)):
             for title, inner in item.items():
                 if title in sections:
-                    item[title] = [{posixpath.basename(uri).removesuffix(".md"): uri} for uri in sections[title]]
+                    item[title] = [{_title(uri): uri} for uri in sections[title]]
                 elif isinstance(inner, list):
                     fill(inner)
 
     fill(config.nav)
     return config
+
+
+def _title(uri: str) -> str:
+    """Return the title of a page in the navigation: packages without ``protgraph.``, which is the same for all."""
+    return posixpath.basename(uri).removesuffix(".md").removeprefix("protgraph.")
 
 
 def on_files(files: Files, *, config: Any) -> Files:

@@ -27,7 +27,7 @@ def card_page(card: ModelCard) -> str:
         ("calibration", card.calibration),
         ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
     ]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
+    lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
     unit = "variants" if of_mutations else "proteins"
     lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
     if any(result.calibration for result in card.splits.values()):
