@@ -276,10 +276,10 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
         reason = "it is a folder" if path.is_dir() else e.strerror or e
         hint = f" {str(path)!r} is a model; 'protgraph train' writes a checkpoint of it."
         is_model = str(path) in registry.models and not path.exists()
-        near = "" if path.suffix or path.exists() else suggest(str(path), registry.trained_models.names())
-        hint = (
-            hint if is_model else near and f"{near} 'protgraph list trained_models' prints the names of trained models."
-        )
+        if not is_model:
+            is_name = not path.suffix and path.name == str(path) and not path.exists()
+            listed = " 'protgraph list trained_models' prints the names of trained models."
+            hint = suggest(str(path), registry.trained_models.names()) + listed if is_name else ""
         raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint}") from e
     except (SafetensorError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, CheckpointError):

@@ -228,3 +228,13 @@ def test_a_checkpoint_of_a_model_without_edges_round_trips(small, quick, tmp_pat
     graph = ModelSpec("flat", layers=[component("embed", reads=["aatype"], dim=8)])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1))
     assert load_checkpoint(result.save(tmp_path / "m.safetensors")).model.spec == graph
+
+
+@pytest.mark.parametrize(
+    ("name", "is_name"),
+    [("zzzzqqqq", True), ("ligand_sit", True), ("zzzzqqqq.safetensors", False), ("runs/zzzzqqqq", False)],
+)
+def test_an_unknown_name_of_a_trained_model_has_the_command_that_lists_them(name, is_name):
+    with pytest.raises(CheckpointError) as e:
+        load_checkpoint(name)
+    assert ("'protgraph list trained_models' prints the names" in str(e.value)) == is_name
