@@ -24,6 +24,11 @@ __all__ = ["WorkerDied", "WorkerProcess", "WorkerRaised", "blocked_signals", "is
 
 #: One thread per worker, so that as many workers as cores do not compete for cores.
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
+#: Program of the process.
+_PROGRAM = (
+    "from protgraph.deferred_imports import defer_imports; defer_imports(only_applies_models=False); "
+    "from protgraph.worker_process import run_worker; run_worker()"
+)
 _LENGTH = 8  # bytes of the length before each message
 
 
@@ -112,7 +117,7 @@ class WorkerProcess:
                 path = os.pathsep.join(p or os.getcwd() for p in sys.path)
                 with blocked_signals():
                     self._process = subprocess.Popen(
-                        [sys.executable, "-c", "from protgraph.worker_process import run_worker; run_worker()"],
+                        [sys.executable, "-c", _PROGRAM],
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=self.log,

@@ -17,11 +17,12 @@ CORE = ROOT / "protgraph"
 
 #: Level of each package and top-level module; a package imports only from lower levels.
 LEVEL = {
+    "deferred_imports": 0,
     "errors": 0,
     "lazy_names": 0,
     "process_memory": 0,
-    "worker_process": 0,
     "wording": 0,
+    "worker_process": 0,
     "argument_types": 1,
     "failure": 1,
     "file_io": 1,
@@ -53,6 +54,7 @@ TOP = 11
 FREE = {"__name__", "__version__"}
 #: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.
 THIRD_PARTY = {
+    "deferred_imports": {"torch"},
     "errors": set(),
     "file_io": set(),
     "lazy_names": set(),

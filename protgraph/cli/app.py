@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from protgraph.cli.error_report import print_error, print_fault, print_warning
 from protgraph.cli.parameters import check_parameters
 from protgraph.cli.signals import exit_code, raise_on_signals
+from protgraph.deferred_imports import defer_imports
 from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -224,6 +225,7 @@ def main(args: Sequence[str] | None = None) -> None:
     args : sequence of str, optional
         Arguments after ``protgraph``; those of the process by default.
     """
+    defer_imports(only_applies_models=False)
     command = typer.main.get_command(app)
     session = _Session()
     try:

@@ -20,7 +20,7 @@ __all__ = ["featurize_command"]
 FILES_PER_PROCESS = 100  # a process takes some seconds to start
 
 
-@reads_structures()
+@reads_structures(deferred=True)
 def featurize_command(
     files: Sources,
     out: StorePath,

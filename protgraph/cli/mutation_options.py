@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.deferred_imports import allow_generators
 from protgraph.cli.design import load_model
+from protgraph.deferred_imports import allow_generators
 from protgraph.errors import OptionError
 from protgraph.registry import mutation_scorers
 

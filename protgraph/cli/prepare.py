@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["prepare_command"]
 
 
-@reads_structures()
+@reads_structures(deferred=True)
 def prepare_command(
     files: Sources,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Graph store to create or update (a folder).")] = None,

@@ -39,7 +39,7 @@ def reads_structures(
     chains : bool
         Add ``--chain``; False for commands with another option for chains.
     deferred : bool
-        Defer imports (:mod:`protgraph.cli.deferred_imports`), for commands that only apply models.
+        Defer imports (:mod:`protgraph.deferred_imports`), for commands that only apply featurizers and models.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def reads_structures(
         @wraps(command)
         def run(**given: Any) -> None:
             if deferred:
-                from protgraph.cli.deferred_imports import defer_imports
+                from protgraph.deferred_imports import defer_imports
 
-                defer_imports()
+                defer_imports(only_applies_models=True)
             from protgraph.structure import ReadOptions
 
             values = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}

@@ -9,13 +9,13 @@ from textwrap import dedent
 
 import pytest
 
-from protgraph.cli.deferred_imports import DEFERRED, TORCH_VERSION, deferred_names
+from protgraph.deferred_imports import DEFERRED, TORCH_VERSION, deferred_names
 
 SETUP = """
     import sys, inspect
-    from protgraph.cli import deferred_imports
+    from protgraph import deferred_imports
     deferred_imports.DEFERRED = frozenset({"deferred_one", "deferred_two"})
-    deferred_imports.defer_imports()
+    deferred_imports.defer_imports(only_applies_models=True)
     import deferred_one, deferred_two
     import deferred_two.inside
 """
@@ -43,6 +43,20 @@ def test_a_module_is_loaded_at_its_first_use(tmp_path, use, loaded):
     assert done.stdout.split() == loaded
 
 
+def test_a_program_that_trains_imports_neither_datasets_of_other_fields_nor_transformers():
+    script = """
+    import sys
+    from protgraph.deferred_imports import defer_imports
+    defer_imports(only_applies_models=False)
+    import torch_geometric, protgraph.train
+    print("transformers" in sys.modules, "torch_geometric.datasets.planetoid" in sys.modules)
+    print(torch_geometric.datasets.Planetoid.__name__)
+    """
+    command = [sys.executable, "-c", dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "False", "Planetoid"], done.stderr
+
+
 def test_modules_of_torch_are_deferred_with_the_tested_release_only():
     assert deferred_names(f"{TORCH_VERSION}.0+cpu") == DEFERRED
     torch_parts = {name for name in DEFERRED if name.startswith("torch.")}
@@ -50,7 +64,7 @@ def test_modules_of_torch_are_deferred_with_the_tested_release_only():
 
 
 def test_the_tested_release_is_that_of_the_constraints():
-    constraints = Path(__file__).resolve().parents[2] / "constraints.txt"
+    constraints = Path(__file__).resolve().parents[1] / "constraints.txt"
     assert f"torch=={TORCH_VERSION}." in constraints.read_text(encoding="utf-8")
 
 
@@ -58,7 +72,7 @@ def test_the_tested_release_is_that_of_the_constraints():
 def test_predictions_leave_the_deferred_modules_unloaded(structures_dir, tmp_path):
     script = f"""
     import sys
-    from protgraph.cli import deferred_imports
+    from protgraph import deferred_imports
     from protgraph.cli.app import main
     sys.argv = ["protgraph", "predict", "secondary_structure", r"{structures_dir / "1crn.bcif"}",
                 "-o", r"{tmp_path / "out.csv"}"]

@@ -1,4 +1,4 @@
-"""Defer imports of parts of libraries that predictions do not use, until they are used.
+"""Defer imports of parts of libraries that commands and worker processes do not use, until they are used.
 
 ``import torch`` imports its compiler, its exporter and the shapes of operators on the device "meta", ``import
 torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite`` networkx
@@ -25,14 +25,14 @@ __all__ = ["DEFERRED", "TORCH_VERSION", "allow_generators", "defer_imports", "de
 #: Release of torch whose modules are deferred: with one of them deferred, ``import torch`` fails in torch 2.15.
 TORCH_VERSION = "2.13"
 
-#: Modules that are loaded at the first access to one of their own attributes.
+#: Modules that are loaded at the first access to one of their own attributes. Parts of torch are deferred where models
+#: are only applied.
 DEFERRED = frozenset(
     {
         *("networkx", "torch._dynamo", "torch._meta_registrations", "torch.export", "torch.quantization"),
         "torch_geometric.datasets",
     }
 )
-
 
 #: Attributes that the import system sets, some of which a module may lack.
 _IMPORT_ATTRIBUTES = frozenset({"__path__", "__file__", "__cached__", "__package__", "__loader__", "__spec__"})
@@ -67,13 +67,14 @@ class _DeferringLoader(Loader):
 class _DeferringFinder(MetaPathFinder):
     """Find deferred modules, and give them a loader that waits for the first access."""
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
+    def __init__(self) -> None:
+        self.names: frozenset[str] = frozenset()
+        self.leaves_out_matplotlib = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "matplotlib" and _begins_visualize():
+        if fullname == "matplotlib" and self.leaves_out_matplotlib and _begins_visualize():
             raise ModuleNotFoundError("matplotlib is not used by this command", name=fullname)
         if fullname not in self.names:
             return None
@@ -106,10 +107,20 @@ def deferred_names(torch_version: str) -> frozenset[str]:
     return frozenset(name for name in DEFERRED if is_known or name.partition(".")[0] != "torch")
 
 
-def defer_imports() -> None:
-    """Defer imports (:func:`deferred_names`) in this process. For commands; a library leaves imports as they are."""
-    if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _DeferringFinder(deferred_names(version("torch"))))
+def defer_imports(*, only_applies_models: bool) -> None:
+    """Defer imports (:func:`deferred_names`) in this process. For programs; a library leaves imports as they are.
+
+    Parameters
+    ----------
+    only_applies_models : bool
+        Defer also parts of torch that training uses, and import biotite without matplotlib.
+    """
+    finder = next((f for f in sys.meta_path if isinstance(f, _DeferringFinder)), None)
+    if finder is None:
+        finder = _DeferringFinder()
+        sys.meta_path.insert(0, finder)
+    finder.names |= deferred_names(version("torch") if only_applies_models else "")
+    finder.leaves_out_matplotlib |= only_applies_models
 
 
 def allow_generators() -> None:
