@@ -22,8 +22,12 @@ _KEYS = ("file", "chain", "res_id", "ins_code", "res_name")
 _SEPARATION = 3  # residues; edges between closer ones are hidden by the backbone
 
 
-def prediction_colors(checkpoint: str | Path | Checkpoint, residues: Residues) -> dict[str, Color]:
-    """Return every column that a model predicts per residue, by name; NaN for residues without a prediction.
+def prediction_colors(
+    checkpoint: str | Path | Checkpoint, residues: Residues
+) -> tuple[dict[str, Color], tuple[str, ...]]:
+    """Return every column that a model predicts per residue, by name, and notes; NaN for residues without a prediction.
+
+    The notes are those of :func:`protgraph.predict`, e.g. that the protein is unlike the training set.
 
     Parameters
     ----------
@@ -51,10 +55,11 @@ def prediction_colors(checkpoint: str | Path | Checkpoint, residues: Residues) -
     rows = [place.get(key) for key in keys]
     found = {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
     target = trained.model.target
-    return {
+    colors = {
         name: replace(color, limits=(0.0, 1.0)) if choose_value(target, name).is_probability else color
         for name, color in found.items()
     }
+    return colors, predictions.notes
 
 
 def attribution_color(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -10,14 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from protgraph.errors import OptionError
 from protgraph.file_io import write_text_file
 from protgraph.structure import ALPHABET
 from protgraph.visualization.molstar import molstar_script, pack_base64
 from protgraph.visualization.palette import EDGE_COLORS, color_codes, scale_of
 from protgraph.visualization.scene import Color, EdgeSet, Scene
 from protgraph.visualization.scene_cif import scene_cif
+from protgraph.wording import count_noun
 
 __all__ = ["scene_page", "write_page"]
+
+#: Largest numbers of edges of a kind and of atoms that a browser draws in seconds; residues are cells of the sequence.
+_MAX_EDGES = 20_000
+_MAX_ATOMS = 100_000
+_MAX_RESIDUES = 25_000
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -56,6 +64,8 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     ------
     MissingExtraError
         molstar-cli is not installed.
+    OptionError
+        The protein has more residues than a browser draws.
     """
     path = Path(path)
     write_text_file(path, scene_page(scene))
@@ -75,10 +85,17 @@ def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
     ------
     MissingExtraError
         molstar-cli is not installed.
+    OptionError
+        The protein has more residues than a browser draws.
     """
+    scene = reduced(scene)
     residues = scene.residues
     chains = ", ".join(name or "blank" for name in residues.chain_names)
-    summary = f"{len(residues)} residues; chains {chains}" if len(residues.chain_names) > 1 else _one_chain(scene)
+    summary = (
+        f"{count_noun(len(residues), 'residue')}; chains {chains}"
+        if len(residues.chain_names) > 1
+        else _one_chain(scene)
+    )
     data = json.dumps(scene_data(scene), separators=(",", ":"), ensure_ascii=False)
     return _PAGE.format(
         title=escape(f"{residues.name}, colored by {scene.color.name}"),
@@ -90,6 +107,44 @@ def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
         scene=pack_base64(data.encode()),
         script=_file("page_panel.js") + _file("page_controls.js"),
     )
+
+
+def reduced(scene: Scene) -> Scene:
+    """Return what of a scene a browser draws in seconds, with a note on each part that is left out.
+
+    Of a kind with too many edges, the widest remain, and among equal ones those at regular intervals; of a protein with
+    too many atoms, N, CA, C and O.
+
+    Raises
+    ------
+    OptionError
+        The protein has too many residues.
+    """
+    residues, notes = scene.residues, list(scene.notes)
+    if len(residues) > _MAX_RESIDUES:
+        raise OptionError(
+            f"page of {residues.name}: {len(residues):,} residues. Allowed: {_MAX_RESIDUES:,}. Select chains "
+            "(--chain, chains=), or write a script for PyMOL or ChimeraX (--format)."
+        )
+    if len(residues.atom_name) > _MAX_ATOMS:
+        backbone = np.isin(residues.atom_name, ("N", "CA", "C", "O"))
+        notes.append(f"side chains are left out: {len(residues.atom_name):,} atoms, at most {_MAX_ATOMS:,} are drawn")
+        fields = ("atom_pos", "atom_name", "atom_element", "atom_residue")
+        residues = replace(residues, **{field: getattr(residues, field)[backbone] for field in fields})
+    edges = []
+    for kind in scene.edges:
+        count = len(kind.pairs)
+        if count > _MAX_EDGES:
+            notes.append(
+                f"{kind.name}: {_MAX_EDGES:,} of {count:,} edges are drawn, the widest and of equal ones a part"
+            )
+            spread = (
+                np.arange(count) * _MAX_EDGES % count
+            )  # equal edges: neighbors in the list are far apart in this order
+            keep = np.sort(np.lexsort((spread, -kind.width))[:_MAX_EDGES])
+            kind = EdgeSet(kind.name, kind.pairs[keep], kind.width[keep])
+        edges.append(kind)
+    return replace(scene, residues=residues, edges=tuple(edges), notes=tuple(notes))
 
 
 def scene_data(scene: Scene) -> dict[str, Any]:
@@ -129,7 +184,7 @@ def principal_axes(pos: np.ndarray) -> np.ndarray:
 
 def _one_chain(scene: Scene) -> str:
     chain = scene.residues.chain_names[0]
-    return f"{len(scene.residues)} residues" + (f"; chain {chain}" if chain else "")
+    return count_noun(len(scene.residues), "residue") + (f"; chain {chain}" if chain else "")
 
 
 def _color(color: Color) -> dict[str, Any]:

@@ -143,6 +143,7 @@ class Panel {
       await build.commit();
     } else if (kind.startsWith("edges-")) {
       const { Data, Shape, Representation } = lib.plugin.StateTransforms, edges = scene.edges[Number(kind.slice(6))];
+      if (!edges.pairs.length) return; // Mol* refuses an empty shape
       const raw = this.plugin.build().toRoot().apply(Data.RawData, { data: prisms(edges), label: edges.name });
       raw.apply(Data.ParsePly).apply(Shape.ShapeFromPly, { label: edges.name }).apply(Representation.ShapeRepresentation3D);
       this.shown.set(kind, [raw.ref]);

@@ -93,7 +93,8 @@ def view(
     if prediction is not None:
         trained = as_checkpoint(prediction)
         seen = read if trained.model.plan.needs_ligands else bare
-        predicted = prediction_colors(trained, seen)
+        predicted, warned = prediction_colors(trained, seen)
+        notes += warned
         if attribution:
             value = color if isinstance(color, str) and color in predicted and predicted[color].limits else None
             columns["attribution"], incomplete = attribution_color(trained, seen, value=value)

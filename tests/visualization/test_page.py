@@ -237,3 +237,15 @@ def test_texts_are_readable_and_images_are_described(opened, width):
       ...[...document.querySelectorAll('canvas, img, [role=img]')].filter(e => !e.getAttribute('aria-label') && !e.alt),
       ...[...document.querySelectorAll('input, select')].filter(e => !e.closest('label').textContent.trim())].length""")
     assert unnamed == 0
+
+
+@pytest.mark.slow
+def test_one_residue_without_edges_is_drawn(browser, structures_dir, tmp_path):
+    """Not a page with other residues: Mol* refuses an empty shape of edges, and has no axes for a single residue."""
+    residues = clean(load_structure(structures_dir / "1crn.bcif")).select(np.arange(46) == 9)
+    page = write_page(make_scene(residues, edges=[component("contact")]), tmp_path / "one.html")
+    browser.get(page.as_uri())
+    finish(browser)
+    assert colored(browser) > 500
+    assert "1 residue; chain A" in browser.execute_script("return document.querySelector('header').textContent")
+    check_logs(browser)
