@@ -11,7 +11,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Callback, ProgressBar, RichProgressBar
+from lightning.pytorch.callbacks import Callback, ProgressBar, TQDMProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 
@@ -156,7 +156,7 @@ def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[C
     if options.on_epoch is not None:
         callbacks.append(EpochCallback(options.on_epoch))
     if options.progress and not any(isinstance(one, ProgressBar) for one in callbacks):
-        callbacks.append(RichProgressBar())
+        callbacks.append(TQDMProgressBar())
     if options.logger:
         callbacks.append(EpochLearningRate())
     return callbacks
