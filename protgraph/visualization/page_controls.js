@@ -212,7 +212,11 @@ function busy(action, message = "Drawing …") {
   status.textContent = message;
   queue = queue.then(async () => {
     await new Promise(resolve => setTimeout(resolve, 50)); // the browser shows the message first
-    try { await action(); if (waiting === 1) update(); } catch (error) {
+    try {
+      await action();
+      for (const panel of panels) panel.plugin.canvas3d.commit(true); // else Mol* adds new drawings frames later
+      if (waiting === 1) update();
+    } catch (error) {
       status.textContent = `The page failed: ${error.message}`;
       reportError(error);
     }

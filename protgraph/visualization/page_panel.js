@@ -232,7 +232,7 @@ class Panel {
       .map(p => [along(right, p), along(up, p), along(back, p)]);
     const [x, y] = [0, 1].map(i => places.reduce(([low, high], p) => [Math.min(low, p[i]), Math.max(high, p[i])], [Infinity, -Infinity]))
       .map(([low, high]) => (low + high) / 2);
-    const slope = Math.tan(camera.state.fov / 2), margin = 1, { center, radius } = boundary.sphere; // Å, of cartoons and sticks
+    const slope = Math.tan(camera.state.fov / 2), margin = 2, { center, radius } = boundary.sphere; // Å, of cartoons and sticks
     const far = places.reduce((most, p) => Math.max(most, p[2]
       + Math.max((Math.abs(p[0] - x) + margin) / (slope * width / height), (Math.abs(p[1] - y) + margin) / slope)), -Infinity);
     const at = z => right.map((_, i) => x * right[i] + y * up[i] + z * back[i]), depth = along(back, center);

@@ -124,7 +124,9 @@ def test_the_saved_picture_has_both_drawings_and_their_legends(opened, tmp_path)
     from matplotlib.image import imread
 
     opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    opened.execute_script("[...document.querySelectorAll('button')].find(b => b.textContent === 'Save PNG').click()")
+    before = colored(opened)
+    opened.execute_script("document.querySelector('input[name=surface]').click();"
+        "[...document.querySelectorAll('button')].find(b => b.textContent === 'Save PNG').click()")  # fmt: skip
     finish(opened)
     deadline, file = time.monotonic() + 60, tmp_path / "1crn_p_site_site.png"
     while not file.is_file():
@@ -134,6 +136,9 @@ def test_the_saved_picture_has_both_drawings_and_their_legends(opened, tmp_path)
     half = picture.shape[1] // 2
     for side in (picture[:, :half], picture[:, half:]):
         assert (side.min(-1) < 230).mean() > 0.02 and len(np.unique(side.reshape(-1, 3), axis=0)) > 50
+    drawn = [(side[:-80].min(-1) < 230).sum() for side in (picture[:, :half], picture[:, half:])]
+    assert min(drawn) > 1.3 * before and max(drawn) < 1.1 * min(drawn)  # the surface is in both
+    click(opened, "input[name=surface]")
     shades = {tuple(rgb) for rgb in picture[-80:, half:].reshape(-1, 3).tolist()}
     assert {(0, 114, 178), (230, 159, 0)} <= shades  # legend of no and yes
 
