@@ -106,7 +106,10 @@ def test_an_open_protein_is_shown_in_3d_with_predictions_beside_labels(page, bro
     assert len(boxes) == 4  # two best, two worst
     assert [box.get_attribute("open") is not None for box in boxes] == [True, False, False, False]
     boxes[1].find_element("tag name", "summary").click()
-    assert wait_for(browser, "return document.querySelectorAll('iframe').length === 1")
+    frames = (
+        "[...document.querySelectorAll('details.protein')].map(box => box.querySelectorAll('iframe').length).join()"
+    )
+    assert wait_for(browser, f"return {frames} === '0,1,0,0'")
     assert [box.get_attribute("open") is not None for box in boxes] == [False, True, False, False]
     frame = boxes[1].find_element("tag name", "iframe")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
