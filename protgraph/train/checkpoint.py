@@ -274,12 +274,7 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
         reason = "it is a folder" if path.is_dir() else e.strerror or e
-        hint = f" {str(path)!r} is a model; 'protgraph train' writes a checkpoint of it."
-        is_model = str(path) in registry.models and not path.exists()
-        if not is_model:
-            is_name = not path.suffix and path.name == str(path) and not path.exists()
-            listed = " 'protgraph list trained_models' prints the names of trained models."
-            hint = suggest(str(path), registry.trained_models.names()) + listed if is_name else ""
+        hint = "" if path.exists() else _hint(str(path))
         raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint}") from e
     except (SafetensorError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, CheckpointError):
@@ -295,6 +290,18 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
         first = e.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise CheckpointError(f"{path} has a damaged header: {where}: {first['msg']}.") from e
+
+
+def _hint(name: str) -> str:
+    """Return a sentence about what a name that is not a file may be."""
+    if name in registry.models:
+        return f" {name!r} is a model; 'protgraph train' writes a checkpoint of it."
+    if name in registry.mutation_scorers:
+        return f" {name!r} scores mutations; use 'protgraph mutate' or 'protgraph scan'."
+    if Path(name).suffix or Path(name).name != name:
+        return ""
+    listed = " 'protgraph list trained_models' prints the names of trained models."
+    return suggest(name, registry.trained_models.names()) + listed
 
 
 def _other_version(version: object) -> str:

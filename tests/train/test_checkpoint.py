@@ -238,3 +238,8 @@ def test_an_unknown_name_of_a_trained_model_has_the_command_that_lists_them(name
     with pytest.raises(CheckpointError) as e:
         load_checkpoint(name)
     assert ("'protgraph list trained_models' prints the names" in str(e.value)) == is_name
+
+
+def test_a_scorer_of_mutations_is_no_checkpoint_and_its_commands_are_named():
+    with pytest.raises(CheckpointError, match="protgraph mutate"):
+        load_checkpoint("ddg")

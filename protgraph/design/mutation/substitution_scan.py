@@ -39,6 +39,9 @@ class SubstitutionScan:
     column: str
     convention: str
 
+    def __repr__(self) -> str:
+        return f"SubstitutionScan of {self.residues.name}: {self.column} of {len(self.rows)} residues by {self.scorer}"
+
     @property
     def wild_type(self) -> np.ndarray:
         """Types of the scanned residues, ``(R,)`` int64."""
