@@ -40,6 +40,8 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
                 "upper quartile",
                 "train / without clipping",
                 "with validation",
+                "steps alone",
+                "ms per epoch",
             ),
             rows=rows,
             caption="CPU time of one thread. bare: forward, loss, backward, gradient clipping and optimizer, on\n"
@@ -47,7 +49,9 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
             "clipping, collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training\n"
             "state. An epoch of each bare loop runs before and after each epoch of train; ratios are medians over\n"
             "epochs, with the quartiles of the first. train / bare, train / without clipping: without the forward\n"
-            "passes of validation, at the time that the bare loop takes for them. with validation: nothing subtracted.",
+            "passes of validation, at the time that the bare loop takes for them. with validation: nothing\n"
+            "subtracted. steps alone: train / bare until the last step of an epoch. ms per epoch: what follows it,\n"
+            "without the forward passes of validation; it does not depend on the number of training residues.",
         )
     ]
 
@@ -57,7 +61,7 @@ def _config(epochs: int) -> FitConfig:
 
 
 def _rates(model: str, seconds: float) -> tuple[float, ...]:
-    """Return the values of a row after the model: two rates, the ratio with its quartiles, and two more ratios."""
+    """Return the values of a row after the model."""
     loops = TrainingLoops(model, DATASET, TASK, _config(1))
     loops.bare()
     start = time.perf_counter()
@@ -75,20 +79,21 @@ def _row(
 ) -> tuple[float, ...]:
     """Return the values of a row after the model; epoch i of the command is between the bare epochs i and i + 1."""
     turns = [_turn(*one) for one in zip(pairwise(bare), pairwise(unclipped), command, strict=True)]
-    bare_time, time_taken, ratio, unclipped_ratio, whole = zip(*turns, strict=True)
+    bare_time, time_taken, ratio, *others = zip(*turns, strict=True)
     lower, _, upper = quantiles(ratio, n=4, method="inclusive")
     rates = (residues / median(bare_time), residues / median(time_taken))
-    return (*rates, median(ratio), lower, upper, median(unclipped_ratio), median(whole))
+    return (*rates, median(ratio), lower, upper, *map(median, others))
 
 
 def _turn(
     bare: tuple[EpochTimes, EpochTimes], unclipped: tuple[EpochTimes, EpochTimes], epoch: EpochTimes
 ) -> tuple[float, ...]:
-    """Return the seconds of training of a bare epoch and of the command, and three ratios.
+    """Return the seconds of training of a bare epoch and of the command, four ratios, and milliseconds per epoch.
 
     The bare epochs are those before and after the epoch of the command.
     """
     training, validation = mean(one.training for one in bare), mean(one.validation for one in (*bare, *unclipped))
     whole = epoch.training + epoch.validation
     took = whole - validation
-    return training, took, training / took, mean(one.training for one in unclipped) / took, training / whole
+    ratios = training / took, mean(one.training for one in unclipped) / took, training / whole
+    return training, took, *ratios, training / epoch.training, 1e3 * (epoch.validation - validation)

@@ -50,7 +50,7 @@ def test_rates_compare_the_command_without_the_forward_passes_of_validation():
     unclipped = [EpochTimes(one.training - 0.4, 1.0) for one in bare]
     command = [EpochTimes(3.0, 2.0), EpochTimes(3.5, 1.5)]  # 4 s each without the forward passes of validation
     row = speed_train._row(100, bare, unclipped, command)
-    assert row == pytest.approx([100 / 3, 100 / 4, 3 / 4, 3 / 4, 3 / 4, 2.6 / 4, 3 / 5])
+    assert row == pytest.approx([100 / 3, 100 / 4, 3 / 4, 3 / 4, 3 / 4, 2.6 / 4, 3 / 5, (1 + 3 / 3.5) / 2, 750])
     slower = [EpochTimes(3.0, 2.0), EpochTimes(5.5, 1.5)]  # 4 s and 6 s
     row = speed_train._row(100, bare, unclipped, slower)
     assert row[2:5] == pytest.approx([0.625, 0.5625, 0.6875])
@@ -67,8 +67,9 @@ def test_training_keeps_most_of_the_bare_rate(monkeypatch):
     monkeypatch.setattr(speed_train, "MODELS", ("gat",))
     monkeypatch.setattr(speed_train, "FEWEST", 2)
     (table,) = measure_costs("train", seconds=0)
-    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 8
-    _, bare, rate, ratio, lower, upper, _, whole = table.rows[0]
+    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 10
+    _, bare, rate, ratio, lower, upper, _, whole, steps, per_epoch = table.rows[0]
+    assert 0 < steps < 2 and abs(per_epoch) < 5000
     assert 0 < rate < 2 * bare and 0 < whole < ratio and lower <= ratio <= upper
 
 
