@@ -106,6 +106,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         write_scene_chimerax,
         write_scene_pymol,
     )
+    from protgraph.visualization.page import limit_scene
 
     if form == "html":
         from protgraph.visualization.molstar import molstar_script
@@ -114,6 +115,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
     content = open_source(file)
     scene = view(read_residues(content, read.with_ligands()), edges=parse_edges(edges), **options)
     if form == "html":
+        scene = limit_scene(scene)  # with notes of what is left out
         write_page(scene, out)
     else:
         scripts = {"molviewspec": write_molviewspec, "pymol": write_scene_pymol, "chimerax": write_scene_chimerax}

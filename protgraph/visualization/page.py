@@ -20,7 +20,7 @@ from protgraph.visualization.scene import Color, EdgeSet, Scene
 from protgraph.visualization.scene_cif import scene_cif
 from protgraph.wording import count_noun
 
-__all__ = ["scene_page", "write_page"]
+__all__ = ["limit_scene", "scene_page", "write_page"]
 
 #: Largest numbers of edges of a kind and of atoms that a browser draws in seconds; residues are cells of the sequence.
 _MAX_EDGES = 20_000
@@ -88,7 +88,7 @@ def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
     OptionError
         The protein has more residues than a browser draws.
     """
-    scene = reduced(scene)
+    scene = limit_scene(scene)
     residues = scene.residues
     chains = ", ".join(name or "blank" for name in residues.chain_names)
     summary = (
@@ -109,7 +109,7 @@ def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
     )
 
 
-def reduced(scene: Scene) -> Scene:
+def limit_scene(scene: Scene) -> Scene:
     """Return what of a scene a browser draws in seconds, with a note on each part that is left out.
 
     Of a kind with too many edges, the widest remain, and among equal ones those at regular intervals; of a protein with

@@ -11,7 +11,7 @@ import pytest
 import protgraph as pg
 from protgraph.errors import OptionError
 from protgraph.visualization import EdgeSet, Scene
-from protgraph.visualization.page import principal_axes, reduced, scene_page
+from protgraph.visualization.page import limit_scene, principal_axes, scene_page
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def with_edges(scene: Scene, width: np.ndarray) -> Scene:
 
 def test_of_a_million_edges_the_widest_remain_with_a_note(scene: Scene) -> None:
     width = np.random.default_rng(0).permutation(10**6) / 10**6
-    kept = reduced(with_edges(scene, width))
+    kept = limit_scene(with_edges(scene, width))
     assert sorted(kept.edges[0].width) == sorted(np.sort(width)[-20_000:])
     assert any("20,000 of 1,000,000" in note for note in kept.notes)
     assert len(scene_page(with_edges(scene, width), molstar="")) < 10**6
@@ -35,15 +35,15 @@ def test_of_a_million_edges_the_widest_remain_with_a_note(scene: Scene) -> None:
 def test_equal_edges_remain_at_regular_intervals(scene: Scene) -> None:
     count = 123_457
     pairs = np.stack([np.arange(count), np.arange(count) + 1], 1)
-    kept = reduced(replace(scene, edges=(EdgeSet("many", pairs, np.ones(count)),))).edges[0].pairs[:, 0]
+    kept = limit_scene(replace(scene, edges=(EdgeSet("many", pairs, np.ones(count)),))).edges[0].pairs[:, 0]
     gaps = np.diff(kept)
     assert len(kept) == 20_000 and gaps.min() >= 6 and gaps.max() <= 7  # 123,457 / 20,000 = 6.2
 
 
 def test_side_chains_are_left_out_above_the_number_of_atoms(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reduced(scene).residues is scene.residues
+    assert limit_scene(scene).residues is scene.residues
     monkeypatch.setattr("protgraph.visualization.page._MAX_ATOMS", 200)
-    kept = reduced(scene)
+    kept = limit_scene(scene)
     assert set(kept.residues.atom_name) == {"N", "CA", "C", "O"} and len(kept.residues.atom_name) == 4 * 46
     assert "side chains" in kept.notes[-1] and "side chains" in scene_page(scene, molstar="")
 
