@@ -27,6 +27,18 @@ FUNCTIONS = """
         time.sleep(0.3 if item == 0 else 0)
         return item
 
+    def first_ends_last(item):
+        # 0 waits until the other process has computed 1, 2 and 3
+        number, folder = item
+        if number:
+            (folder / str(number)).touch()
+            return number
+        end = time.monotonic() + 120  # the other process may start late
+        while sum(1 for _ in folder.iterdir()) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.3)  # until the last result has been sent
+        return number
+
     def noisy(item):
         print("printed", item)
         return os.getpid()
@@ -85,11 +97,13 @@ def values(function, items, *, workers=2, in_order=True, **options):
     return [value for _, value in WorkerPool(function, workers=workers, **options).run(items, in_order=in_order)]
 
 
-def test_results_come_in_order_or_as_they_finish(functions):
+def test_results_come_in_order_or_as_they_finish(functions, tmp_path):
     assert values(functions.double, range(20)) == list(range(0, 40, 2))
-    assert values(functions.later, range(4)) == [0, 1, 2, 3]
-    finished = values(functions.later, range(4), in_order=False)
-    assert sorted(finished) == [0, 1, 2, 3] and finished[-1] == 0
+    for in_order, expected in ((True, [0, 1, 2, 3]), (False, [1, 2, 3, 0])):
+        folder = tmp_path / str(in_order)
+        folder.mkdir()
+        items = [(number, folder) for number in range(4)]
+        assert values(functions.first_ends_last, items, in_order=in_order) == expected
     assert values(functions.double, []) == []
 
 
