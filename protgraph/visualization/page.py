@@ -138,9 +138,8 @@ def limit_scene(scene: Scene) -> Scene:
             notes.append(
                 f"{kind.name}: {_MAX_EDGES:,} of {count:,} edges are drawn, the widest and of equal ones a part"
             )
-            spread = (
-                np.arange(count) * _MAX_EDGES % count
-            )  # equal edges: neighbors in the list are far apart in this order
+            # of equal edges, neighbors in the list are far apart in this order
+            spread = np.arange(count) * _MAX_EDGES % count
             keep = np.sort(np.lexsort((spread, -kind.width))[:_MAX_EDGES])
             kind = EdgeSet(kind.name, kind.pairs[keep], kind.width[keep])
         edges.append(kind)
