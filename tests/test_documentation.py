@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import protgraph as pg
 from protgraph.cli.app import COMMANDS, app, main
+from tests.docs.predicted_files import write_predicted_file
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -77,6 +78,10 @@ def user_folder(tmp_path_factory: pytest.TempPathFactory, structures_dir: Path) 
     (folder / "1ubq.bcif").write_bytes(ubiquitin)
     (folder / "1ubq.cif").write_bytes(ubiquitin)
     (folder / "1ubq.cif.gz").write_bytes(gzip.compress(ubiquitin, mtime=0))
+    title = "ALPHAFOLD MONOMER V2.0 PREDICTION FOR POLYUBIQUITIN-C (P0CG48)"
+    tail = (65.0, 52.0, 44.0, 38.0)
+    write_predicted_file(folder / "my_model.pdb", structures_dir / "1ubq.bcif", tail=tail, title=title)
+    write_predicted_file(folder / "my_antibody.pdb", structures_dir / "2d7t.bcif")
     (folder / "my.fasta").write_text(">a\nMKTAYIAKQRQISFVKSHFSRQ\n", encoding="utf-8")
     with (folder / "labels.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
