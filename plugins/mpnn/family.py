@@ -17,15 +17,16 @@ FEATURES = [
 ]
 
 
-def _embed(dim: int) -> list:
+def _embed(dim: int, *, sequence: bool = True) -> list:
     """Return the embeddings of residues (h) and of edges (edge_attr)."""
+    types = ["aatype"] if sequence else []
     return [
-        component("embed", reads=["aatype", "dihedral", "dihedral_mask", "ca_density"], dim=dim),
+        component("embed", reads=[*types, "dihedral", "dihedral_mask", "ca_density"], dim=dim),
         component("embed", reads=["edge_rbf", "edge_offset"], dim=16, writes={"h": "edge_attr"}),
     ]
 
 
-def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) -> ModelSpec:
+def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1, sequence: bool = True) -> ModelSpec:
     block = [
         component("mpnn", dim=dim, aggregate="mean", reads={"edge_attr": "edge_attr"}, writes={"h": "message"}),
         component("residual", dropout=dropout, reads={"update": "message"}),
@@ -33,8 +34,9 @@ def _network(name: str, *, dim: int = 64, depth: int = 3, dropout: float = 0.1) 
     return ModelSpec(
         name,
         features=FEATURES,
-        layers=[*_embed(dim), *depth * block],
-        doc="Messages from source, target, distance and sequence offset; Gilmer et al. 2017, arXiv:1704.01212.",
+        layers=[*_embed(dim, sequence=sequence), *depth * block],
+        doc="Messages from source, target, distance and sequence offset; Gilmer et al. 2017, arXiv:1704.01212."
+        + ("" if sequence else " Without residue types."),
     )
 
 
@@ -56,6 +58,7 @@ FAMILY = Family(
         "small": _network("mpnn"),
         "gilmer2017": _gilmer("mpnn.gilmer2017"),
         "wide": _network("mpnn.wide", dim=128, depth=4),
+        "structure": _network("mpnn.structure", sequence=False),
     },
     doc="Message passing neural networks.",
 )

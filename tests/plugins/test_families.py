@@ -15,8 +15,8 @@ from protgraph.symmetry import act, random_rotations, relative_error
 FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn")
 VARIANTS = [
     *("majority", "sequence_mlp", "sequence_mlp.window1", "gcn", "gcn.mean", "gcn.deep", "gat", "gat.v1", "gat.wide"),
-    *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "transformer", "transformer.base", "tfn", "tfn.full", "tfn.order2"),
-    *("hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.wide"),
+    *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "mpnn.structure", "transformer", "transformer.base"),
+    *("tfn", "tfn.full", "tfn.order2", "hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.wide"),
 ]
 TARGETS = {
     f"{level}_{kind}": pg.Target("label", level, kind, size)
@@ -52,6 +52,13 @@ def test_every_variant_runs_and_trains_on_real_chains(chains, name):
     out.square().sum().backward()
     dead = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
     assert dead == []
+
+
+@pytest.mark.parametrize(("name", "reads_types"), [("mpnn", True), ("mpnn.structure", False)])
+def test_the_structure_variant_does_not_read_residue_types(chains, name, reads_types):
+    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
+    mutated = [replace(r, aatype=np.roll(r.aatype, 1)) for r in chains]
+    assert torch.equal(logits(model, chains), logits(model, mutated)) is not reads_types
 
 
 @pytest.mark.parametrize("target", TARGETS)
