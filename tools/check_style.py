@@ -1,6 +1,7 @@
 """Check what ruff does not: file sizes, exported names, and the words of code, documentation and command-line help.
 
 Run ``python tools/check_style.py`` in the checkout (``make lint`` does), or with files or folders to check only those.
+It also checks that the numbers of the pages name their command (``check_numbers.py``, which has the rule).
 Prints one line per finding and exits with 1 if there is any.
 """
 
@@ -122,6 +123,15 @@ def words_in_pages() -> Iterator[Finding]:
                 yield path, line, f"{word!r}"
 
 
+def numbers_in_pages() -> Iterator[Finding]:
+    """Yield measured numbers of the documentation that name no command."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from check_numbers import number_findings, pages
+
+    for path in pages():
+        yield from number_findings(path)
+
+
 def words_in_help() -> Iterator[Finding]:
     """Yield banned words of the help of every command, as the terminal shows it."""
     from protgraph.cli.app import COMMANDS
@@ -209,6 +219,7 @@ def findings(*, with_help: bool = True) -> Iterator[Finding]:
         if not {"tests", "benchmarks"} & set(path.relative_to(ROOT).parts):
             yield from undocumented(path)
     yield from words_in_pages()
+    yield from numbers_in_pages()
     if with_help:
         yield from words_in_help()
 

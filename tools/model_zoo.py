@@ -20,7 +20,7 @@ _HEAD = """# Model zoo
 
 Results of the trained models of this distribution, from their cards. Each value has its 95 % bootstrap interval over
 proteins. The split `val` chose epochs, thresholds and calibration, so that its values are optimistic. `protgraph info`
-with a name prints the whole card; its limits name each model whose test split was read more than once.
+with a name prints the whole card. Its limits state if the test split was read more than once.
 `protgraph recipe NAME -o FOLDER` trains the model again.
 """
 
@@ -38,7 +38,7 @@ def _section(card: dict[str, Any]) -> str:
     lines = [
         f"\n## {name}\n",
         f"{card['summary']} {len(card['members'])} members, {card['parameters']:,} parameters; license of the weights: "
-        f"{card['license']}{use}. [Card](../plugins/trained/{name}/README.md).\n",
+        f"{card['license']}{use}. `protgraph info {name}`, [card](../plugins/trained/{name}/README.md).\n",
         f"| split | proteins | labels | {' | '.join(metrics)} |",
         f"| --- | ---: | ---: |{' --- |' * len(metrics)}",
     ]
