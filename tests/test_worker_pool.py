@@ -15,10 +15,8 @@ from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied, WorkerProcess, is_portable
 
 FUNCTIONS = """
-    import os, signal, time
+    import os, signal, time  # not torch, which a process takes seconds to import
     from pathlib import Path
-
-    import torch
 
     def double(item):
         return 2 * item

@@ -1,22 +1,25 @@
-"""Benchmarks: models × tasks × seeds to rows, tables, figures and a report."""
+"""Benchmarks: models × tasks × seeds to rows, tables, figures and a report.
 
-from protgraph.bench.progress import ProgressBar
-from protgraph.bench.report import write_report
-from protgraph.bench.rows import BenchRow, read_rows
-from protgraph.bench.run import run_bench
-from protgraph.bench.run_comparison import RunDifference, compare_runs
-from protgraph.bench.spec import BenchSpec
-from protgraph.bench.summary_table import Summary, summarize
+Names are imported on first use (PEP 562): worker processes import the training code alone, and the report imports more.
+"""
 
-__all__ = [
-    "BenchSpec",
-    "ProgressBar",
-    "BenchRow",
-    "RunDifference",
-    "Summary",
-    "compare_runs",
-    "read_rows",
-    "run_bench",
-    "summarize",
-    "write_report",
-]
+from __future__ import annotations
+
+from protgraph.lazy_names import lazy_names
+
+# Public name → module.
+_HOME = {
+    "BenchRow": "protgraph.bench.rows",
+    "BenchSpec": "protgraph.bench.spec",
+    "ProgressBar": "protgraph.bench.progress",
+    "RunDifference": "protgraph.bench.run_comparison",
+    "Summary": "protgraph.bench.summary_table",
+    "compare_runs": "protgraph.bench.run_comparison",
+    "read_rows": "protgraph.bench.rows",
+    "run_bench": "protgraph.bench.run",
+    "summarize": "protgraph.bench.summary_table",
+    "write_report": "protgraph.bench.report",
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
