@@ -75,7 +75,7 @@ def find_homologs(
     """Find all pairs of homologous sequences.
 
     With an aligner the search is exhaustive: no pair is prefiltered. Equal sequences are aligned once. Pairs whose
-    lengths exclude the coverage are not aligned. The time grows with the square of the number of sequences: about 10 µs
+    lengths exclude the rule are not aligned. The time grows with the square of the number of sequences: about 10 µs
     per pair of 250 residues and processor with parasail. MMseqs2 prefilters pairs.
 
     Parameters
@@ -160,11 +160,15 @@ class _Search:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]
 
     def last(self) -> np.ndarray:
-        """Return the end of the window of each sequence, which begins after it."""
-        n = len(self.sequences)
-        if self.rule.coverage_of != "both" or self.rule.coverage == 0:
+        """Return the end of the window of each sequence, which begins after it and has all its homologs.
+
+        The identical residues of an alignment are at most those of the shorter sequence, m. Its columns, gaps included,
+        are at least the covered residues of the longer one, ``coverage * n``. So ``m >= identity * coverage * n``.
+        """
+        n, least = len(self.sequences), self.rule.identity * self.rule.coverage
+        if self.rule.coverage_of != "both" or least == 0:
             return np.full(n, n)
-        return np.searchsorted(self.lengths, self.lengths / self.rule.coverage + 1e-9, side="right")
+        return np.searchsorted(self.lengths, self.lengths / least + 1e-9, side="right")
 
     def blocks(self) -> tuple[list[Block], int]:
         """Return blocks of about equal work, and the number of pairs; MMseqs2 does all work in one block."""

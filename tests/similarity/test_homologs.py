@@ -100,6 +100,32 @@ def test_coverage_of_the_shorter_chain_finds_a_shared_domain():
     assert coverage > 0.8
 
 
+@pytest.mark.parametrize("engine", ENGINE)
+def test_homologs_of_different_length_are_found(engine):
+    """An insertion is covered from the first to the last aligned residue, so that it does not lower the coverage."""
+    rng = np.random.default_rng(9)
+    short = random_sequence(rng, 80)
+    long = short[:40] + random_sequence(rng, 40) + short[40:]
+    found = find_homologs([short, long], engine=engine)
+    assert found.first_coverage.tolist() == found.second_coverage.tolist() == [1.0]
+    assert 80 / 120 - 0.02 < found.identity[0] < 80 / 120 + 0.02
+
+
+def test_the_window_of_lengths_has_every_homolog(monkeypatch):
+    rng, rule = np.random.default_rng(10), HomologyRule(identity=0.7, coverage=0.9)
+    parent = random_sequence(rng, 90)
+    family = [
+        parent[:n] + random_sequence(rng, inserted) + parent[n:] for n in (30, 60) for inserted in range(0, 40, 4)
+    ]
+    family += [mutate(rng, one[:-cut], 0.05) for one in family for cut in (10, 50)]
+    windowed = find_homologs(family, rule)
+    monkeypatch.setattr(homologs._Search, "last", lambda self: np.full(len(self.sequences), len(self.sequences)))
+    every = find_homologs(family, rule)
+    assert windowed.aligned < every.aligned
+    assert len(every) > 50
+    assert (windowed.first.tolist(), windowed.second.tolist()) == (every.first.tolist(), every.second.tolist())
+
+
 def test_pairs_of_one_group_are_left_out():
     rng = np.random.default_rng(3)
     a = random_sequence(rng, 100)
