@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from protgraph import Residues
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.mutation_dataset import MutationDataset, SourceVariant, join_mutations
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
@@ -69,6 +72,10 @@ class DdgBinding(MutationDataset):
                 _mean([_value(row) for row in rows]),
                 {name: _mean(values) for name, values in columns.items() if values},
             )
+
+    def read(self, example: Example) -> Residues:
+        """Return the residues of a complex, with its partners."""
+        return replace(super().read(example), partners=self.partners(example.path.stem))
 
     def partners(self, structure: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the chains of both sides; the name of a complex has them, ``1DVF_AB_CD``."""

@@ -1,11 +1,11 @@
-"""Model family for the change of folding free energy on mutation."""
+"""Model families for the changes of folding and of binding free energy on mutation."""
 
 from __future__ import annotations
 
 from protgraph import Family, ModelSpec, component
 
-__all__ = ["FAMILY"]
-ENTRY_POINTS = {"protgraph.models": {"ddg_site": "FAMILY"}}
+__all__ = ["BINDING_FAMILY", "FAMILY"]
+ENTRY_POINTS = {"protgraph.models": {"ddg_interface": "BINDING_FAMILY", "ddg_site": "FAMILY"}}
 
 
 def _network(name: str, *, dim: int = 32, dropout: float = 0.3, only_hidden: bool = True) -> ModelSpec:
@@ -30,4 +30,27 @@ FAMILY = Family(
         "wide": _network("ddg_site.wide", dim=64),
     },
     doc="Antisymmetric networks for the change of folding free energy on mutation.",
+)
+
+
+def _binding_network(name: str, *, dim: int = 32, dropout: float = 0.3, only_hidden: bool = True) -> ModelSpec:
+    hidden = {"only_hidden": True} if only_hidden else {}
+    names = ("site_packing", "proteinmpnn_site", "proteinmpnn_binding", "interface_site")
+    fields = ["site_packing", "site_log_probs", "binding_log_probs", "interface_site"]
+    return ModelSpec(
+        name,
+        features=[component(feature, **hidden) for feature in names],
+        layers=[component("embed", reads=fields, dim=dim, dropout=dropout / 2), "type_features"],
+        readout={"h": "h", "type_features": "type_features"},
+        heads={"mutation": {"hidden": [dim], "act": "gelu", "dropout": dropout}},
+        doc="Features of the mutated residue in the complex, and their changes on binding.",
+    )
+
+
+BINDING_FAMILY = Family(
+    {
+        "small": _binding_network("ddg_interface", only_hidden=False),
+        "hidden": _binding_network("ddg_interface.hidden"),
+    },
+    doc="Antisymmetric networks for the change of binding free energy on mutation.",
 )

@@ -13,7 +13,7 @@ from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.residues import BACKBONE
 from protgraph.structure.vectors import unit
 
-__all__ = ["SitePacking"]
+__all__ = ["SitePacking", "surroundings"]
 ENTRY_POINTS = {"protgraph.featurizers": {"site_packing": "SitePacking"}}
 
 _REACH = (0.0, 2.8, 4.5)  # Å beyond the virtual CB: a small, a medium and a large side chain
@@ -95,10 +95,15 @@ class SitePacking(StructureFeaturizer):
             wanted &= residues.aatype == UNKNOWN
         rows = np.flatnonzero(wanted)
         values = np.zeros((len(residues), self.out["site_packing"].dim), np.float32)
-        columns = [*_packing(residues, rows), *_contacts(residues, rows)]
+        columns = list(surroundings(residues, rows).T)
         columns += [column[rows] for column in (*_sequence(residues), *_backbone(residues))]
         values[rows] = np.nan_to_num(np.stack(columns, 1))
         return {"site_packing": values}
+
+
+def surroundings(residues: Residues, rows: np.ndarray) -> np.ndarray:
+    """Return the first 56 columns of ``site_packing``, those of other residues in space, for rows ``(R,)``."""
+    return np.stack([*_packing(residues, rows), *_contacts(residues, rows)], 1)  # (R, 56)
 
 
 def _directions(residues: Residues) -> tuple[np.ndarray, np.ndarray]:

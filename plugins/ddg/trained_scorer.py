@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -50,17 +51,18 @@ class TrainedMutationScorer:
     """
 
     unit = DDG_UNIT
+    trained: ClassVar[TrainedModel] = DDG_MODEL
     recipe = DDG_MODEL.recipe
 
     def __init__(self, *, weights: str | None = None, device: str = "auto") -> None:
-        self.checkpoint: Checkpoint = DDG_MODEL.checkpoint() if weights is None else load_checkpoint(weights)
+        self.checkpoint: Checkpoint = self.trained.checkpoint() if weights is None else load_checkpoint(weights)
         target = self.checkpoint.model.target
         if target.head_name != "mutation":
             raise CheckpointError(
                 f"checkpoint {weights!r} predicts {target.name!r}. Give one with the head 'mutation'."
             )
         self.members = [member.to(find_device(device)) for member in self.checkpoint.members]
-        self.name = "ddg" if weights is None else Path(weights).stem
+        self.name = self.trained.folder.name if weights is None else Path(weights).stem
         self.needs_ligands = False
 
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from protgraph import FieldSpec, GraphLayer
+from protgraph.data import Conformity
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 
 __all__ = ["TypeFeatures"]
@@ -51,11 +52,14 @@ class TypeFeatures(GraphLayer):
 
     Notes
     -----
-    Reads: ``site_log_probs`` ``(N, 20 · L)`` scalars, type by type. Writes: ``type_features`` ``(N, 20 · (L + 11))``,
-    type by type: log-probabilities divided by 2, and eleven properties, for :class:`protgraph.nn.heads.MutationHead`.
+    Reads: ``site_log_probs`` ``(N, 20 · L)`` scalars, type by type. Optional: ``binding_log_probs``, as many. Writes:
+    ``type_features`` ``(N, 20 · (L + 11))``, type by type: log-probabilities divided by 2, the optional ones too (then
+    ``2 L + 11``), and eleven properties, for :class:`protgraph.nn.heads.MutationHead`.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("site_log_probs",)
+    optional: ClassVar[tuple[str, ...]] = ("binding_log_probs",)
+    conformity = Conformity(inputs={"site_log_probs": "40x0e", "binding_log_probs": "40x0e"})
     writes: ClassVar[tuple[str, ...]] = ("type_features",)
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
@@ -63,12 +67,13 @@ class TypeFeatures(GraphLayer):
         table = torch.tensor([_PROPERTIES[letter] for letter in ALPHABET[:UNKNOWN]], dtype=torch.float64)  # (20, P)
         table = (table - table.mean(0)) / table.std(0, correction=0)
         self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
-        width = self.scalar_width("site_log_probs") // len(table) + table.size(1)
+        columns = self.scalar_width("site_log_probs") + self.scalar_width("binding_log_probs")
+        width = columns // len(table) + table.size(1)
         self.declare(type_features=f"{len(table) * width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``type_features``; see Notes."""
-        scores = f["site_log_probs"]
-        own = scores.view(len(scores), len(self.table), -1) / _SCALE  # (N, 20, L)
-        properties = self.table.to(scores.dtype).expand(len(scores), -1, -1)  # (N, 20, P)
-        return {"type_features": torch.cat([own, properties], -1).flatten(1)}
+        scores = [f[name] for name in ("site_log_probs", "binding_log_probs") if name in self.fields]
+        own = [one.view(len(one), len(self.table), -1) / _SCALE for one in scores]  # (N, 20, L)
+        properties = self.table.to(own[0].dtype).expand(len(own[0]), -1, -1)  # (N, 20, P)
+        return {"type_features": torch.cat([*own, properties], -1).flatten(1)}

@@ -14,16 +14,19 @@ from torch import Tensor
 
 from protgraph import FieldSpec, ProteinModel, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
+from protgraph.data.graph.fields import field
 from protgraph.design.decode import Decoding
 from protgraph.design.encode import encode
 from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import UNKNOWN
 
-__all__ = ["ProteinMPNNSite"]
-ENTRY_POINTS = {"protgraph.featurizers": {"proteinmpnn_site": "ProteinMPNNSite"}}
+__all__ = ["ProteinMPNNBinding", "ProteinMPNNSite"]
+ENTRY_POINTS = {
+    "protgraph.featurizers": {"proteinmpnn_binding": "ProteinMPNNBinding", "proteinmpnn_site": "ProteinMPNNSite"}
+}
 
 _MODEL = "proteinmpnn.v_48_020"
-_KEPT = 2  # backbones with encodings in memory, 25 kB per residue
+_KEPT = 4  # backbones with encodings in memory, 25 kB per residue
 _TYPES = 20
 
 register_field(
@@ -33,6 +36,15 @@ register_field(
         "40x0e",
         chiral=True,
         doc="log p of 20 types by ProteinMPNN: given all other types, and given the backbone alone; type by type",
+    )
+)
+register_field(
+    FieldSpec(
+        "binding_log_probs",
+        "node",
+        "40x0e",
+        chiral=True,
+        doc="site_log_probs in the complex minus those in the partner of the residue alone; type by type",
     )
 )
 register_field(
@@ -79,19 +91,71 @@ class ProteinMPNNSite(StructureFeaturizer):
             self.conformity = Conformity(tolerance=self.conformity.tolerance, expected_failures=failures)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        complete = residues.backbone_mask.all(1)
-        scores = np.zeros((len(residues), _TYPES, 2), np.float32)
-        embedding = np.zeros((len(residues), self.out["site_embedding"].dim), np.float32)
-        part = residues.select(complete)
-        wanted = part.aatype == UNKNOWN if self.only_hidden else np.ones(len(part), bool)
-        if wanted.any():
-            encoded = _encoded(part)
-            rows = torch.from_numpy(np.flatnonzero(wanted))
-            types = torch.from_numpy(np.array(part.aatype))
-            place = np.flatnonzero(complete)[wanted]
-            scores[place] = encoded.log_probs(rows, types).numpy()
-            embedding[place] = encoded.decoding.fields["h"][rows].numpy()
+        wanted = _wanted(residues, only_hidden=self.only_hidden)
+        scores, embedding = _site_scores(residues, wanted)
         return {"site_log_probs": scores.reshape(len(residues), -1), "site_embedding": embedding}
+
+
+class ProteinMPNNBinding(StructureFeaturizer):
+    """Log-probabilities of the 20 types by ProteinMPNN in a complex, minus those in the separated partner.
+
+    Parameters
+    ----------
+    only_hidden : bool
+        Only for residues of type X, which a task of mutations hides; the others have 0. Saves time.
+
+    Writes
+    ------
+    binding_log_probs : (N, 40) float32, 0e under rotations (chiral), nats
+        ``site_log_probs`` of :class:`ProteinMPNNSite` with all partners of :attr:`protgraph.Residues.partners`, minus
+        those with the partner of the residue alone.
+
+    Notes
+    -----
+    Each chain is a partner if none is declared. 0 for residues without all of N, CA, C and O, or of no partner.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("binding_log_probs",)
+    conformity = Conformity(tolerance=2e-3)  # neighbors at equal distance change places with rounded coordinates
+
+    def __init__(self, *, only_hidden: bool = False) -> None:
+        super().__init__()
+        self.only_hidden = only_hidden
+        if only_hidden:
+            reason = "0 for residues of known type, and all test proteins have known types"
+            self.conformity = Conformity(tolerance=2e-3, expected_failures={"non_trivial": reason})
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        side, total = residues.side, np.zeros((len(residues), _TYPES, 2), np.float32)
+        wanted = _wanted(residues, only_hidden=self.only_hidden) & (side >= 0)
+        numbers = np.unique(side[side >= 0])
+        if wanted.any() and len(numbers) > 1:
+            inside = side >= 0
+            total[inside] = _site_scores(residues.select(inside), wanted[inside])[0]
+            for number in numbers:
+                own = side == number
+                total[own] -= _site_scores(residues.select(own), wanted[own])[0]
+        return {"binding_log_probs": total.reshape(len(residues), -1)}
+
+
+def _wanted(residues: Residues, *, only_hidden: bool) -> np.ndarray:
+    """Return the residues ``(N,)`` bool with a complete backbone, and those of type X only if wanted."""
+    complete = residues.backbone_mask.all(1)
+    return complete & (residues.aatype == UNKNOWN) if only_hidden else complete
+
+
+def _site_scores(residues: Residues, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores ``(N, 20, 2)`` of types and the encodings ``(N, C)`` of wanted residues; 0 for the others."""
+    scores = np.zeros((len(residues), _TYPES, 2), np.float32)
+    embedding = np.zeros((len(residues), field("site_embedding").dim), np.float32)
+    if wanted.any():
+        complete = residues.backbone_mask.all(1)
+        part = residues.select(complete)
+        encoded = _encoded(part)
+        rows = torch.from_numpy(np.flatnonzero(wanted[complete]))
+        scores[wanted] = encoded.log_probs(rows, torch.from_numpy(np.array(part.aatype))).numpy()
+        embedding[wanted] = encoded.decoding.fields["h"][rows].numpy()
+    return scores, embedding
 
 
 @dataclass(frozen=True, eq=False)

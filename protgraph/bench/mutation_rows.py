@@ -9,7 +9,7 @@ import numpy as np
 
 from protgraph.bench.mutation_cache import ScoreCache
 from protgraph.data.datasets.mutation_dataset import MutationDataset
-from protgraph.design.mutation import BindingScorer
+from protgraph.design.mutation import BindingScorer, is_binding_model
 from protgraph.errors import DatasetError
 from protgraph.structure.mutation import DDG_UNIT, MutationScorer
 
@@ -68,7 +68,8 @@ def mutation_rows(
     """Score the variants of a split, beside the published predictions that the dataset has.
 
     All variants of a structure are scored in one call. Complexes whose partners the dataset has are scored twice: the
-    score of the scorer itself, and that of the complex minus its partners (:class:`BindingScorer`).
+    score of the scorer itself, and that of the complex minus its partners (:class:`BindingScorer`). Models of binding
+    score such complexes once, and no other structures.
 
     Parameters
     ----------
@@ -107,9 +108,8 @@ def mutation_rows(
         variants = [dataset.mutations(examples[i]) for i in rows]
         partners = dataset.partners(structure)
         for scorer in scorers:
-            used = (
-                [(scorer, None)] if partners is None else [(scorer, None), (BindingScorer(scorer, partners), partners)]
-            )
+            used = [] if is_binding_model(scorer) else [(scorer, None)]
+            used += [] if partners is None else [(BindingScorer(scorer, partners), partners)]
             for one, sides in used:
                 units[one.name] = one.unit
                 values = own.setdefault(one.name, np.full(len(examples), np.nan))

@@ -82,7 +82,7 @@ def load_scorer(
         Partners that are not two or more groups of different chains.
     """
     allow_generators()
-    from protgraph.design.mutation import ENSEMBLE_MODES, BindingScorer, EnsembleScorer
+    from protgraph.design.mutation import ENSEMBLE_MODES, BindingScorer, EnsembleScorer, is_binding_model
     from protgraph.validation import check_choice
 
     check_choice("ensemble", ensemble, ENSEMBLE_MODES)
@@ -96,6 +96,8 @@ def load_scorer(
     if partners:
         sides = [[name.strip() for name in side.split(",") if name.strip()] for side in partners.split("/")]
         scorers = [BindingScorer(scorer, sides) for scorer in scorers]
+    elif len(scorers) > 1 and any(map(is_binding_model, scorers)):
+        raise OptionError(f"--model {names!r} has a model of binding: an ensemble with it needs --partners, e.g. A/B.")
     return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers, how=ensemble)
 
 

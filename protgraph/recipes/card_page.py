@@ -13,7 +13,8 @@ def card_page(card: ModelCard) -> str:
     of_mutations = card.task in registry.tasks.names() and registry.tasks.get(card.task).target.head == "mutation"
     use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
     if of_mutations:
-        use = f"mutate my.cif --mutations A:G42D --model {card.name} -o out.csv"
+        partners = " --partners A/B" if card.task == "ddg_binding" else ""
+        use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
     lines = [f"# {card.name}", "", card.summary, "", "```console", f"$ protgraph {use}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [

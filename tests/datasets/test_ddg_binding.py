@@ -118,4 +118,6 @@ def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_oth
     assert len(dataset.examples("ddg_binding")) == 4620 + 922 + 147
     example = dataset.examples("ddg_binding", "test")[0]
     chains = {name for side in dataset.partners(example.path.stem) for name in side}
-    assert set(dataset.read(example).chain_names) == chains
+    residues = dataset.read(example)
+    assert set(residues.chain_names) == chains
+    assert residues.partners == dataset.partners(example.path.stem) and set(residues.side) == {0, 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph.design.mutation.binding_scorer import BindingScorer
+from protgraph.design.mutation.binding_scorer import BindingScorer, is_binding_model
 from protgraph.design.mutation.chain_copies import chain_copies, mutate_copies
 from protgraph.design.mutation.ensemble_scorer import ENSEMBLE_MODES, EnsembleScorer
 from protgraph.design.mutation.log_odds_scorer import LogOddsScorer
@@ -20,6 +20,7 @@ __all__ = [
     "StructureFolder",
     "SubstitutionScan",
     "chain_copies",
+    "is_binding_model",
     "mutate_copies",
     "scan_mutations",
     "score_variants",

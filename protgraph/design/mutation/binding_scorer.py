@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import SelectionError
 from protgraph.structure import Residues
-from protgraph.structure.mutation import DDG_UNIT, Mutation, MutationScorer, ResidueIndex
+from protgraph.structure.mutation import DDG_UNIT, Mutation, MutationScorer, ResidueIndex, sign_convention
 
-__all__ = ["BindingScorer"]
+__all__ = ["BindingScorer", "is_binding_model"]
 
 _DDG = "ΔΔG of binding = ΔΔG of folding in the complex − in the partner alone, kcal/mol; positive = weaker binding"
 _LOG_ODDS = "log-odds of wild type and mutant in the complex − in the partner alone; positive = weaker binding"
+
+
+def is_binding_model(scorer: MutationScorer) -> bool:
+    """Return True for a scorer that predicts binding itself, with a method ``score_binding``."""
+    return hasattr(scorer, "score_binding")
 
 
 class BindingScorer:
@@ -24,7 +30,8 @@ class BindingScorer:
     ----------
     scorer : MutationScorer
         Model of folding, or of residue types given the backbone. If it has a method ``score_complex``, which takes all
-        chains as surroundings, that one is used.
+        chains as surroundings, that one is used. A model of binding has a method ``score_binding(residues, variants)``,
+        which reads the partners of the residues: its scores are returned as they are.
     partners : sequence of sequence of str
         Chains of each side of the interface, e.g. ``(("H", "L"), ("A",))``.
 
@@ -50,8 +57,11 @@ class BindingScorer:
                 "different chains, e.g. H,L/A."
             )
         self.scorer = scorer
-        self.name, self.unit = f"{scorer.name}, complex − partners", scorer.unit
+        self.unit = scorer.unit
         self.convention = _DDG if scorer.unit == DDG_UNIT else _LOG_ODDS
+        self.name = f"{scorer.name}, complex − partners"
+        if is_binding_model(scorer):
+            self.name, self.convention = scorer.name, sign_convention(scorer)
         self.column = "ddg_binding_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_binding_log_odds"
         self.needs_ligands = getattr(scorer, "needs_ligands", False)
 
@@ -69,8 +79,11 @@ class BindingScorer:
         for variant in variants:
             index.rows(variant)
             self.check_variant(residues, variant)
-        score = getattr(self.scorer, "score_complex", self.scorer.score)
         complex_ = residues.chains([name for names in self.partners for name in names])
+        complex_ = replace(complex_, partners=self.partners)
+        if is_binding_model(self.scorer):
+            return np.array(self.scorer.score_binding(complex_, variants), np.float64)
+        score = getattr(self.scorer, "score_complex", self.scorer.score)
         scores = np.array(score(complex_, variants), np.float64)
         for names in self.partners:
             own = [tuple(m for m in variant if m.chain in names) for variant in variants]

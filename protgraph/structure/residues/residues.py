@@ -74,6 +74,8 @@ class Residues:
         True if the file declares that ``b_factor`` is the confidence of a prediction (pLDDT, 0 to 100).
     ligands : Ligands, optional
         Molecules besides the protein; None unless requested from :func:`protgraph.structure.clean`.
+    partners : tuple of tuple of str, optional
+        Chains of each side of a complex, for models of binding; None if they are not declared.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Residues:
     occupancy: np.ndarray | None = None
     predicted: bool = False
     ligands: Ligands | None = None
+    partners: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         return len(self.res_id)
@@ -141,6 +144,12 @@ class Residues:
     def chain_number(self) -> np.ndarray:
         """Index of the chain of each residue, in order of appearance, ``(N,)`` int64."""
         return by_appearance(self.chain)
+
+    @property
+    def side(self) -> np.ndarray:
+        """Index of the partner of each residue, ``(N,)`` int64, −1 for none; each chain is one if none is declared."""
+        number = {name: i for i, names in enumerate(self.partners or zip(self.chain_names)) for name in names}
+        return np.array([number.get(name, -1) for name in self.chain.tolist()], np.int64)
 
     @property
     def atom_ptr(self) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from protgraph.design.mutation import BindingScorer
+from protgraph.design.mutation import BindingScorer, is_binding_model
 from protgraph.errors import SelectionError
 from protgraph.structure import clean, load_structure
 from protgraph.structure.mutation import Mutation, find_residues, score_column, sign_convention
@@ -62,6 +64,35 @@ def test_other_chains_are_not_read(complex_, structures_dir):
     other = next(r for r in range(len(whole)) if whole.chain[r] not in (first, second) and whole.sequence[r] != "X")
     with pytest.raises(SelectionError, match="no partner"):
         scorer.score(whole, [variant_of(whole, other)])
+
+
+class InterfaceScorer(ContactScorer):
+    """A model of binding: mutated residues within 10 Å of another partner, and the partners that it was given."""
+
+    name, convention, column = "interface", "ΔΔG of binding", "ddg_binding_kcal_mol"
+
+    def score_binding(self, residues, variants):
+        self.partners = residues.partners
+        near = np.linalg.norm(residues.pos[:, None] - residues.pos, axis=-1) < 10
+        near = (near & (residues.side[:, None] != residues.side)).any(1)
+        return np.array([float(near[find_residues(residues, v)].sum()) for v in variants])
+
+
+def test_a_model_of_binding_is_not_subtracted_and_gets_the_partners(structures_dir, complex_):
+    whole = clean(load_structure(structures_dir / "1jk9.bcif"))
+    first, second, third = whole.chain_names[:3]
+    row = next(r for r in range(len(complex_)) if complex_.sequence[r] not in "AX")
+    model = InterfaceScorer()
+    for partners in ([(first,), (second,)], [(first, third), (second,)]):
+        scorer = BindingScorer(model, partners)
+        variants = [variant_of(whole, row), ()]
+        values = scorer.score(whole, variants)
+        assert model.partners == tuple(partners)
+        alone = replace(whole.chains([name for names in partners for name in names]), partners=tuple(partners))
+        assert values.tolist() == model.score_binding(alone, variants).tolist()
+        assert (scorer.name, scorer.unit, scorer.column) == ("interface", "kcal/mol", "ddg_binding_kcal_mol")
+        assert scorer.convention == "ΔΔG of binding"
+    assert is_binding_model(model) and not is_binding_model(ContactScorer())
 
 
 @pytest.mark.parametrize("partners", [[("A",)], [("A",), ("A",)], [("A",), ()], []])
