@@ -64,7 +64,7 @@ LIMIT = re.compile(
     re.IGNORECASE,
 )
 _EXEMPT = re.compile(r"<!-- not measured: (\d+) -->")
-_CODE = re.compile(r"^```.*?^```[^\S\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```.*?^```[^\S\n]*$|`[^`\n]+(?:\n[^`\n]+)?`", re.MULTILINE | re.DOTALL)
 
 Finding = tuple[Path, int, str]
 
@@ -85,8 +85,7 @@ class Section(NamedTuple):
 
     def has_command(self, kind: str) -> bool:
         """Return True if code of the section has a command that measures this kind."""
-        inside = (match.group().strip("`").partition("\n") for match in _CODE.finditer(self.text))
-        return any(MEASURING[kind].search(rest or first) for first, _, rest in inside)
+        return any(MEASURING[kind].search(_inside(match.group())) for match in _CODE.finditer(self.text))
 
     @property
     def exempt(self) -> int:
@@ -106,6 +105,11 @@ def sections(text: str) -> Iterator[Section]:
     starts = [0, *(h for h in heads if h and not any(a < h < b for a, b in code))]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield Section(text.count("\n", 0, start) + 1, text[start:end])
+
+
+def _inside(code: str) -> str:
+    """Return the text of a code block, or of code in a sentence, which may go on in the next line."""
+    return code.partition("\n")[2] if code.startswith("```") else code.strip("`").replace("\n", " ")
 
 
 def _blank(match: re.Match[str]) -> str:

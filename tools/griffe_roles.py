@@ -6,6 +6,7 @@ dollar signs, and ``::`` before an indented block a colon.
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -20,7 +21,20 @@ MATH = re.compile(r":math:`([^`]+)`")
 
 
 class RolesExtension(griffe.Extension):
-    """Rewrite the docstring of every object before it is parsed into sections."""
+    """Rewrite the docstring of every object before it is parsed into sections, and add constants assigned together."""
+
+    def on_attribute_node(self, *, node: ast.AST, agent: Any, **_: Any) -> None:
+        """Add the constants of a line ``A, B = 1, 2`` of a module, which griffe leaves out."""
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(target, ast.Tuple) or not agent.current.is_module:
+            return
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [None] * len(target.elts)
+        for element, value in zip(target.elts, values, strict=True):
+            text = None if value is None else ast.unparse(value)
+            constant = griffe.Attribute(element.id, value=text, lineno=node.lineno, endlineno=node.end_lineno)
+            constant.labels.add("module-attribute")
+            agent.current.set_member(element.id, constant)
+            constant.docstring = griffe.Docstring(_comment(constant), parent=constant)
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Replace the text of the docstring of one object; a comment at a constant is its docstring."""

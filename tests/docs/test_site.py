@@ -122,6 +122,17 @@ def test_every_exported_name_is_on_a_reference_page(tools):
     assert expected - shown == set()
 
 
+@pytest.mark.slow
+def test_every_public_name_has_an_anchor_in_the_site(site, tools):
+    names = tools("public_names")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
+    anchors = set(re.findall(r"\bid=\"?([\w.]+)", text))
+    modules = [m for package in names.FOLDERS for m in names.modules_of(package) if not m.startswith("protgraph.cli")]
+    expected = {f"{module}.{name}" for module in modules for name in names.public_names(module)}
+    assert len(expected) > 1500
+    assert expected - anchors == set()
+
+
 def test_the_home_of_a_name_is_the_module_that_defines_it(tools):
     import protgraph as pg
 
