@@ -192,6 +192,15 @@ def test_every_link_to_a_page_has_a_target(page):
         assert not anchor or anchor in anchors(linked), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_row_of_a_table_has_the_cells_of_its_heading(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for table in re.findall(r"(?:^\|.*\n?)+", text, flags=re.M):
+        first, *others = table.splitlines()
+        bars = len(re.findall(r"(?<!\\)\|", first))
+        assert [row for row in others if len(re.findall(r"(?<!\\)\|", row)) != bars] == []
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors of the headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
