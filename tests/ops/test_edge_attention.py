@@ -112,7 +112,7 @@ def test_dot_attention_equals_explicit_edges(edges, with_edge, dropout):
     check(ours, theirs, wrt if with_edge else wrt[:2])
 
 
-@pytest.mark.parametrize("degree", [None, 2])
+@pytest.mark.parametrize("degree", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_second_derivatives_equal_finite_differences(degree):
     edges = graph(degree, nodes=4)
     (x, t, att, e, weight), _ = additive(edges)

@@ -67,6 +67,7 @@ def test_the_prediction_is_a_peptide_from_the_sequence():
     torch.testing.assert_close(lengths, expected, rtol=0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_training_fits_the_backbone_of_one_protein():
     torch.manual_seed(0)
     residues = make_protein((20,), seed=2)

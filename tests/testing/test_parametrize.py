@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+pytestmark = pytest.mark.slow  # `test_suite` has the same checks in this process
+
 LAYER = '''
 import math
 

@@ -39,6 +39,7 @@ def decoder(small):
     return fit(SMALL, small, "inverse_folding", config=CONFIG)
 
 
+@pytest.mark.slow
 def test_a_decoder_learns_types_from_earlier_residues(one_type, tmp_path):
     found = fit(SMALL, one_type, "inverse_folding", config=replace(CONFIG, epochs=20), cache=tmp_path)
     task = found.task.for_decoder()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from protgraph.design import design_sequences
 from protgraph.featurize.plan import FeaturePlan
@@ -13,19 +14,19 @@ from protgraph.train.prepare import prepare
 from protgraph.train.resolve import resolve_task
 
 
-def test_files_are_read_with_ligands_if_a_featurizer_uses_them(small, structures_dir, tmp_path):
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_files_are_read_with_ligands_if_a_featurizer_uses_them(small, structures_dir, tmp_path, jobs):
     task = resolve_task("inverse_folding", small)
-    for jobs in (1, 2):
-        prepared = prepare(small, task, FeaturePlan(["context_atoms"]), cache=tmp_path / str(jobs), jobs=jobs)
-        store = prepared.splits["train"]
-        graph = store[store.names.index("2erl_A")]
-        residues = clean(load_structure(structures_dir / "2erl.bcif"), chains=["A"], ligands=True, nucleic=True)
-        atoms = residues.ligands.atom_pos
-        assert len(atoms) > 0 and graph.context_mask.sum(1).tolist() == [len(atoms)] * len(residues)
-        own = {tuple(row) for row in atoms.tolist()}
-        assert {tuple(row) for row in graph.context_pos[graph.context_mask].tolist()} == own
-        alone = store[store.names.index("1ubq_A")]  # its ligands are waters
-        assert not alone.context_mask.any()
+    prepared = prepare(small, task, FeaturePlan(["context_atoms"]), cache=tmp_path, jobs=jobs)
+    store = prepared.splits["train"]
+    graph = store[store.names.index("2erl_A")]
+    residues = clean(load_structure(structures_dir / "2erl.bcif"), chains=["A"], ligands=True, nucleic=True)
+    atoms = residues.ligands.atom_pos
+    assert len(atoms) > 0 and graph.context_mask.sum(1).tolist() == [len(atoms)] * len(residues)
+    own = {tuple(row) for row in atoms.tolist()}
+    assert {tuple(row) for row in graph.context_pos[graph.context_mask].tolist()} == own
+    alone = store[store.names.index("1ubq_A")]  # its ligands are waters
+    assert not alone.context_mask.any()
 
 
 def test_the_ligand_binding_task_hides_ligands(structures_dir):
