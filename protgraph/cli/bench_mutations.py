@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from protgraph.errors import DatasetError, OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.mutation_dataset import MutationDataset
+    from protgraph.structure.mutation import MutationScorer
 
 __all__ = ["bench_mutations_command"]
 
@@ -30,7 +32,10 @@ _SPLITS = {
 def bench_mutations_command(
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", help="Scorer, as in 'protgraph mutate'; repeat.  [default: ddg, proteinmpnn.v_48_020]"),
+        typer.Option(
+            "--model",
+            help="Scorer, as in 'protgraph mutate'; repeat.  [default: ddg, proteinmpnn.v_48_020]",
+        ),
     ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Dataset and split, NAME:SPLIT; repeat.  [default: all tests]")
@@ -42,7 +47,8 @@ def bench_mutations_command(
 
     All methods of a table are scored on the same rows, those that each of them predicts. Intervals are over structures.
     Ssym has the correlation between direct and reverse predictions, and the bias. Complexes have two scores: that of
-    the model, and the complex minus its separated partners. Scans of fitness have a rank correlation for each protein.
+    the model, and the complex minus its separated partners. Models of binding score complexes only. Scans of fitness
+    have a rank correlation for each protein.
 
     Finished structures are kept in OUT.scores.jsonl: a stopped command resumes.
 
@@ -62,6 +68,7 @@ def bench_mutations_command(
     from protgraph.file_io import write_text_file
 
     scorers = [load_scorer(name) for name in models or ["ddg", "proteinmpnn.v_48_020"]]
+    _check_binding(scorers, datasets.values())
     cache = ScoreCache(out.with_name(f"{out.name}.scores.jsonl"))
     found = []
     for name, split in chosen:
@@ -80,6 +87,17 @@ def bench_mutations_command(
     table = mutation_table(found)
     write_text_file(out, table)
     typer.echo(table)
+
+
+def _check_binding(scorers: Sequence[MutationScorer], datasets: Iterable[MutationDataset]) -> None:
+    """Raise :class:`OptionError` if all scorers are models of binding and a dataset has no partners."""
+    from protgraph.data.datasets.mutation_dataset import MutationDataset
+    from protgraph.design.mutation import is_binding_model
+
+    without = [data.name for data in datasets if type(data).partners is MutationDataset.partners]
+    if without and all(map(is_binding_model, scorers)):
+        names = ", ".join(scorer.name for scorer in scorers)
+        raise OptionError(f"{names}: no score for {without[0]!r}, which has no partners. Give --set ddg_binding:test.")
 
 
 def _chosen(sets: list[str] | None) -> list[tuple[str, str]]:
