@@ -35,10 +35,12 @@ TEXTS = {
     "unknown_type": "with residues of unknown type, read as X",
     "implausible_distances": "with consecutive CA atoms that are not 2.5 to 4.5 Å apart",
     "repeated_positions": "with several residues at the same position",
+    "low_plddt": "with residues of low confidence in the structure (pLDDT below 70)",
     "parser": "with repairs by the parser",
     "unlike_training": "unlike the training set: predictions may be unreliable",
 }
 _LOW = 0.1
+_LOW_PLDDT = 70  # "low" and "very low" of the AlphaFold database (Varadi et al. 2022, doi:10.1093/nar/gkab1061)
 _LISTED = 3
 _SHORTEST, _LONGEST = 2.5, 4.5  # Å
 
@@ -172,6 +174,9 @@ class InputChecks:
         repeated = len(residues) - len(np.unique(residues.pos, axis=0))
         if repeated:
             self._add(protein, "repeated_positions", repeated, f"{repeated} of {len(residues)} residues")
+        unsure = int((residues.b_factor < _LOW_PLDDT).sum()) if residues.predicted else 0
+        if unsure:
+            self._add(protein, "low_plddt", unsure, f"{unsure} of {len(residues)} residues")
 
     @cached_property
     def reads_more_than_ca(self) -> bool:

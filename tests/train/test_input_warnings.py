@@ -78,6 +78,13 @@ def test_wrong_units_are_reported(trained, ubiquitin, factor):
     assert kinds(trained.checkpoint(), replace(ubiquitin, **scaled)) == {"implausible_distances": 75}
 
 
+def test_residues_of_low_plddt_are_counted_in_predicted_structures_only(trained, ubiquitin):
+    confidence = np.where(np.arange(len(ubiquitin)) < 70, 70.0, 69.9)
+    model = replace(ubiquitin, b_factor=confidence, predicted=True)
+    assert kinds(trained.checkpoint(), model) == {"low_plddt": 6}
+    assert kinds(trained.checkpoint(), replace(model, predicted=False)) == {}
+
+
 def test_residues_left_out_are_named(trained, ubiquitin):
     report = replace(ubiquitin.report, without_ca={"GLY": 1, "LYS": 2}, warnings=("3 elements were guessed",))
     request = ProteinRequest("a.cif", read=lambda: replace(ubiquitin, report=report))
