@@ -74,7 +74,10 @@ def chain_rows(protein: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, *, g
 
 
 def chain_tokens(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.ndarray | None = None) -> np.ndarray:
-    """Return the tokens ``(T,)`` int64 of a chain; unknown residues are X, masked ones ``<mask>``."""
+    """Return the tokens ``(T,)`` int64 of a chain; unknown residues are X, masked ones ``<mask>``.
+
+    ``rows (T,)`` are those of :func:`chain_rows`. ``aatype (N,)`` int64 and ``masked (N,)`` bool are of all residues.
+    """
     token = _TOKEN[aatype[rows]]  # tokens of UNRESOLVED are replaced below
     if masked is not None:
         token = np.where(masked[rows], MASK, token)
@@ -90,7 +93,7 @@ class SequenceWindow:
     keep: slice
 
     def tokens(self, sequence: np.ndarray) -> np.ndarray:
-        """Return ``<cls>``, the tokens of the window, ``<eos>``."""
+        """Return ``<cls>``, the tokens of the window of ``sequence (T,)``, ``<eos>``: ``(stop - start + 2,)``."""
         return np.concatenate([[START], sequence[self.start : self.stop], [END]])
 
 
@@ -149,6 +152,17 @@ def tokenize_batch(
     long: str,
 ) -> tuple[np.ndarray, np.ndarray, list[SequencePart]]:
     """Return the model inputs of a batch; nodes of the same protein, chain and position (atoms) are one residue.
+
+    Parameters
+    ----------
+    protein, chain, seq_pos, aatype : ndarray
+        ``(N,)`` int64 of each node.
+    masked : ndarray
+        ``(N,)`` bool, nodes with a hidden type.
+    gaps : str
+        See :func:`chain_rows`.
+    max_len, long
+        See :func:`split_windows`.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def load_encoder(checkpoint: str = DEFAULT, *, revision: str | None = None) -> E
 
 
 def rename_to_fair_esm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the state of a transformers ``EsmModel`` to the names of facebookresearch/esm."""
+    """Rename the state of a transformers ``EsmModel``, of any shapes, to the names of facebookresearch/esm."""
     renamed = {"embed_tokens.weight": state["embeddings.word_embeddings.weight"]}
     for kind in ("weight", "bias"):
         renamed[f"emb_layer_norm_after.{kind}"] = state[f"encoder.emb_layer_norm_after.{kind}"]

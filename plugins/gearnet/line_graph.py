@@ -48,10 +48,10 @@ def angle_bins(edges: Edges, vec: Tensor, bins: int) -> Tensor:
 
 
 def angle_bin_sum(edges: Edges, x: Tensor, angles: Tensor, weight: Tensor) -> Tensor:
-    """Compute ``Σ_b W_b Σ_k x_jk`` over the edges k → j whose angle to j → i is in bin b: ``(E, C)`` to ``(E, dim)``.
+    """Compute ``Σ_b W_b Σ_k x_jk`` over the edges k → j whose angle to j → i is in bin b: ``x (E, C)`` to ``(E, dim)``.
 
-    ``angles`` is the result of :func:`angle_bins`, ``weight`` is ``(dim, B C)``. On the CPU, no tensor with C channels
-    of all pairs of edges is allocated. Differentiable to any order in x and weight.
+    ``angles (E, K, B)`` is the result of :func:`angle_bins`, ``weight`` is ``(dim, B C)``. On the CPU, no tensor with
+    C channels of all pairs of edges is allocated. Differentiable to any order in x and weight.
     """
     incoming = edges.incoming(x)  # (N, K, C)
     if edges.device.type == "cpu":
@@ -99,7 +99,7 @@ def _chunks(incoming: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def vector_angle(a: Tensor, b: Tensor) -> Tensor:
-    """Compute angles between vectors ``(…, 3)``, 0 … π, shape ``(…)``; 0 for zero vectors. No gradient."""
+    """Compute angles between vectors ``a`` and ``b (…, 3)``, 0 … π, shape ``(…)``; 0 for zero vectors. No gradient."""
     a, b = a.detach(), b.detach()
     dot = (a * b).sum(-1)
     # |a × b|² = |a|² |b|² − (a·b)²: exact enough for bins, none of which ends near 0 or π

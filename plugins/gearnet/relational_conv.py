@@ -37,7 +37,7 @@ class RelationalConv(nn.Module):
         self.act = activation(act)
 
     def forward(self, x: Tensor, mixed: Tensor) -> Tensor:
-        """Compute the output ``(N, dim)`` from x ``(N, C)`` and the sum over relations ``(N, dim)``."""
+        """Compute the output ``(N, dim)`` from ``x (N, C)`` and the sum over relations ``mixed (N, dim)``."""
         return self.act(self.batch_norm(mixed + self.linear.bias + self.self_loop(x)))
 
     def table(self, x: Tensor) -> Tensor:

@@ -45,11 +45,11 @@ class EdgeBlock:
         return self.memory[number, : n * width].view(n, width)
 
     def reuse(self, z: Tensor) -> Tensor | None:
-        """Return z for ``out=`` if it may be overwritten, else None."""
+        """Return z for ``out=`` if it may be overwritten, ``(E', C)`` to the same shape, else None."""
         return None if self.memory is None else z
 
     def pair(self, of_target: Tensor, of_source: Tensor) -> Tensor:
-        """Compute ``a_i + b_j``, ``(E', C)``, from targets ``(N, C)`` and sources ``(…, C)``; in buffer 0."""
+        """Compute ``a_i + b_j``, ``(E', C)``, from ``of_target (N, C)`` and ``of_source (…, C)``; in buffer 0."""
         k, a = self.edges.degree, of_target[self.nodes]
         z = torch.index_select(of_source, 0, self.edges.index[0], out=self.buffer(0, of_source.size(1)))
         if k is None:
@@ -58,7 +58,7 @@ class EdgeBlock:
         return z
 
     def gelu(self, z: Tensor) -> Tensor:
-        """Compute GELU with erf, in place if z may be overwritten."""
+        """Compute GELU with erf, ``(E', C)`` to the same shape, in place if z may be overwritten."""
         return functional.gelu(z) if self.memory is None else torch.ops.aten.gelu_(z)
 
     def sum(self, m: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
     ----------
     edges : Edges
     like : Tensor
-        Tensor with the dtype and device of the buffers.
+        Tensor of any shape with the dtype and device of the buffers.
     width : int
         Width of the widest buffered tensor.
     """

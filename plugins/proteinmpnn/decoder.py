@@ -108,11 +108,14 @@ class ProteinMPNNDecoder(Decoder):
         )
 
     def teacher_force(self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
-        """Compute all states ``(N, C)`` at once for types ``(N,)`` and their ranks in the decoding order."""
+        """Compute all states ``(N, C)`` at once for ``aatype (N,)`` and ``rank (N,)`` in the decoding order."""
         return self._all_states(state, aatype, rank, copy=copy)[-1][0]
 
     def masked_rows(self, state: DecoderCache, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
-        """Compute the rows ``(R, C)`` of sets of residues, each decoded last and masked for itself."""
+        """Compute the rows ``(R, C)`` of sets of residues, each decoded last and masked for itself.
+
+        ``aatype (N,)`` and ``rank (N,)`` are of all residues, ``sites`` ``(M,)`` of each set.
+        """
         hidden, decoded = zip(*self._all_states(state, aatype, rank)[:-1], strict=True)
         return MaskedDecoding(self.layers, state, aatype, rank, list(hidden), list(decoded)).rows(sites)
 

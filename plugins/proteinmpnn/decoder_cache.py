@@ -63,7 +63,7 @@ class DecoderCache(DecoderState):
 
 
 def padded_neighbors(edges: Edges) -> tuple[Tensor, Tensor | None]:
-    """Return neighbors ``(N, K)``, padded with node 0, and a mask of neighbors, or None without padding."""
+    """Return neighbors ``(N, K)``, padded with node 0, and a mask of neighbors ``(N, K)``, or None without padding."""
     if edges.degree is not None:
         return edges.index[0].view(edges.num_nodes, edges.degree), None
     count, widest = edges.count, edges.max_degree
@@ -73,7 +73,7 @@ def padded_neighbors(edges: Edges) -> tuple[Tensor, Tensor | None]:
 
 
 def padded_features(e: Tensor, there: Tensor | None) -> Tensor:
-    """Pad edge features ``(E, D)`` with 0 to ``(N · K, D)``."""
+    """Pad ``e (E, D)`` with 0 to ``(N · K, D)``, given the mask ``there (N, K)`` of :func:`padded_neighbors`."""
     if there is None:
         return e
     return e.new_zeros(there.numel(), e.size(1)).masked_scatter(there.flatten()[:, None], e)

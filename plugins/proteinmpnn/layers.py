@@ -42,7 +42,7 @@ class PairMLP(nn.Module):
         return None if self.source is None else (self.of_target(h), self.source(h))
 
     def of_target(self, h: Tensor) -> Tensor:
-        """Compute ``A h + b₁``, ``(…, dim)``."""
+        """Compute ``A h + b₁``, ``(…, node)`` to ``(…, dim)``."""
         return linear(h, self.target.weight, self.edge.bias)
 
     def forward(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, block: EdgeBlock) -> Tensor:
@@ -57,7 +57,7 @@ class PairMLP(nn.Module):
         return block.gelu(torch.addmm(self.middle.bias, z, w.t(), out=block.buffer(1, len(w))))
 
     def inner(self, z: Tensor) -> Tensor:
-        """Compute ``g(W₂ g(z) + b₂)``, ``(…, dim)``."""
+        """Compute ``g(W₂ g(z) + b₂)``, ``(…, dim)`` to the same shape."""
         return gelu(self.middle(gelu(z)))
 
 

@@ -41,7 +41,10 @@ def knn_with_unresolved(residues: Residues, complete: np.ndarray, k: int) -> tup
 
 
 def farthest_complete(pos: Tensor, complete: Tensor, proteins: Proteins) -> Tensor:
-    """Return the softened distance ``(N,)`` from each residue to the farthest complete one of its protein."""
+    """Return the softened distance ``(N,)``, Å, from each residue to the farthest complete one of its protein.
+
+    ``pos`` is ``(N, 3)``, Å, and ``complete`` ``(N,)`` bool.
+    """
     parts = []
     for each, mask in zip(pos.split(proteins.sizes), complete.split(proteins.sizes), strict=True):
         distance = (each[:, None] - each).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)

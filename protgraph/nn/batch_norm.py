@@ -19,7 +19,7 @@ class RowBatchNorm(nn.BatchNorm1d):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize ``(M, C)``; in training, one row alone is normalized by the running statistics."""
+        """Normalize ``(M, C)`` to the same shape; in training, one row alone is normalized by running statistics."""
         if len(x) > 1 or not self.training:
             return super().forward(x)
         return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)

@@ -45,7 +45,7 @@ def require_cuequivariance_kernels() -> None:
 
 
 def uses_triangle_kernel(backend: str, x: Tensor) -> bool:
-    """Return whether a triangle layer with this backend runs a kernel of cuEquivariance on this tensor."""
+    """Return whether a triangle layer with this backend runs a kernel of cuEquivariance on x, of any shape."""
     return backend == "cuequivariance" and x.is_cuda
 
 

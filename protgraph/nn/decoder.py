@@ -52,7 +52,7 @@ class Decoder(GraphLayer):
 
     @abstractmethod
     def teacher_force(self, state: DecoderState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
-        """Compute all rows ``(N, C)`` from types ``(N,)`` and ranks ``(N,)``; marks the copy as fully decoded."""
+        """Compute all rows ``(N, C)`` from ``aatype (N,)`` and ``rank (N,)``; marks the copy as fully decoded."""
 
     def masked_rows(self, state: DecoderState, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
         """Compute the rows of sets of residues, each set decoded after all others and masked for itself.
@@ -82,7 +82,7 @@ class Decoder(GraphLayer):
 
     @abstractmethod
     def decode_step(self, state: DecoderState, rows: Tensor) -> Tensor:
-        """Compute rows ``(R, C)`` from what is decoded so far.
+        """Compute ``(R, C)``, the values of ``rows (R,)``, from what is decoded so far.
 
         Marks the rows as visited: neighbors may use their features, not yet their types. The rows must not be
         neighbors of each other.

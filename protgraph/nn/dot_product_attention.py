@@ -130,7 +130,7 @@ class DotProductAttention(AttentionMixin):
         mask: Tensor | None = None,
         key_mask: Tensor | None = None,
     ) -> list[Tensor]:
-        """Compute the attention weights of :meth:`forward`, ``(H, L, M)`` per protein."""
+        """Compute the attention weights, ``(H, L, M)`` per protein; see :meth:`forward`."""
         sizes = (keys or proteins).sizes
         weights = [q.new_zeros(q.size(1), n, m) for n, m in zip(proteins.sizes, sizes, strict=True)]
         # One protein per block, so that no padding has to be removed.
@@ -198,8 +198,8 @@ def run_in_chunks(
 ) -> list[Tensor]:
     """Run ``run(*tensors, rows)`` for ranges of ``count`` rows with at most ``entries`` numbers, ``each`` per row.
 
-    If there are several ranges, each is recomputed in the backward pass instead of being stored. A compiled function
-    has one range.
+    ``tensors`` and results have any shape. If there are several ranges, each is recomputed in the backward pass instead
+    of being stored. A compiled function has one range.
     """
     if torch.compiler.is_compiling():
         return [run(*tensors, slice(None))]

@@ -121,7 +121,10 @@ class GVP(nn.Module):
         return self.finish(self.ws(torch.cat([x.s, vector_norms(vh)], 1)), vh)
 
     def finish(self, s: Tensor, vh: Tensor) -> ScalarVector:
-        """Compute the output from V_h and s' before its activation; s' may be overwritten."""
+        """Compute the output from V_h, ``vh (M, 3, h)``, and s' before its activation, ``s (M, S)``.
+
+        s' may be overwritten.
+        """
         v = self.wv(vh)  # (M, 3, V)
         if self.wsv is not None:
             v = v * self.wsv(s.sigmoid() if self.has_inner_sigmoid else s).sigmoid().unsqueeze(1)

@@ -139,7 +139,10 @@ class GraphLayer(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute exactly the fields in ``writes``; inputs are never modified in place."""
+        """Compute exactly the fields in ``writes``; inputs are never modified in place.
+
+        The fields in ``f`` and in the result all have the shapes of their specs.
+        """
 
     def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Compute :meth:`forward` for the next nodes of each protein only, given a cache of the earlier ones.
@@ -150,9 +153,16 @@ class GraphLayer(nn.Module, ABC):
         Parameters
         ----------
         f : mapping of str to Tensor
-            Inputs of the next l nodes of each protein.
+            Inputs of the next l nodes of each protein, ``(B l, …)`` each.
         cache : KVCache
             The cache of the previous step; empty at the first.
+
+        Returns
+        -------
+        dict of str to Tensor
+            The fields in ``writes`` of these nodes, ``(B l, …)`` each.
+        KVCache
+            The cache with these nodes.
 
         Raises
         ------
@@ -229,5 +239,5 @@ class Head(GraphLayer):
                 self.last_linear.bias.copy_(logits if self.scale is None else logits / self.scale)
 
     def rescale(self, out: Tensor) -> Tensor:
-        """Convert the output of the last linear map to the target's unit."""
+        """Convert the output of the last linear map to the target's unit, ``(…, C)`` to the same shape."""
         return out if self.scale is None else out * self.scale

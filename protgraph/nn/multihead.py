@@ -181,7 +181,7 @@ class MultiHeadAttention(nn.Module):
         return self._result(h, self.attention(q, k, v, f["proteins"], keys=cache.proteins(), **options)), cache
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
-        """Compute the attention weights, ``(H, L, L)`` per protein; row i, column j."""
+        """Compute the attention weights of ``h (N, width)``, ``(H, L, L)`` per protein; row i, column j."""
         q, k, _, options = self._project(h, f)
         return self.attention.weights(q, k, f["proteins"], **options)
 

@@ -64,7 +64,7 @@ class Standardize(nn.Module):
         return {name: tuple(own) for name, own in numbers.items() if own}
 
     def forward(self, x: Tensor) -> Tensor:
-        """Standardize ``(N, F)``."""
+        """Standardize ``(N, F)`` to the same shape."""
         return x if self.scale is None else (x - self.mean.to(x.dtype)) / self.scale.to(x.dtype)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:

@@ -138,8 +138,8 @@ class ChannelwiseProduct(nn.Module):
     ) -> Iterator[tuple[Tensor, Tensor | None]]:
         """Yield the factors x ``(E, 2l_i+1, U)`` and c ``(E, 2l_i+1, 2l_o+1)`` of ``z = cᵀ x`` for each path.
 
-        c is None if it is the identity; with cuEquivariance x is z. :func:`neighbor_sum` needs no z. Weights are
-        ``(E, U)`` per path.
+        c is None if it is the identity; with cuEquivariance x is z. :func:`neighbor_sum` needs no z. For ``h`` and
+        ``direction`` see :meth:`forward`; ``weights`` has ``(E, U)`` per path.
         """
         harmonics = self.harmonics(direction)
         # One gather per block: splitting one wide gather would copy its whole gradient.

@@ -129,7 +129,7 @@ def fill_row_blocks(function: Callable[..., None], *values: Tensor, width: int, 
     width : int
         Columns of the result.
     like : Tensor
-        Tensor with the dtype and device of the result.
+        Tensor of any shape with the dtype and device of the result.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class NeighborReductions(Adjacency, Protocol):
 
 
 def uses_tiles(x: Tensor) -> bool:
-    """Return whether the fused kernels apply: float32 or float64 on a CPU, and not while compiling."""
+    """Return whether the fused kernels apply to x, any shape: float32 or float64 on a CPU, and not while compiling."""
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling()
 
 
@@ -67,7 +67,11 @@ class AdditiveEdgeAttention(torch.autograd.Function):
         keep: Tensor | None,
         slope: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute sums ``(N, H, C)``, log-sum-exp ``(N, H)`` and coefficients ``(E, H)``."""
+        """Compute sums ``(N, H, C)``, log-sum-exp ``(N, H)`` and coefficients ``(E, H)``.
+
+        Sources are ``x (N, H, C)`` and targets ``t (N, H C)``; ``att (H, C)`` is a. Features of edges are ``e (E, F)``,
+        W is ``weight (H C, F)``. ``keep (E, H)`` has the factors of the coefficients from dropout.
+        """
         rows, score = x.flatten(1), _block_diagonal(att.unsqueeze(0))[0].t()  # (H C, H)
         tiles, by_feature = edges.tiles(rows.size(1)), None if weight is None else weight.t().contiguous()  # (F, H C)
         scratch, alpha = _scratch(rows, tiles), x.new_empty(x.size(1), edges.num_edges)  # (H, E): bags read it by head
@@ -82,14 +86,17 @@ class AdditiveEdgeAttention(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        """Save inputs and attention weights for the backward pass."""
+        """Save inputs and attention weights, the last ``output``, ``(E, H)``, for the backward pass."""
         ctx.edges, ctx.slope = inputs[0], inputs[7]
         ctx.mark_non_differentiable(output[2])
         ctx.save_for_backward(*inputs[1:7], output[2])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, grad_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        """Compute the gradients from the saved weights; differentiable operations if a graph is created."""
+        """Compute the gradients, of the shapes of the inputs, from ``grad (N, H, C)`` and ``grad_total (N, H)``.
+
+        Uses the saved weights, and differentiable operations if a graph is created.
+        """
         *inputs, alpha = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:6]
         if torch.is_grad_enabled():  # create_graph=True
@@ -167,7 +174,11 @@ class DotEdgeAttention(torch.autograd.Function):
     def forward(
         edges: NeighborReductions, q: Tensor, kv: Tensor, p: Tensor | None, e: Tensor | None, keep: Tensor | None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Compute ``Σ_j α_ij v_j`` ``(N, H, C)``, ``Σ_j α_ij e_ij`` ``(N, H, F)`` and α ``(E, H)``."""
+        """Compute ``Σ_j α_ij v_j`` ``(N, H, C)``, ``Σ_j α_ij e_ij`` ``(N, H, F)`` and α ``(E, H)``.
+
+        Queries are ``q (N, H, C)``, keys and values ``kv (N, 2, H, C)``. Features of edges are ``e (E, F)`` and their
+        queries ``p (N, H, F)``. ``keep (E, H)`` has the factors of α from dropout.
+        """
         k = kv[:, 0].flatten(1)  # (N, H C)
         tiles, query = edges.tiles(k.size(1)), _block_diagonal(q)
         scratch, alpha = _scratch(k, tiles), q.new_empty(q.size(1), edges.num_edges)  # (H, E): bags read it by head
@@ -186,14 +197,17 @@ class DotEdgeAttention(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor | None, ...]) -> None:
-        """Save inputs and attention weights for the backward pass."""
+        """Save inputs and attention weights, the last ``output``, ``(E, H)``, for the backward pass."""
         ctx.edges = inputs[0]
         ctx.mark_non_differentiable(output[2])
         ctx.save_for_backward(*inputs[1:], output[2])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, grad_summed: Tensor | None, _: Tensor) -> tuple[Tensor | None, ...]:
-        """Compute the gradients from the saved weights; differentiable operations if a graph is created."""
+        """Compute the gradients, of the shapes of the inputs, from ``grad (N, H, C)`` and ``grad_summed (N, H, F)``.
+
+        Uses the saved weights, and differentiable operations if a graph is created.
+        """
         *inputs, alpha = ctx.saved_tensors
         needed = ctx.needs_input_grad[1:5]
         if torch.is_grad_enabled():  # create_graph=True

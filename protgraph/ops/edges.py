@@ -151,7 +151,7 @@ class Edges:
         return edges, order
 
     def cached(self, key: str, tensor: Tensor, compute: Callable[[], Any]) -> Any:
-        """Return ``compute()``, computed once per key as long as ``tensor`` is the same object.
+        """Return ``compute()``, computed once per key while ``tensor``, of any shape, is the same object.
 
         Consecutive layers share what they derive from one edge tensor. Within a compiled function it is computed at
         each call.
@@ -209,7 +209,7 @@ class Edges:
         return GatherSum.apply(self, x.unsqueeze(1), None if w is None else w.unsqueeze(1)).squeeze(1)
 
     def dot(self, a: Tensor, b: Tensor) -> Tensor:
-        """Compute ``<a_i, b_j>`` per edge, two tensors ``(N, …, C)`` to ``(E, …)``, without edges × channels."""
+        """Compute ``<a_i, b_j>`` per edge, ``a`` and ``b (N, …, C)`` to ``(E, …)``, without edges × channels."""
         if torch.compiler.is_compiling():
             return (self.target(a) * self.source(b)).sum(-1)
         if a.dim() == 3:
@@ -217,7 +217,7 @@ class Edges:
         return Dot.apply(self, a.unsqueeze(1), b.unsqueeze(1)).squeeze(1)
 
     def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor:
-        """Compute ``a_i + b_j + e_ij``, two tensors ``(N, …)`` and ``(E, …)`` to ``(E, …)``, allocating one tensor.
+        """Compute ``a_i + b_j + e_ij``, ``a`` and ``b (N, …)`` and ``e (E, …)`` to ``(E, …)``, allocating one tensor.
 
         With it, linear maps of messages act on nodes instead of edges: ``W [x_i, x_j, e] = W₁ x_i + W₂ x_j + W₃ e``.
         """

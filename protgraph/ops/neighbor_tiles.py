@@ -78,15 +78,15 @@ class NeighborTile:
         return weight.div_(total.clamp_(min=1)), log_total  # the largest weight is 1, unless there are no edges
 
     def gather(self, x: Tensor, out: Tensor) -> Tensor:
-        """Gather the rows of the sources, ``(N, C)`` to ``(n K, C)``, into the first rows of ``out``."""
+        """Gather the rows of the sources, ``x (N, C)`` to ``(n K, C)``, in the first rows of ``out (≥ n K, C)``."""
         return torch.index_select(x, 0, self.sources, out=out[: len(self.sources)])
 
     def put(self, out: Tensor, m: Tensor) -> None:
-        """Write slots ``(n, K, C)`` to the rows of their edges in ``(E, C)``."""
+        """Write slots ``m (n, K, C)`` to the rows of their edges in ``out (E, C)``."""
         out[self.edges] = m.flatten(0, 1) if self.mask is None else m[self.mask]
 
     def put_heads(self, out: Tensor, m: Tensor) -> None:
-        """Write ``(n, H, K)`` to the columns of their edges in ``(H, E)``."""
+        """Write ``m (n, H, K)`` to the columns of their edges in ``out (H, E)``."""
         rows = m.transpose(0, 1).flatten(1)  # (H, n K)
         out[:, self.edges] = rows if self.mask is None else rows[:, self.mask.flatten()]
 

@@ -18,7 +18,15 @@ __all__ = ["NodePartition", "SingleBlockLayout"]
 
 
 class NodePartition(Protocol):
-    """Attributes of :class:`protgraph.ops.Proteins` that the layout uses."""
+    """Attributes of :class:`protgraph.ops.Proteins` that the layout uses.
+
+    Attributes
+    ----------
+    batch : Tensor
+        ``(N,)`` int64, number of the protein of each node.
+    longest : int
+        Nodes of the largest protein, L.
+    """
 
     batch: Tensor
     longest: int

@@ -32,7 +32,19 @@ _CHUNK = 2048
 
 
 class Adjacency(Protocol):
-    """Attributes of :class:`protgraph.ops.Edges` that the kernels use."""
+    """Attributes of :class:`protgraph.ops.Edges` that the kernels use.
+
+    Attributes
+    ----------
+    index : Tensor
+        ``(2, E)`` int64, sources and targets, sorted by target.
+    num_nodes : int
+        N.
+    degree : int, optional
+        Number of incoming edges of every node, if all have equally many.
+    sources, targets : Segments
+        Reductions of edges by source and by target.
+    """
 
     index: Tensor
     num_nodes: int
@@ -58,18 +70,21 @@ class GatherSum(torch.autograd.Function):
 
     @staticmethod
     def forward(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
-        """Compute ``(N, …)``, the sum over the neighbors j of ``weight_ij x_j``."""
+        """Compute ``(N, H, C)``, the sums of ``weight_ij x_j`` over neighbors j; ``x (M, H, C)``, ``weight (E, H)``."""
         return weighted_sum(edges, x, None if weight is None else weight.t())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save the inputs for the backward pass."""
+        """Save the inputs for the backward pass, not the ``output`` ``(N, H, C)``."""
         ctx.edges = inputs[0]
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
-        """Return the gradients of ``x``, a sum over reversed edges, and of ``weight``, a dot product per edge."""
+        """Return the gradients of ``x``, ``(M, H, C)``, and of ``weight``, ``(E, H)``, from ``grad (N, H, C)``.
+
+        They are a sum over reversed edges and a dot product per edge.
+        """
         x, weight = ctx.saved_tensors
         dx = _reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
         dw = Dot.apply(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
@@ -88,13 +103,13 @@ class Dot(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save the inputs for the backward pass."""
+        """Save the inputs for the backward pass, not the ``output`` ``(E, H)``."""
         ctx.edges = inputs[0]
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
-        """Return the gradients of ``a`` and ``b``, sums over edges."""
+        """Return the gradients of ``a`` and ``b``, ``(N, H, C)`` each, sums over edges from ``grad (E, H)``."""
         a, b = ctx.saved_tensors
         da = GatherSum.apply(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
         db = _reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
@@ -116,19 +131,22 @@ class PairSum(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save the edges for the backward pass; values are not needed."""
+        """Save the edges for the backward pass; values, also the ``output`` ``(E, …)``, are not needed."""
         ctx.edges = inputs[0]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients of ``a`` and ``b``, sums over edges, and of ``e``."""
+        """Return the gradients of ``a`` and ``b``, sums over edges, ``(N, …)`` each, and of ``e``: ``grad (E, …)``."""
         da = ctx.edges.targets.sum(grad) if ctx.needs_input_grad[1] else None
         db = ctx.edges.sources.sum(grad) if ctx.needs_input_grad[2] else None
         return None, da, db, grad if ctx.needs_input_grad[3] else None
 
 
 def weighted_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
-    """Compute :class:`GatherSum` without a gradient, with the weights of each head in a row, ``(H, E)``."""
+    """Compute :class:`GatherSum` of ``x (M, H, C)``, ``(N, H, C)``, without a gradient.
+
+    The weights of each head are in a row of ``weight (H, E)``.
+    """
     n, heads, width = x.shape
     if edges.num_edges == 0 or x.numel() == 0:
         return x.new_zeros(edges.num_nodes, heads, width)

@@ -108,11 +108,11 @@ class PreNormBlock(_Block):
     """
 
     def attention_input(self, h: Tensor) -> Tensor:
-        """Return the normalized state ``(N, C)``."""
+        """Return the normalized state, ``(N, C)`` to the same shape."""
         return self.norms[0](h)
 
     def update(self, h: Tensor, attended: Tensor) -> Tensor:
-        """Add the attended values ``(N, C)``, then the feed-forward network of the normalized sum."""
+        """Add ``attended (N, C)`` to ``h (N, C)``, then the feed-forward network of the normalized sum: ``(N, C)``."""
         h = h + self.dropout(attended)
         return h + self.dropout(self.feed_forward(self.norms[1](h)))
 
@@ -141,10 +141,10 @@ class PostNormBlock(_Block):
     """
 
     def attention_input(self, h: Tensor) -> Tensor:
-        """Return the state ``(N, C)`` as it is."""
+        """Return the same state ``(N, C)``."""
         return h
 
     def update(self, h: Tensor, attended: Tensor) -> Tensor:
-        """Add the attended values ``(N, C)`` and normalize, then the same with the feed-forward network."""
+        """Add ``attended (N, C)`` to ``h (N, C)`` and normalize, then so the feed-forward network: ``(N, C)``."""
         h = self.norms[0](h + self.dropout(attended))
         return self.norms[1](h + self.dropout(self.feed_forward(h)))
