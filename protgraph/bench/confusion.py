@@ -52,7 +52,10 @@ def plot_confusion(counts: np.ndarray, path: Path, *, title: str) -> Path:
 
 
 def confusion_table(counts: np.ndarray) -> str:
-    """Return a Markdown table with the recovery of each native type and its most frequent confusion."""
+    """Return a Markdown table with the recovery of each native type and its most frequent confusion.
+
+    ``counts (21, 21)`` has the native type in rows and the predicted one in columns.
+    """
     lines = ["| type | residues | recovery | most frequent confusion |", "| --- | ---: | ---: | --- |"]
     for letter in _ORDER:
         row = counts[ALPHABET.index(letter)].copy()

@@ -115,7 +115,11 @@ def _at(table: Tensor, nodes: Tensor) -> Tensor:
 def residues_without_types(
     designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None
 ) -> list[int]:
-    """Return the designed residues for which all types, or all that a profile with weight 1 allows, are omitted."""
+    """Return the designed residues for which all types, or all that a profile with weight 1 allows, are omitted.
+
+    ``designed`` and ``weight`` are ``(N,)``, ``omit`` is ``(N, T)`` or ``(T,)``, and ``pssm`` is ``(N, T)``, as for
+    :class:`Constraints`.
+    """
     if omit is None:
         return []
     omitted = omit.expand(len(designed), -1)

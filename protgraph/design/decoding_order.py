@@ -63,6 +63,11 @@ def tie_order(order: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
     groups : sequence of sequence of int
         Nodes that get the same type, in decoding order; groups are disjoint.
 
+    Returns
+    -------
+    Tensor
+        ``(N,)`` int64.
+
     Raises
     ------
     OptionError

@@ -31,7 +31,7 @@ def encode(model: ProteinModel, proteins: Sequence[Residues], *, known: Sequence
 
 
 def encoded_graphs(model: ProteinModel, proteins: Sequence[Residues], *, known: Sequence[np.ndarray] = ()) -> Data:
-    """Return the batch of graphs that :func:`encode` runs the model on."""
+    """Return the batch of graphs that :func:`encode` runs the model on; ``known`` has a mask ``(N,)`` per protein."""
     device = next(model.parameters()).device
     visible = [r.hide(BACKBONE_ALONE) for r in proteins]
     if known:

@@ -37,22 +37,25 @@ class OneShotDecoder:
         return _OneShotState(f["h"], copies, len(f["h"]))
 
     def teacher_force(self, state: _OneShotState, aatype: Tensor, rank: Tensor, *, copy: int = 0) -> Tensor:
-        """Return the logits ``(N, types)``; types and ranks have no effect."""
+        """Return the logits ``(N, types)``; ``aatype (N,)`` and ``rank (N,)`` have no effect."""
         return state.h
 
     def masked_rows(self, state: _OneShotState, aatype: Tensor, rank: Tensor, sites: Sequence[Tensor]) -> Tensor:
-        """Return the logits ``(R, types)`` of the residues of all sets."""
+        """Return the logits ``(R, types)`` of the residues of all sets.
+
+        ``sites`` are ``(M,)`` residues of each set; ``aatype (N,)`` and ``rank (N,)`` have no effect.
+        """
         return state.h[torch.cat(list(sites))]
 
     def reset(self, state: _OneShotState, rows: Tensor) -> None:
-        """Do nothing: rows do not depend on decoded residues."""
+        """Do nothing: ``rows (R,)`` do not depend on decoded residues."""
 
     def decode_step(self, state: _OneShotState, rows: Tensor) -> Tensor:
-        """Return the logits ``(R, types)`` of rows ``copy · N + node``."""
+        """Return the logits ``(R, types)`` of ``rows (R,)``, ``copy · N + node``."""
         return state.h.index_select(0, rows % state.num_nodes)
 
     def commit(self, state: _OneShotState, rows: Tensor, types: Tensor) -> None:
-        """Do nothing: rows do not depend on sampled types."""
+        """Do nothing: ``rows (R,)`` do not depend on the sampled ``types (R,)``."""
 
 
 def predicts_residue_types(target: Target) -> bool:

@@ -57,6 +57,8 @@ def select_residues(residues: Residues, selection: str) -> np.ndarray:
 def select_rows(residues: Residues, part: str) -> np.ndarray:
     """Return the ascending rows of a chain ``"A"``, a residue ``"A:52B"``, or a range ``"A:10-20"`` or ``"A:10-"``.
 
+    The result is ``(R,)`` int64.
+
     Ranges are sorted by number, then insertion code. Both ends are included, with all insertions after the last number.
     Ends may be unresolved residues, and a range may begin before the first resolved residue, but it must not end after
     the last one.

@@ -30,7 +30,7 @@ def model_rows(model: ProteinModel, residues: Residues) -> tuple[Residues, np.nd
 
 
 def constraints_of_rows(constraints: Constraints, given: np.ndarray) -> Constraints:
-    """Return constraints of M rows from those of the N given ones; the others are not designed."""
+    """Return constraints of M rows from those of the N ``given (M,)`` ones; the others are not designed."""
     row = torch.from_numpy(np.flatnonzero(given))  # (N,)
     if len(row) == len(given):
         return constraints

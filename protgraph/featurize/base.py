@@ -88,6 +88,11 @@ class StructureFeaturizer(Featurizer):
         ----------
         residues : Residues
             The protein, without what the task hides. Its arrays are read-only.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``(N, …)`` each, of the trailing shape of the spec in ``out``; ``(1, …)`` for a field of the whole protein.
         """
 
 
@@ -189,4 +194,4 @@ class TensorFeaturizer(Featurizer):
 
     @abstractmethod
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return exactly the written fields."""
+        """Return exactly the written fields, ``(N, …)`` or ``(E, …)`` each, as those that are read."""

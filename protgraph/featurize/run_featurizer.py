@@ -17,7 +17,7 @@ __all__ = ["run_edge_featurizer", "run_structure_featurizer", "run_tensor_featur
 
 
 def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residues: Residues) -> dict[str, np.ndarray]:
-    """Return the arrays of a structure featurizer by local name.
+    """Return the arrays of a structure featurizer by local name, all of the shapes of their specs.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.s
 def run_tensor_featurizer(
     name: str, featurizer: TensorFeaturizer, f: Mapping[str, Tensor], rows: Mapping[str, int]
 ) -> dict[str, Tensor]:
-    """Return the tensors of a tensor featurizer by local name.
+    """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def run_tensor_featurizer(
         Registry name.
     featurizer : TensorFeaturizer
     f : mapping of str to Tensor
-        Its inputs by local name.
+        Its inputs by local name, of the shapes of their specs.
     rows : mapping of str to int
         Number of nodes and edges, by level.
 

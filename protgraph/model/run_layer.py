@@ -17,7 +17,7 @@ __all__ = ["run_head", "run_layer"]
 def run_layer(
     layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope, rows: Mapping[str, int]
 ) -> dict[str, Tensor]:
-    """Return the outputs of a layer by local name.
+    """Return the outputs of a layer by local name, all of the shapes of their specs.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def run_head(
     shape: tuple[int, ...],
     level: str,
 ) -> dict[str, Tensor]:
-    """Return the outputs of a head; ``shape`` and ``level`` are those of the target. See :func:`run_layer`."""
+    """Return ``{"logits": (M, *shape)}`` of a head; ``shape`` and ``level`` are the target's. See :func:`run_layer`."""
     outputs = _call(head, f, scope)
     _require_shape(scope, "logits", outputs["logits"], shape, level, rows)
     return outputs

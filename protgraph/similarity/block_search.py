@@ -27,13 +27,13 @@ class BlockSearch(Protocol):
     """Search whose result is the union of those of its blocks."""
 
     def run(self, block: Block) -> np.ndarray:
-        """Return the rows of a block."""
+        """Return the rows of a block, ``(P, F)``."""
 
 
 def run_blocks(
     search: BlockSearch, blocks: list[Block], workers: int, folder: Path | None
 ) -> Iterator[tuple[Block, np.ndarray]]:
-    """Yield the result of every block: from the folder if it is there, else computed.
+    """Yield every block and its result ``(P, F)``: from the folder if it is there, else computed.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class Homologs:
         return len(self.first)
 
     def select(self, rows: np.ndarray) -> Homologs:
-        """Return some pairs, by a mask or by indices."""
+        """Return some pairs, by a mask ``(P,)`` or by indices ``(R,)``."""
         names = ("first", "second", "identity", "first_coverage", "second_coverage", "evalue")
         return Homologs(self.number, *(getattr(self, name)[rows] for name in names), self.aligned, self.engine)
 

@@ -81,10 +81,13 @@ class HomologyRule:
 
 
 def evalue(score: np.ndarray, length: np.ndarray, residues: int) -> np.ndarray:
-    """Compute E = K m n exp(−λ S) (Karlin & Altschul 1990), m the length of the longer chain, n all residues."""
+    """Compute E = K m n exp(−λ S) (Karlin & Altschul 1990), m the length of the longer chain, n all residues.
+
+    ``score``, ``length`` and the result have the same shape, e.g. ``(P,)``.
+    """
     return _K * np.asarray(length, np.float64) * residues * np.exp(-_LAMBDA * np.asarray(score, np.float64))
 
 
 def least_score(length: np.ndarray, residues: int, max_evalue: float) -> np.ndarray:
-    """Return the least whole score whose :func:`evalue` is at most ``max_evalue``."""
+    """Return the least whole scores ``(P,)`` int64 for ``length (P,)`` with :func:`evalue` at most ``max_evalue``."""
     return np.ceil(np.log(_K * np.asarray(length, np.float64) * residues / max_evalue) / _LAMBDA).astype(np.int64)

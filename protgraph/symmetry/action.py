@@ -34,7 +34,7 @@ def act(
     Returns
     -------
     Tensor
-        Like ``value``; integers and booleans (categories, masks) are returned unchanged.
+        Shape of ``value``; integers and booleans (categories, masks) are returned unchanged.
 
     Raises
     ------

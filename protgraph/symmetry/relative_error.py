@@ -23,7 +23,7 @@ def relative_error(actual: Tensor, expected: Tensor, *, irreps: str | None = Non
     Parameters
     ----------
     actual, expected : Tensor
-        Floating-point tensors of one shape.
+        Floating-point tensors of any shape, the same for both.
     irreps : str, optional
         e3nn irreps of the flattened trailing dimensions. Each block, e.g. ``16x1o``, has its own scale, so that large
         scalars do not hide errors of small vectors.

@@ -72,7 +72,7 @@ def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Dat
 
 
 def top_rows(o: SplitPredictions) -> Tensor:
-    """Select the rows of one protein that :func:`precision` needs: the L most probable per separation, with ties."""
+    """Select the rows ``(K,)`` of one protein for :func:`precision`: the L most probable per separation, with ties."""
     size, kept = int(o.pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
         rows = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()

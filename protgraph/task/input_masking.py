@@ -85,7 +85,7 @@ class InputMasking:
         return residues.with_noise(self.noise, seed=zlib.crc32(name.encode())) if self.noise else residues
 
     def apply(self, graph: Data, generator: Generator, *, training: bool) -> tuple[Data, Tensor]:
-        """Corrupt a graph or batch; return it with its labels."""
+        """Corrupt a graph or batch; return it with its labels, ``(M,)`` classes or ``(M, …)`` values."""
         corrupt = self.corrupt if training or self.corrupt_eval is None else self.corrupt_eval
         return (graph, graph.y) if corrupt is None else corrupt(graph, generator)
 
@@ -99,6 +99,13 @@ def with_random_order(graph: Data, generator: Generator) -> tuple[Data, Tensor]:
         A graph or batch with labels ``y``.
     generator : Generator
         On the graph's device.
+
+    Returns
+    -------
+    Data
+        Copy with ``decoding_rank (N,)`` int64.
+    Tensor
+        The labels ``y``, of any shape.
 
     References
     ----------

@@ -23,7 +23,7 @@ _UNKNOWN_CLASS = -1
 
 
 def known_labels(y: Tensor) -> Tensor:
-    """Return a mask of known labels, bool of the shape of ``y``: not −1 for classes, not NaN for floats."""
+    """Return a mask of known labels ``y (M, …)``, bool of the same shape: not −1 for classes, not NaN for floats."""
     return ~y.isnan() if y.is_floating_point() else y != _UNKNOWN_CLASS
 
 
@@ -118,7 +118,7 @@ def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | Non
     Parameters
     ----------
     labels : iterable of Tensor
-        Labels of proteins.
+        Labels of each protein, ``(M,)`` classes or ``(M, C)``.
     kind : str
         Kind of the target.
     size : int
@@ -145,7 +145,7 @@ def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | Non
 
 
 def label_std(counts: Tensor) -> Tensor:
-    """Compute the standard deviations ``(C,)`` of regression labels from :func:`label_counts`; 1 if constant."""
+    """Compute the standard deviations ``(C,)`` of regression labels from ``counts (3, C)``; 1 if constant."""
     number = counts[1].clamp(min=1)
     mean = counts[0] / number
     variance = counts[2] / number - mean.square()
@@ -158,12 +158,12 @@ def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float 
     Parameters
     ----------
     counts : Tensor, optional
-        Result of :func:`label_counts` for the training split.
+        Result of :func:`label_counts` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
     kind : str
         Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means). None for other
         kinds.
     pos_weight : float or Tensor, optional
-        Weight of positives in the loss.
+        Weight of positives in the loss, one number or ``(C,)``.
 
     Notes
     -----

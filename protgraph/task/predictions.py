@@ -76,7 +76,7 @@ class SplitPredictions:
         return self.y.is_floating_point() and bool(((known == 0) | (known == 1)).all())
 
     def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:
-        """Return the same predictions with another threshold."""
+        """Return the predictions with another threshold, ``(C,)`` or ``(N, C)``."""
         return replace(self, threshold=threshold)
 
     def take(self, rows: Tensor, copy: Tensor) -> SplitPredictions:
@@ -111,13 +111,13 @@ class SplitPredictions:
         )
 
     def columns(self) -> Iterable[tuple[Tensor, Tensor]]:
-        """Yield the known log-odds and int64 labels of each of the C labels."""
+        """Yield the K known log-odds ``(K,)`` and int64 labels ``(K,)`` of each of the C labels."""
         for c in range(self.y.size(1)):
             mask = known_labels(self.y[:, c])
             yield self.logits[mask, c], self.y[mask, c].long()
 
     def chains(self) -> Iterable[Tensor]:
-        """Return the rows with a known label of each chain that has one."""
+        """Return the rows with a known label, ``(K,)`` int64, of each chain that has one."""
         first = self.y if self.y.dim() == 1 else self.y[:, 0].reshape(len(self.y), -1)[:, 0]
         rows = known_labels(first).nonzero().flatten()
         chain = torch.zeros_like(rows) if self.chain is None else self.chain[rows]

@@ -111,7 +111,10 @@ class Task:
         return self.stored_target or self.target
 
     def batch_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor, batch: Data) -> Tensor:
-        """Compute the loss of a graph or batch, protein by protein if the task requires it."""
+        """Compute the loss, a scalar, of a graph or batch, protein by protein if the task requires it.
+
+        ``logits`` is ``(M, C)`` or ``(M, C, 3)``, and ``y`` ``(M,)`` classes or of the shape of the logits.
+        """
         if not self.loss_per_protein:
             return self.compute_loss(loss, logits, y)
         sizes = Proteins.from_graph(batch).sizes
@@ -119,7 +122,9 @@ class Task:
         return torch.stack([self.compute_loss(loss, *one) for one in parts]).mean()
 
     def compute_loss(self, loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, y: Tensor) -> Tensor:
-        """Call a loss function for this task.
+        """Call a loss function for this task, and return a scalar.
+
+        ``logits`` is ``(M, C)`` or ``(M, C, 3)``, and ``y`` ``(M,)`` classes or of the shape of the logits.
 
         Raises
         ------

@@ -32,7 +32,7 @@ def require_finite(
     runner : Runner
     wiring : Wiring
     out : mapping of str to Tensor
-        The outputs.
+        The outputs, of any shape.
     inputs : Inputs, optional
         The inputs that they were computed from; by default the wiring's.
     when : str

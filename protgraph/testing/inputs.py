@@ -49,7 +49,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def permuted(self) -> tuple[Inputs, Permutation]:
-        """Return the same proteins with their nodes in another order, and that order."""
+        """Return the same proteins with their nodes in another order, and that order, ``(M,)`` int64 per level."""
 
     @abstractmethod
     def last_perturbed(self) -> Inputs:
@@ -57,7 +57,7 @@ class Inputs(ABC):
 
 
 def pair_permutation(node: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Return the order of all pairs (i, j) of each protein, row-major, for an order of its nodes."""
+    """Return the order, ``(P,)`` int64, of all pairs (i, j) of each protein, row-major, for an order ``node (N,)``."""
     parts, nodes, pairs = [], 0, 0
     for n in sizes:
         own = node[nodes : nodes + n] - nodes

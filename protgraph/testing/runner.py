@@ -111,7 +111,7 @@ class Runner:
         return _parameter_bytes(self.module(wiring)) > _LARGE
 
     def run(self, wiring: Wiring, inputs: Inputs | None = None) -> dict[str, Tensor]:
-        """Run the shared instance on some inputs, by default the wiring's."""
+        """Run the shared instance on some inputs, by default the wiring's; outputs have the shapes of their specs."""
         return wiring.run(self.module(wiring), inputs, device=self.device, dtype=self.dtype)
 
     def transform_error(self, wiring: Wiring, transforms: RigidTransforms, *, mirrored: bool = False) -> float | None:
@@ -216,7 +216,10 @@ def release_modules() -> None:
 
 
 def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec]) -> float:
-    """Return the largest relative error over outputs and their irreps; integers and masks differ by 0 or 1."""
+    """Return the largest relative error over outputs and their irreps; integers and masks differ by 0 or 1.
+
+    ``got`` and ``expected`` have the same shapes, ``(M, …)`` for M rows of their level.
+    """
     worst = 0.0
     for name, spec in outputs.items():
         a, b = got[name], expected[name]
@@ -234,7 +237,7 @@ def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], output
 def permute_outputs(
     out: Mapping[str, Tensor], outputs: Mapping[str, FieldSpec], order: Permutation
 ) -> dict[str, Tensor]:
-    """Return outputs in another order of nodes and edges."""
+    """Return outputs, ``out`` of any shape, with the rows of each level in another ``order (M,)``."""
     return {name: out[name][order[spec.level]] for name, spec in outputs.items()}
 
 

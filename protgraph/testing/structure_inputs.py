@@ -61,7 +61,10 @@ class StructureInputs(Inputs):
         return replace(self, residues=(self.residues[protein],))
 
     def permuted(self) -> tuple[StructureInputs, Permutation]:
-        """Reverse the order of the chains; within a chain, residues keep the order of the sequence."""
+        """Reverse the order of the chains; within a chain, residues keep the order of the sequence.
+
+        The order is ``(M,)`` int64 per level.
+        """
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
         types = [self.node_type] * len(orders)

@@ -41,7 +41,7 @@ class TaskInputs:
         return tuple(copy_residues(residues) for residues in proteins(ligands=True))
 
     def labels(self, residues: Residues) -> np.ndarray:
-        """Return the derived labels of one protein."""
+        """Return the derived labels of one protein, ``(M,)`` classes or ``(M, …)`` values."""
         return self.task.labels(residues, seen=self.task.inputs.visible(residues, residues.name))
 
     @property
@@ -70,11 +70,11 @@ class TaskInputs:
 
     @property
     def y(self) -> Tensor:
-        """Labels of the batch."""
+        """Labels of the batch, ``(M,)`` classes or ``(M, …)`` values."""
         return torch.cat([graph.y for graph in self.graphs])
 
     def perfect(self) -> Tensor:
-        """Return the logits of a model that is certain of each known label."""
+        """Return the logits, ``(M, C)`` or ``(M, C, 3)``, of a model that is certain of each known label."""
         y, target = self.y, self.task.target
         if target.kind == "classification":
             return _CERTAIN * torch.nn.functional.one_hot(y.clamp(min=0), target.size) * (y >= 0)[:, None]
@@ -83,14 +83,14 @@ class TaskInputs:
         return y.nan_to_num(0.0)
 
     def random(self, seed: int) -> Tensor:
-        """Return random logits; for values, vectors and points, the labels with random errors."""
+        """Return random logits, ``(M, C)`` or ``(M, C, 3)``; for values and points, the labels with random errors."""
         noise = torch.randn(self.perfect().shape, generator=Generator().manual_seed(seed))
         if self.task.target.kind in ("classification", "multilabel"):
             return _ERROR * noise
         return self.perfect() + _ERROR * noise
 
     def predictions(self, logits: Tensor) -> SplitPredictions:
-        """Return logits and labels as the metrics get them."""
+        """Return logits, ``(M, C)`` or ``(M, C, 3)``, and labels as the metrics get them."""
         if self.task.target.level == "pair":
             return self._pairs(logits)
         per_residue = self.task.target.level == "node"
@@ -118,7 +118,8 @@ class TaskInputs:
 def random_labels(target: Target, residues: int, *, seed: int) -> np.ndarray:
     """Return labels of a protein: every class or both labels occur, and one row is unknown if there are several.
 
-    A label per protein is the class or yes/no label that the seed selects.
+    They are ``(M,)`` int64 classes or ``(M, *target.shape)`` float32 for M rows of the target's level. A label per
+    protein is the class or yes/no label that the seed selects.
     """
     rows = {"node": residues, "graph": 1, "pair": residues**2}.get(target.level, 4 * residues)
     rng = np.random.default_rng(seed)

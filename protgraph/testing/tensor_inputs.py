@@ -29,7 +29,7 @@ class TensorInputs(Inputs):
     specs : mapping of str to FieldSpec
         Fields by local name, the reduction objects ``edges`` and ``proteins`` included.
     values : mapping of str to Tensor
-        The tensors among them, without ``edge_index``.
+        The tensors among them, without ``edge_index``; ``(M, …)`` for M rows of their level.
     edge_index : Tensor
         ``(2, E)`` int64, sorted by target.
     sizes : tuple of int
@@ -105,7 +105,7 @@ class TensorInputs(Inputs):
         return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
 
     def permuted(self) -> tuple[TensorInputs, Permutation]:
-        """Return the same proteins with their nodes in a random order, edges sorted by target, and these orders."""
+        """Return the same proteins with nodes in a random order, edges sorted by target, and these orders ``(M,)``."""
         generator = torch.Generator().manual_seed(21)
         starts = np.cumsum([0, *self.sizes])
         pairs = zip(starts, self.sizes, strict=False)
@@ -119,7 +119,7 @@ class TensorInputs(Inputs):
         return replace(self, values=values, edge_index=index[:, edge]), order
 
     def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
-        """Return the same edges in another order for each target node."""
+        """Return the same edges in another order for each target node, and the orders, ``(M,)`` int64 per level."""
         noise = torch.rand(self.edge_index.size(1), generator=torch.Generator().manual_seed(22), dtype=torch.float64)
         edge = torch.argsort(self.edge_index[1] + 0.5 * noise)
         order = {"edge": edge, **{level: torch.arange(sum(self.rows(level))) for level in ("node", "graph", "pair")}}

@@ -112,7 +112,10 @@ class Wiring:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float64,
     ) -> dict[str, Tensor]:
-        """Return the outputs for some inputs (default: the wiring's), float64 on the CPU, without gradients."""
+        """Return the outputs for some inputs (default: the wiring's), float64 on the CPU, without gradients.
+
+        They have the shapes of their specs.
+        """
         argument = (self.inputs if inputs is None else inputs).argument(device, dtype)
         with torch.no_grad():
             out = module(argument)

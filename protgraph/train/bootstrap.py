@@ -72,7 +72,7 @@ class SplitScores:
     ----------
     metric : str
     scores : ndarray
-        Result of :func:`bootstrap_scores`.
+        ``(R,)``, result of :func:`bootstrap_scores`.
     size : SplitSize
     test_set : str
         Digest of the names of the proteins: scores of equal digests are of the same samples.
@@ -210,7 +210,7 @@ def _restrict(predictions: SplitPredictions, proteins: np.ndarray) -> SplitPredi
 
 
 def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
-    """Return the central 95 % of the defined scores of :func:`bootstrap_scores`."""
+    """Return the central 95 % of the defined ``scores (R,)`` of :func:`bootstrap_scores`."""
     defined = scores[~np.isnan(scores)]
     undefined = len(scores) - len(defined)
     if len(defined) < max(1, len(scores) / 2):

@@ -17,7 +17,7 @@ _MEMBER = "member/"  # of further members, with their numbers from 1; the first 
 
 
 def join_tensors(members: Sequence[ProteinModel], training_set: TrainingSetSummary | None) -> dict[str, Tensor]:
-    """Return all tensors of a file, on the CPU; float32 numbers as float16 where that is exact."""
+    """Return all tensors of a file, of any shape, on the CPU; float32 numbers as float16 where that is exact."""
     tensors = dict(members[0].state_dict())
     for i, member in enumerate(members[1:], 1):
         tensors |= {f"{_MEMBER}{i}/{name}": value for name, value in member.state_dict().items()}
@@ -27,7 +27,7 @@ def join_tensors(members: Sequence[ProteinModel], training_set: TrainingSetSumma
 
 
 def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]], TrainingSetSummary | None]:
-    """Return the weights of each member, and the descriptors of the training set."""
+    """Return the weights of each member, all with the same shapes, and the descriptors of the training set."""
     members: list[dict[str, Tensor]] = [{}]
     known: dict[str, Tensor] = {}
     for name, value in tensors.items():

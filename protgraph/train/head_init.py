@@ -37,6 +37,8 @@ def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:
 def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Tensor | float | None:
     """Return the weight of positives in the loss, one number or ``(C,)``; None for 1.
 
+    ``counts`` is the result of :func:`count_labels`, ``(2, C)`` for yes/no labels.
+
     Raises
     ------
     OptionError
@@ -69,9 +71,9 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
         Changed in place.
     task : Task
     counts : Tensor, optional
-        Result of :func:`count_labels` for the training split.
+        Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
     weight : Tensor or float, optional
-        Weight of positives.
+        Weight of positives, one number or ``(C,)``.
     """
     kind = task.target.kind
     if head.scale is not None and kind == "regression":

@@ -112,7 +112,7 @@ class FitModule(pl.LightningModule):
             super().__setattr__(name, value)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Compute the logits of a batch."""
+        """Compute the logits of a batch, ``(M, C)`` or ``(M, C, 3)`` for M rows of the target's level."""
         return self.model(batch)["logits"]
 
     def configure_model(self) -> None:
@@ -161,7 +161,7 @@ class FitModule(pl.LightningModule):
         self._start = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Compute the loss of the share of this process in a global batch; see the notes of the class."""
+        """Compute the loss, a scalar, of the share of this process in a global batch; see the notes of the class."""
         is_padding = "is_padding" in batch
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:

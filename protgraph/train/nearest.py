@@ -16,7 +16,7 @@ _DECIMALS = 9  # equal vectors have equal similarities, whatever their place in 
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors ``(N, D)`` of length one in float64; a zero vector stays zero."""
+    """Return vectors ``(N, D)`` of length one in float64, of the same shape; a zero vector stays zero."""
     vectors = vectors.astype(np.float64)
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

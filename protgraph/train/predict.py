@@ -183,7 +183,10 @@ _IDENTITY = {
 
 
 def probabilities(logits: Tensor, target: Target) -> Tensor:
-    """Return the numbers that are written for logits; a logit may be infinite if its probability is 0 or 1."""
+    """Return the numbers that are written for logits ``(M, C)`` or ``(M, C, 3)``, of the same shape.
+
+    A logit may be infinite if its probability is 0 or 1.
+    """
     if target.kind == "classification":
         return logits.softmax(1)
     return logits.sigmoid() if target.kind == "multilabel" else logits

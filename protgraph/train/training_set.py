@@ -56,16 +56,16 @@ class TrainingSetSummary:
         return _nearest((descriptors - self.mean) / self.scale, self.descriptors, own=False)
 
     def is_unlike(self, descriptors: Tensor) -> Tensor:
-        """Return True for proteins beyond the threshold, and for those with undefined descriptors, ``(P,)`` bool."""
+        """Return True, ``(P,)`` bool, for ``descriptors (P, F)`` beyond the threshold, and for undefined ones."""
         return ~(self.distance(descriptors) <= self.threshold)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the content by name, to store it."""
+        """Return the attributes by name, of the same shapes, to store them."""
         return {name: getattr(self, name).contiguous() for name in ("descriptors", "mean", "scale", "threshold")}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> TrainingSetSummary | None:
-        """Return the content of :meth:`tensors`; None if it is empty."""
+        """Return the summary of the content of :meth:`tensors`, of the same shapes; None if it is empty."""
         return cls(**tensors) if tensors else None
 
 
@@ -76,7 +76,7 @@ def describe_proteins(network: ProteinModel, f: Mapping[str, Tensor], batch: Dat
     ----------
     network : ProteinModel
     f : mapping of str to Tensor
-        Output of ``network.embed(batch)``.
+        Output of ``network.embed(batch)``; the field that the head reads is ``(N, …)``.
     batch : Data
         A batch, or the graph of one protein.
     """

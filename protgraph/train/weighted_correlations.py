@@ -36,7 +36,7 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.nda
 
 
 def weighted_ranks(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return ranks of values ``(P,)`` in samples with ``weight`` ``(R, P)`` copies; equal ones have their mean rank."""
+    """Return ranks ``(R, P)`` of ``x (P,)`` in samples with ``weight (R, P)`` copies; equal ones have the mean rank."""
     values, group = np.unique(x, return_inverse=True)
     copies = np.zeros((len(weight), len(values)))
     for column, number in enumerate(group):
@@ -45,7 +45,10 @@ def weighted_ranks(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def pearson_of_rows(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    """Return the Pearson correlation over all rows of each sample, mean over values."""
+    """Return the Pearson correlation ``(R,)`` over all rows of each sample, mean over values.
+
+    ``place (N,)`` is the protein of each row, and ``times (R, P)`` the copies of each protein in each sample.
+    """
     found = []
     for c, known in enumerate(known_labels(o.y).unbind(1)):
         x, y, owner = o.logits[known, c].double().numpy(), o.y[known, c].double().numpy(), place[known].numpy()

@@ -15,7 +15,7 @@ __all__ = ["WEIGHTED", "ratio"]
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Divide; NaN where the denominator is 0."""
+    """Divide ``numerator`` by ``denominator``, of any shapes that broadcast; NaN where the denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
     return np.divide(numerator, denominator, out=np.full(shape, np.nan), where=denominator > 0)
 

@@ -76,12 +76,12 @@ class HeadReport:
 
 
 def symmetrized(weights: np.ndarray) -> np.ndarray:
-    """Compute ``S = A + Aᵀ``, ``(…, L, L)``."""
+    """Compute ``S = A + Aᵀ``, ``(…, L, L)`` to the same shape."""
     return weights + np.swapaxes(weights, -1, -2)
 
 
 def apc(maps: np.ndarray) -> np.ndarray:
-    """Compute ``F_ij = S_ij - S_i· S_·j / S_··``, ``(…, L, L)``; S if its sum is 0.
+    """Compute ``F_ij = S_ij - S_i· S_·j / S_··``, ``(…, L, L)`` to the same shape; S if its sum is 0.
 
     Examples
     --------

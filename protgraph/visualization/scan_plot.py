@@ -32,7 +32,7 @@ def color_limit(scan: SubstitutionScan) -> float:
 
 
 def scan_lines(scan: SubstitutionScan, length: int = _LINE) -> list[np.ndarray]:
-    """Return indices into the scanned residues, in lines of at most ``length`` residues of one chain each."""
+    """Return indices ``(M,)`` of scanned residues, in lines of at most ``length`` residues of one chain each."""
     chain = scan.residues.chain[scan.rows]
     lines: list[np.ndarray] = []
     for name in dict.fromkeys(chain.tolist()):

@@ -205,7 +205,7 @@ class FolderDataset(Dataset):
         )
 
     def rows(self, example: Example) -> np.ndarray:
-        """Return the row numbers of the label table of an example, in the order of its labels."""
+        """Return the row numbers ``(R,)`` int64 of the label table of an example, in the order of its labels."""
         return np.zeros(0, np.int64) if self.table is None else self.table.rows[self._rows[example.id]]
 
     @property

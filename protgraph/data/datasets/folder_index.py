@@ -30,8 +30,9 @@ class FolderIndex:
     rows : tuple of ndarray
         ``(R,)`` int64 for each example: its rows in the table.
     table : LabelTable, optional
+        With T rows.
     keys : tuple of ndarray
-        Chain, number and insertion code of each row if labels are per residue; else empty.
+        Chain, number and insertion code of each row of the table, ``(T,)`` each, if labels are per residue; else empty.
     notes : tuple of str
         Messages for the user: names in another case, omitted chains.
     """

@@ -40,7 +40,7 @@ def leave_out_unlabeled(index: FolderIndex, values: np.ndarray) -> tuple[FolderI
     ----------
     index : FolderIndex
     values : ndarray
-        Labels of the rows of the table; −1 or NaN for unknown.
+        ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown.
     """
     if index.table is None or "split" in index.table.keys:
         return index, []
@@ -147,7 +147,7 @@ def count_splits(
     fingerprints : mapping of str to Fingerprint
         Fingerprint of each example, by its id.
     values : ndarray, optional
-        Labels of the rows of the table; None if the task computes them.
+        ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; None if the task computes them.
     target : Target, optional
     """
     counts: dict[str, SplitCount] = {}

@@ -21,7 +21,7 @@ class GraphDataset(Dataset):
 
     @abstractmethod
     def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
-        """Return the graph of an example, and its labels in the form of the target."""
+        """Return the graph of an example, and its labels ``(M, …)`` in the form of the target."""
 
     def labels(self, task: str, example: Example) -> None:
         """Return None: the labels are in the graphs."""

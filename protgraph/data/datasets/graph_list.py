@@ -100,7 +100,7 @@ class GraphListDataset(GraphDataset):
         return frozenset({self._sequences[example.id]} - {""})
 
     def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
-        """Return the graph of an example, and its labels in the form of the target."""
+        """Return the graph of an example, and its labels ``(M, …)`` in the form of the target."""
         return self._graphs[example.id], torch.from_numpy(self._labels[example.id])
 
     def _assign(

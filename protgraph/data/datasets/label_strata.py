@@ -32,7 +32,7 @@ class LabelStrata:
     text: str
 
     def of(self, rows: np.ndarray) -> tuple[int, ...]:
-        """Return the K counts of these rows."""
+        """Return the K counts of these ``rows (M,)``."""
         return tuple(self.counts[rows].sum(0).tolist())
 
 

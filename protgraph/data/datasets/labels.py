@@ -162,7 +162,7 @@ def absent_residues_error(faults: Sequence[tuple[str, ResidueLabels, np.ndarray]
 
 
 def count_example(y: np.ndarray, target: Target, residues: int) -> SplitCount:
-    """Count the known labels of a protein, ``y`` as returned by :func:`align`, in total and per class."""
+    """Count the known labels of a protein, ``y (M, …)`` as returned by :func:`align`, in total and per class."""
     if target.kind == "classification":
         per_class = np.bincount(y[y >= 0], minlength=target.size)
         return SplitCount(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))

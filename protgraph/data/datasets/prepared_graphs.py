@@ -69,7 +69,7 @@ class PreparedGraphs(GraphDataset, PreparedFolder):
         return frozenset()
 
     def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
-        """Return the graph of an example, and its class."""
+        """Return the graph of an example, and its class ``(1,)``."""
         import torch  # here, so that lists of datasets need not import it
 
         from protgraph.data.graph.protein_graph import ProteinGraph
@@ -121,7 +121,7 @@ class PreparedGraphs(GraphDataset, PreparedFolder):
 
 
 def stratified_splits(names: list[str], labels: np.ndarray) -> list[str]:
-    """Return splits with the same fraction of each class: the first tenth is test, the second validation.
+    """Return splits with equal fractions of each class of ``labels (P,)``: a tenth is test, the second one validation.
 
     The order within a class is that of the SHA-256 of the names.
 

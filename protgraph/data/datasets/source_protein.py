@@ -32,7 +32,7 @@ class SourceProtein:
     cluster : str
         Sequence cluster; examples of a cluster are never in different folds.
     residues : tuple of ndarray, optional
-        ``(R,)`` chain, residue number and insertion code of the labeled residues.
+        Chain, residue number and insertion code of the labeled residues, ``(R,)`` each.
     residue_labels : mapping of str to ndarray
         Task → ``(R,)`` float, NaN for unknown; for classes, the number of the class. A task may be absent.
     protein_labels : mapping of str to float

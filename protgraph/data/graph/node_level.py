@@ -37,6 +37,11 @@ def labels_on_nodes(y: Tensor, graph: Data, target: Target) -> Tensor:
         Graph of the protein.
     target : Target
 
+    Returns
+    -------
+    Tensor
+        ``(N, …)`` for the nodes of an atom graph and a target per residue; else ``y``.
+
     Raises
     ------
     WiringError

@@ -215,7 +215,7 @@ def make_batch(
     Parameters
     ----------
     tensors : mapping of str to Tensor
-        Fields of all proteins, concatenated; node numbers already shifted.
+        Fields of all proteins, concatenated to ``(M, …)`` each; node numbers already shifted.
     sizes : sequence of int
         Nodes per protein.
     rows : mapping of str to sequence of int

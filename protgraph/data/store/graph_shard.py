@@ -105,7 +105,7 @@ class GraphShard:
         return self.attributes[key][i]
 
     def edges(self, name: str, i: int) -> np.ndarray:
-        """Return the sources or targets (:data:`EDGES`) of the edges of protein i, numbers of nodes in the protein."""
+        """Return the sources or targets ``(E,)`` (:data:`EDGES`) of the edges of protein i, numbers of its nodes."""
         if name in self.arrays:
             a, b = self.offsets["edge"][i : i + 2]
             return self.arrays[name][a:b]

@@ -185,7 +185,7 @@ class GraphStore:
         return (self[i] for i in range(len(self)))
 
     def values(self, key: str, i: int) -> np.ndarray | None:
-        """Return one numeric field of protein i as a view that must not be changed; None if there is no such field."""
+        """Return one numeric field ``(M, …)`` of protein i as a view that must not be changed; None if it has none."""
         shard, i = self._place(i)
         if key not in shard.arrays:
             return None

@@ -67,6 +67,11 @@ def pack_starts(sizes: np.ndarray, *, max_size: int | None = None, max_items: in
     max_size, max_items : int, optional
         See :func:`pack`.
 
+    Returns
+    -------
+    ndarray
+        ``(B + 1,)`` int64 for B batches.
+
     Examples
     --------
     >>> pack_starts(np.array([3, 4, 9, 1, 2]), max_size=7)

@@ -28,7 +28,7 @@ LIGAND_ATOM = tuple(_PREFIX + name for name in ("atom_pos", "atom_name", "atom_e
 
 
 def residues_to_arrays(residues: Residues) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays of residues by name, and everything else as plain data."""
+    """Return the arrays of residues by name, of the shapes of the attributes, and everything else as plain data."""
     arrays = {name: value for name in (*RESIDUE, *ATOM) if (value := getattr(residues, name)) is not None}
     if residues.ligands is not None:
         arrays |= {_PREFIX + f.name: getattr(residues.ligands, f.name) for f in fields(residues.ligands)}
@@ -37,7 +37,7 @@ def residues_to_arrays(residues: Residues) -> tuple[dict[str, np.ndarray], dict[
 
 
 def residues_from_arrays(arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> Residues:
-    """Return the residues of :func:`residues_to_arrays`."""
+    """Return the residues of the arrays, of the same shapes, and of the data of :func:`residues_to_arrays`."""
     own = {name: arrays[name] for name in (*RESIDUE, *ATOM) if name in arrays}
     ligands = None
     if LIGAND[0] in arrays:

@@ -55,7 +55,7 @@ def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray
 
 
 def slice_residues(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any], i: int) -> Residues:
-    """Return protein i of the joined arrays, as copies; ``described`` is its plain data."""
+    """Return protein i of the joined arrays, ``(M, …)`` each, as copies; ``described`` is its plain data."""
     own: dict[str, np.ndarray] = {}
     for level, names in _LEVELS.items():
         if f"{_PREFIX}ptr_{level}" in arrays:

@@ -45,9 +45,9 @@ class ShardFile:
     Parameters
     ----------
     arrays : dict of str to ndarray
-        Memory-mapped, copy-on-write: nothing can write to the file.
+        Of any shape; memory-mapped, copy-on-write: nothing can write to the file.
     texts : dict of str to ndarray
-        Plain data as UTF-8 JSON.
+        ``(bytes,)`` uint8 each, plain data as UTF-8 JSON.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: dict[str, np.ndarray]) -> None:
@@ -66,7 +66,7 @@ def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: 
     path : str or Path
         The file; an existing one is replaced.
     arrays : mapping of str to ndarray
-        Numbers, truth values and strings.
+        Numbers, truth values and strings, of any shape.
     plain : mapping
         Data for JSON.
 

@@ -70,7 +70,7 @@ def scan_mutations(
     scorer : MutationScorer
     residues : Residues
     rows : sequence of int, optional
-        Residues to scan; all by default. Those without one of the 20 types are left out.
+        ``(R,)`` residues to scan; all by default. Those without one of the 20 types are left out.
 
     Raises
     ------

@@ -63,7 +63,10 @@ def fit_transforms(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[n
 
 
 def fit_from_moments(mean_x: np.ndarray, mean_y: np.ndarray, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the transforms of :func:`fit_transforms` from means ``(K, 3)`` and mean products ``(K, 3, 3)``."""
+    """Compute the rotations ``(K, 3, 3)`` and translations ``(K, 3)`` of :func:`fit_transforms` from moments.
+
+    ``mean_x`` and ``mean_y`` are means, ``(K, 3)`` each, Å, and ``product`` is the mean of x yᵀ, ``(K, 3, 3)``, Å².
+    """
     rotation = optimal_rotations(product - mean_x[:, :, None] * mean_y[:, None, :])
     return rotation, mean_y - (rotation @ mean_x[:, :, None])[:, :, 0]
 

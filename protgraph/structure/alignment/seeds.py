@@ -26,6 +26,11 @@ def secondary_structure_codes(pos: np.ndarray) -> np.ndarray:
     pos : ndarray
         ``(N, 3)`` CA atoms, Å.
 
+    Returns
+    -------
+    ndarray
+        ``(N,)`` int64.
+
     References
     ----------
     Zhang & Skolnick 2005, Nucleic Acids Res. 33, 2302, eq. 1; turns as in their program: CA 4 apart within 8 Å.

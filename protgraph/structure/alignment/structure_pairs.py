@@ -115,7 +115,7 @@ class StructurePairs:
         return len(self.first)
 
     def select(self, rows: np.ndarray) -> StructurePairs:
-        """Return some pairs, by a mask or by indices."""
+        """Return some pairs, by a mask ``(P,)`` or by indices ``(R,)``."""
         kept = self.first[rows], self.second[rows], self.tm[rows]
         return StructurePairs(self.number, *kept, self.compared, self.aligned, self.left_out)
 

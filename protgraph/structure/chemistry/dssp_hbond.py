@@ -63,14 +63,14 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BackboneHBonds:
-    """N–H…O=C hydrogen bonds of the backbone, ``(P,)`` each, sorted by donor, then by energy.
+    """N–H…O=C hydrogen bonds of the backbone, sorted by donor, then by energy.
 
     Parameters
     ----------
     donor, acceptor : ndarray
-        Residues of the N–H and of the C=O, int64.
+        ``(P,)`` int64, residues of the N–H and of the C=O.
     energy : ndarray
-        float64, kcal/mol, below :data:`HBOND_ENERGY`.
+        ``(P,)`` float64, kcal/mol, below :data:`HBOND_ENERGY`.
     """
 
     donor: np.ndarray

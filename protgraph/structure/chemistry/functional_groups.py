@@ -141,7 +141,7 @@ def _normals(pos: np.ndarray) -> np.ndarray:
 
 
 def atoms_by_name(residues: Residues, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-    """Return the atoms of these names in the residues ``rows``, ``(R, M)`` int64; −1 for missing atoms."""
+    """Return the atoms of these names in the residues ``rows (R,)``, ``(R, M)`` int64; −1 for missing atoms."""
     row = np.full(len(residues), -1)
     row[rows] = np.arange(len(rows))
     atoms = np.full((len(rows), len(names)), -1)

@@ -61,7 +61,7 @@ def superpose(mobile: np.ndarray, fixed: np.ndarray) -> Superposition:
 
 
 def superposed_rmsd(mobile: np.ndarray, fixed: np.ndarray) -> float:
-    """Return the least RMSD of corresponding points ``(N, 3)`` over rotations and translations, Å.
+    """Return the least RMSD of ``mobile (N, 3)`` and ``fixed (N, 3)``, Å, over rotations and translations, Å.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def optimal_rotations(covariance: np.ndarray) -> np.ndarray:
 
 
 def as_points(mobile: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return corresponding points as float64.
+    """Return the corresponding points ``mobile`` and ``fixed (N, 3)`` as float64, both of the same shape.
 
     Raises
     ------

@@ -68,6 +68,8 @@ def dssp(residues: Residues, *, prefer_pi: bool = True) -> np.ndarray:
 def three_states(states: np.ndarray) -> np.ndarray:
     """Reduce to three states: helix "H" (H, G, I), strand "E" (E, B), coil "C" (T, S, C); "-" is kept.
 
+    ``states`` are letters ``(N,)``, and the result has the same shape.
+
     Examples
     --------
     >>> "".join(three_states(np.array(list("HBEGITSC-"))))

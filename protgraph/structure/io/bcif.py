@@ -244,7 +244,7 @@ class BinaryTable:
         self.size = category["rowCount"]
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return some rows of a column.
+        """Return some rows of a column: a slice, or ``(R,)`` indices or mask.
 
         Raises
         ------

@@ -90,7 +90,7 @@ class ColumnValues:
         return self.mask is None and bool((which == which[..., :1]).all())
 
     def select(self, rows: slice | np.ndarray) -> ColumnValues:
-        """Return some rows."""
+        """Return some rows: a slice, or ``(R,)`` indices or mask."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
         mask = None if self.mask is None else self.mask[rows]
@@ -236,7 +236,7 @@ class CategoryTable(Protocol):
     size: int
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return some rows of a column."""
+        """Return some rows of a column: a slice, or ``(R,)`` indices or mask."""
         ...
 
 

@@ -55,7 +55,7 @@ class TokenTable:
         self._words, self._places, self._quoted = words, places, quoted
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return some rows of a column.
+        """Return some rows of a column: a slice, or ``(R,)`` indices or mask.
 
         Raises
         ------

@@ -58,7 +58,7 @@ class AlignedTable:
         self._table, self._starts, self._is_quoted = table, starts, is_quoted
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return the values of a column in the given rows, without leading and trailing blanks or quotes."""
+        """Return the values of a column in some rows, a slice or ``(R,)``, without blanks at their ends or quotes."""
         i = self.names.index(name)
         table = self._table[rows, self._starts[i] : self._starts[i + 1]]  # (rows, width + 1), at least one blank each
         chars = _by_character(table)  # (width + 1, rows)

@@ -44,7 +44,7 @@ class WordPlaces:
         return (before == _SPACE) | (before == _NEWLINE) | (before == _TAB) | (place == 0)
 
     def find(self, word: bytes) -> np.ndarray:
-        """Return the places, ascending, at which a word begins after white space, or at the start of the text.
+        """Return the places ``(P,)``, ascending, at which a word begins after white space, or at the start of the text.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ _TAB, _NEWLINE, _ZERO = b"\t\n0"
 
 
 def read_database_tables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the arrays :data:`TABLES` of a database.
+    """Return the arrays :data:`TABLES` of a database, ``(P,)`` for P entries, and ``(B + 1,)`` for B buckets.
 
     Raises
     ------

@@ -167,16 +167,16 @@ def close_pairs_between(some: np.ndarray, others: np.ndarray, cutoff: float) -> 
 
 
 def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return each pair in both directions, ``(2, P)`` to ``(2, 2P)``, in the order of this module."""
+    """Return ``pairs (2, P)`` in both directions, ``(2, 2P)``, in the order of this module for ``pos (N, 3)``, Å."""
     return sort_edges(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
 
 
 def sort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Sort edges ``(2, E)`` by target, then by distance of ``pos`` ``(N, 3)``, then by source."""
+    """Sort ``edges (2, E)`` by target, then by distance of ``pos (N, 3)``, Å, then by source, to the same shape."""
     return np.take(edges, argsort_edges(pos, edges), axis=1)
 
 
 def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts edges."""
+    """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts ``edges (2, E)`` of ``pos (N, 3)``, Å."""
     pos, (source, target) = np.asarray(pos, np.float64), edges
     return np.lexsort((source, squared(pos[source] - pos[target]), target))

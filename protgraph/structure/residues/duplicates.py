@@ -51,13 +51,13 @@ def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray
     Parameters
     ----------
     atoms : AtomArray
-        All atoms.
+        All M atoms.
     atom_name : ndarray
-        Codes of their names (:func:`~protgraph.structure.residues.text_codes.pack_texts`), uint64.
+        ``(M,)`` uint64, codes of their names (:func:`~protgraph.structure.residues.text_codes.pack_texts`).
     rows : ndarray
         ``(A,)`` int64, the atoms to sort, in the order of the chains.
     run : ndarray
-        Run of equal residue identity and name of each of *all* atoms.
+        ``(M,)`` int64, run of equal residue identity and name of each of *all* atoms.
 
     Notes
     -----

@@ -34,7 +34,7 @@ def residue_ids(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> 
 
 
 def residue_id_array(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> np.ndarray:
-    """Return :func:`residue_ids` as an array, ``(N,)`` str.
+    """Return :func:`residue_ids` as an array, ``(N,)`` str, of ``chain``, ``res_id`` and ``ins_code``, ``(N,)`` each.
 
     Numbers from 0 to 9999 are looked up as code points if no residue has an insertion code, and the chain ids are of
     one length: a fifth of the time for 230 residues.

@@ -67,7 +67,7 @@ def _pack_others(texts: np.ndarray) -> np.ndarray:
 
 
 def text_changes(texts: np.ndarray) -> np.ndarray:
-    """Return the rows whose text differs from that of the row before, ascending, maybe repeated, ``(R,)`` int64.
+    """Return the rows, ``(R,)`` int64, of ``texts (A,)`` that differ from the row before; ascending, maybe repeated.
 
     Examples
     --------
