@@ -1,4 +1,4 @@
-"""Check that the docstring of every public name gives the shape of each tensor and array.
+"""Check that the docstring of every public name gives the shape of each tensor and array, and units.
 
 Run ``python tools/check_shapes.py`` in the checkout (``make lint`` does), or with Python files to check only those.
 Prints one line per finding and exits with 1 if there is any.
@@ -8,6 +8,7 @@ result or attribute whose annotation is a Tensor or ndarray, also in an Optional
 needs a shape in double backquotes, e.g. ``(N, 3)``, or one of the phrases of ``PHRASE``, e.g. "scalar", "same shape" or
 "any shape", in its entry. Without an entry, a sentence of the text must have the name of the parameter and a shape; for
 a result, the text must have a shape that is not that of a parameter. A tuple of two tensors needs two shapes.
+The entry of a physical quantity (``QUANTITY``: names such as ``pos``, ``cutoff``, ``timeout``) needs a unit.
 """
 
 from __future__ import annotations
@@ -45,6 +46,17 @@ PHRASE = re.compile(
 )
 #: One shape for several tensors.
 EACH = re.compile(r"\b(?:each|both|all|every|same)\b", re.IGNORECASE)
+#: Names of lengths, angles, masses, charges, energies, areas and times.
+QUANTITY = re.compile(
+    r"(?:pos|backbone|xyz|coords?|coordinates|translations?|probe|area|sasa|(?:\w+_)?(?:cutoff|radius|radii|dist|distances?)"
+    r"|angles?|dihedrals?|phi|psi|omega|mass(?:es)?|charges?|energy|energies|seconds|timeout|duration)"
+)
+#: Units, counts, and links to where the unit is.
+UNIT = re.compile(
+    r"Å|radian|degree|\bDa\b|elementary charge|kcal|kJ|\bm?s\b|second|minute|hour|dimensionless|unit|number of|bool"
+    r"|:(?:func|class|meth|data):",
+    re.IGNORECASE,
+)
 ARRAYS = {"Tensor", "ndarray"}
 MAPPINGS = {"Mapping", "dict", "MutableMapping"}
 #: Mappings with the names and shapes of a module's parameters; so is the result of a function ``*_state``.
@@ -240,11 +252,14 @@ class Callables:
         self.by_name = {name: node for nodes in self.nodes.values() for name, node in nodes}
 
     def findings(self, path: Path) -> Iterator[tuple[Finding, bool]]:
-        """Yield one finding for each item of a module, and True if its shape is missing."""
+        """Yield one finding for each shape and unit of a module, and True if it is missing."""
         for name, node in self.nodes[path]:
             for item, is_missing in self.check(name, node):
                 title = f"{name}: {item.name or 'result'} has no shape. Add it, e.g. ``(N, 3)``"
                 yield (path, item.line, title), is_missing
+            for entry, text in Docstring(ast.get_docstring(node) or "").entries(*_GIVEN).items():
+                if QUANTITY.fullmatch(entry):
+                    yield (path, node.lineno, f"{name}: {entry} has no unit. Add it, e.g. Å"), not UNIT.search(text)
 
     def check(
         self, name: str, node: ast.FunctionDef | ast.ClassDef, *, follow: bool = True
@@ -319,9 +334,7 @@ def main(arguments: list[str]) -> int:
     for path, line, text in found:
         print(f"{path.relative_to(ROOT)}:{line}: {text}")
     exempt = sum(EXEMPT.values())
-    print(
-        f"{len(found)} findings" if found else f"shapes: no findings, {len(every)} tensors and arrays, {exempt} exempt"
-    )
+    print(f"{len(found)} findings" if found else f"shapes: no findings, {len(every)} shapes and units, {exempt} exempt")
     return int(bool(found))
 
 

@@ -108,6 +108,15 @@ def test_reads_and_writes_of_a_class_are_the_shapes_of_its_mappings():
     ]
 
 
+@pytest.mark.parametrize("name", ["pos", "cutoff", "ca_cutoff", "edge_dist", "angles", "mass", "timeout"])
+def test_physical_quantities_need_a_unit(name):
+    doc = "Do.\n\n    Parameters\n    ----------\n    {} : float\n        Largest value{}.\n    "
+    assert missing(function(f"({name}: float) -> None", doc.format(name, ""))) == [f"f: {name}"]
+    for unit in (", Å", " in radians", ", Da", " in seconds", ", s", "; dimensionless"):
+        assert missing(function(f"({name}: float) -> None", doc.format(name, unit))) == []
+    assert missing(function("(width: float) -> None", doc.format("width", ""))) == []
+
+
 def test_a_link_to_a_documented_function_is_enough():
     target = 'def g(x: Tensor) -> Tensor:\n    """Scale {}."""\n\n\n'
     link = function("(x: Tensor) -> Tensor", "Scale; see :func:`g`.")
