@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,8 +61,6 @@ ARRAYS = {"Tensor", "ndarray"}
 MAPPINGS = {"Mapping", "dict", "MutableMapping"}
 #: Mappings with the names and shapes of a module's parameters; so is the result of a function ``*_state``.
 STATES = {"state", "state_dict"}
-#: File → number of items that may lack a shape; other numbers are findings, so that the list stays correct.
-EXEMPT = {"plugins/ddg/site_packing.py": 2, "plugins/ddg/type_features.py": 1}
 _GIVEN = ("Parameters", "Other Parameters", "Attributes")
 #: "See :func:`name`" and "Result of :func:`name`", where the shapes are those of that function.
 LINK = re.compile(r"\b([Ss]ee|[Aa]s|[Aa]s\s+(?:for|in)|[Rr]esult\s+of|[Oo]f)\s+:(?:meth|func):`~?([\w.]+)`")
@@ -304,18 +302,9 @@ def modules() -> dict[Path, list[str]]:
     return found
 
 
-def shape_findings(every: Iterable[tuple[Finding, bool]] | None = None) -> Iterator[Finding]:
-    """Yield the items without a shape, of those of :func:`items_of_files`, and wrong numbers of exempt ones."""
-    found: dict[Path, list[Finding]] = {}
-    for finding, is_missing in items_of_files() if every is None else every:
-        found.setdefault(finding[0], []).extend([finding] if is_missing else [])
-    for path, missing in found.items():
-        exempt = EXEMPT.get(path.relative_to(ROOT).as_posix(), 0) if path.is_relative_to(ROOT) else 0
-        if len(missing) == exempt:
-            continue
-        if exempt:
-            yield path, 1, f"{exempt} items are exempt, but {len(missing)} have no shape. Correct EXEMPT"
-        yield from missing
+def shape_findings() -> Iterator[Finding]:
+    """Yield the items of the public names that have no shape or unit."""
+    return (finding for finding, is_missing in items_of_files() if is_missing)
 
 
 def items_of_files(chosen: set[Path] | None = None) -> Iterator[tuple[Finding, bool]]:
@@ -330,11 +319,10 @@ def items_of_files(chosen: set[Path] | None = None) -> Iterator[tuple[Finding, b
 def main(arguments: list[str]) -> int:
     """Print the findings of the given files, or of all, and return the exit code."""
     every = list(items_of_files({Path(a).resolve() for a in arguments} if arguments else None))
-    found = list(shape_findings(every))
+    found = [finding for finding, is_missing in every if is_missing]
     for path, line, text in found:
         print(f"{path.relative_to(ROOT)}:{line}: {text}")
-    exempt = sum(EXEMPT.values())
-    print(f"{len(found)} findings" if found else f"shapes: no findings, {len(every)} shapes and units, {exempt} exempt")
+    print(f"{len(found)} findings" if found else f"shapes: no findings, {len(every)} shapes and units")
     return int(bool(found))
 
 

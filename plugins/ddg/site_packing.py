@@ -102,7 +102,7 @@ class SitePacking(StructureFeaturizer):
 
 
 def surroundings(residues: Residues, rows: np.ndarray) -> np.ndarray:
-    """Return the first 56 columns of ``site_packing``, those of other residues in space, for rows ``(R,)``."""
+    """Return ``(R, 56)``, the columns of ``site_packing`` about other residues in space, of residues ``rows (R,)``."""
     return np.stack([*_packing(residues, rows), *_contacts(residues, rows)], 1)  # (R, 56)
 
 

@@ -72,7 +72,7 @@ class TypeFeatures(GraphLayer):
         self.declare(type_features=f"{len(table) * width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute ``type_features``; see Notes."""
+        """Compute ``type_features`` ``(N, 20 · (L + 11))``; see Notes."""
         scores = [f[name] for name in ("site_log_probs", "binding_log_probs") if name in self.fields]
         own = [one.view(len(one), len(self.table), -1) / _SCALE for one in scores]  # (N, 20, L)
         properties = self.table.to(own[0].dtype).expand(len(own[0]), -1, -1)  # (N, 20, P)
