@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from protgraph_plugins.ddg.site_packing import surroundings
+from protgraph_plugins.ddg.type_scores import NOTHING_HIDDEN
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
@@ -80,8 +81,7 @@ class InterfaceSite(StructureFeaturizer):
         super().__init__()
         self.only_hidden = only_hidden
         if only_hidden:
-            reason = "0 for residues of known type, and all test proteins have known types"
-            self.conformity = Conformity(tolerance=2e-2, expected_failures={"non_trivial": reason})
+            self.conformity = Conformity(tolerance=2e-2, expected_failures={"non_trivial": NOTHING_HIDDEN})
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         site = np.zeros((len(residues), self.out["interface_site"].dim), np.float32)

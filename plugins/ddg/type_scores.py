@@ -20,7 +20,7 @@ from protgraph.design.encode import encode
 from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import UNKNOWN
 
-__all__ = ["ProteinMPNNBinding", "ProteinMPNNSite"]
+__all__ = ["NOTHING_HIDDEN", "ProteinMPNNBinding", "ProteinMPNNSite"]
 ENTRY_POINTS = {
     "protgraph.featurizers": {"proteinmpnn_binding": "ProteinMPNNBinding", "proteinmpnn_site": "ProteinMPNNSite"}
 }
@@ -28,6 +28,8 @@ ENTRY_POINTS = {
 _MODEL = "proteinmpnn.v_48_020"
 _KEPT = 4  # backbones with encodings in memory, 25 kB per residue
 _TYPES = 20
+#: Reason why a featurizer with ``only_hidden`` fails checks that need other values than 0.
+NOTHING_HIDDEN = "0 for residues of known type, and all test proteins have known types"
 
 register_field(
     FieldSpec(
@@ -86,8 +88,7 @@ class ProteinMPNNSite(StructureFeaturizer):
         super().__init__()
         self.only_hidden = only_hidden
         if only_hidden:
-            reason = "0 for residues of known type, and all test proteins have known types"
-            failures = dict.fromkeys(("non_trivial", "every_parameter_learns"), reason)
+            failures = dict.fromkeys(("non_trivial", "every_parameter_learns"), NOTHING_HIDDEN)
             self.conformity = Conformity(tolerance=self.conformity.tolerance, expected_failures=failures)
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
@@ -122,8 +123,7 @@ class ProteinMPNNBinding(StructureFeaturizer):
         super().__init__()
         self.only_hidden = only_hidden
         if only_hidden:
-            reason = "0 for residues of known type, and all test proteins have known types"
-            self.conformity = Conformity(tolerance=2e-3, expected_failures={"non_trivial": reason})
+            self.conformity = Conformity(tolerance=2e-3, expected_failures={"non_trivial": NOTHING_HIDDEN})
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         side, total = residues.side, np.zeros((len(residues), _TYPES, 2), np.float32)
