@@ -22,8 +22,18 @@ SHIFT = 100.0
 
 @pytest.fixture(scope="module")
 def proteins(proteins):
-    """Return the committed entries, with artificial molecules for featurizers that read ligands."""
-    return [with_ligands(residues, 30, seed=0) for residues in proteins]
+    """Return the committed entries for featurizers that read ligands or another chain.
+
+    They get artificial molecules, and entries of one chain are cut in two at the middle.
+    """
+    return [with_ligands(_of_two_chains(residues), 30, seed=0) for residues in proteins]
+
+
+def _of_two_chains(residues):
+    if len(residues.chain_names) > 1:
+        return residues
+    first = np.arange(len(residues)) < len(residues) // 2
+    return replace(residues, chain=np.where(first, residues.chain, residues.chain_names[0] + "2"))
 
 
 def test_the_built_in_featurizers_are_registered():
@@ -40,7 +50,7 @@ def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, nam
         for field in featurizers.get(name).writes:
             if field != "edge_index":
                 assert tuple(graph[field].shape[1:]) == plan.fields[field].trailing_shape, field
-                # these entries are measured, have one chain, and are no antibodies
+                # these entries are measured, their chains have different sequences, and they are no antibodies
                 is_zero = name in ("plddt", "chain_rank", "variable_domain")
                 assert graph[field].float().abs().max() > 0 or is_zero, field
 
