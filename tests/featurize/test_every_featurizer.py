@@ -50,8 +50,8 @@ def test_writes_exactly_its_fields_in_their_declared_form(proteins, plan_of, nam
         for field in featurizers.get(name).writes:
             if field != "edge_index":
                 assert tuple(graph[field].shape[1:]) == plan.fields[field].trailing_shape, field
-                # these entries are measured, their chains have different sequences, and they are no antibodies
-                is_zero = name in ("plddt", "chain_rank", "variable_domain")
+                # these entries are measured, and no antibodies
+                is_zero = name in ("plddt", "variable_domain")
                 assert graph[field].float().abs().max() > 0 or is_zero, field
 
 
