@@ -26,6 +26,7 @@ from protgraph.task.task import Task
 from protgraph.train.calibration import CalibrationMap, check_calibration_method, fit_calibration
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.checkpoint_weights import round_to_half
+from protgraph.train.component_source import components_of
 from protgraph.train.config import FitConfig
 from protgraph.train.ensemble_predictions import predict_ensemble
 from protgraph.train.evaluation_dataset import add_evaluations
@@ -119,7 +120,7 @@ def _train(
     for number, model in enumerate(recipe.models):
         for seed in recipe.seeds:
             file, config = folder / f"{number}-{seed}.safetensors", recipe.config(seed)
-            member = load_checkpoint(file) if file.is_file() else None
+            member = load_checkpoint(file, check_code=False) if file.is_file() else None
             if member is None or not _is_result_of(member, model, dataset, config):
                 member = fit(model, dataset, recipe.task, config=config, cache=cache, jobs=jobs).checkpoint()
                 if recipe.float16:
@@ -134,8 +135,10 @@ def _train(
 
 
 def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> bool:
-    """Return True if a checkpoint is of this model, dataset and these options."""
-    trained = member.trained
+    """Return True if a checkpoint is of this model, dataset and these options, and of the installed code."""
+    trained, installed = member.trained, components_of(member.model, member.task)
+    if {(c.kind, c.name, c.digest) for c in member.components} != {(c.kind, c.name, c.digest) for c in installed}:
+        return False
     data = (trained["dataset"], trained["dataset_version"]) == (dataset.name, dataset.version)
     return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from protgraph.errors import OptionError
 from protgraph.recipes import Recipe, run_recipe
-from protgraph.train import TrainedModel, predict
+from protgraph.train import TrainedModel, load_checkpoint, predict, save_checkpoint
 
 PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
 TOML = """
@@ -138,7 +139,14 @@ def test_a_license_without_commercial_use_is_flagged(made) -> None:
     assert "Only for tests." in card.license_note
 
 
-def test_an_interrupted_run_keeps_its_members(made, recipe, tmp_path, monkeypatch) -> None:
+def _change_code(member: Path) -> None:
+    """Give a checkpoint the digest of other code of its layers."""
+    checkpoint = load_checkpoint(member)
+    changed = [c.model_copy(update={"digest": "0" * 64}) if c.kind == "layer" else c for c in checkpoint.components]
+    save_checkpoint(member, replace(checkpoint, components=changed))
+
+
+def test_an_interrupted_run_keeps_its_members_of_the_installed_code(made, recipe, tmp_path, monkeypatch) -> None:
     import protgraph.recipes.run as run
     from protgraph.train import fit
 
@@ -155,6 +163,7 @@ def test_an_interrupted_run_keeps_its_members(made, recipe, tmp_path, monkeypatc
         run_recipe(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists() and len(list((tmp_path / "out.members").iterdir())) == 3
     trained.clear()
+    _change_code(tmp_path / "out.members" / "0-1.safetensors")
     again = run_recipe(recipe, tmp_path / "out")
-    assert trained == [1] and not (tmp_path / "out.members").exists()
+    assert trained == [1, 1] and not (tmp_path / "out.members").exists()
     assert (again.folder / "model.safetensors").read_bytes() == (made.folder / "model.safetensors").read_bytes()
