@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from protgraph import Residues
 from protgraph.data.datasets.dataset import Example
@@ -13,6 +16,7 @@ from protgraph.data.datasets.mutation_dataset import MutationDataset, SourceVari
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.errors import DatasetError
+from protgraph.structure import Structure, load_structure
 
 __all__ = ["METHODS", "DdgBinding", "binding_ddg"]
 ENTRY_POINTS = {"protgraph.datasets": {"ddg_binding": "DdgBinding"}}
@@ -33,18 +37,27 @@ _TOLERANCE = 1e-3  # kcal/mol, of the ΔΔG of the table
 class DdgBinding(MutationDataset):
     """SKEMPI v2 by complex.
 
-    The source is a folder with ``mutations.tsv.gz`` and ``structures.tar.xz``.
+    The source is a folder with ``mutations.tsv.gz``, ``numbering.tsv.gz`` and ``structures.tar.xz``.
     """
 
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the chains of both partners of each complex."""
+        """Yield the chains of both partners of each complex.
+
+        SKEMPI's file of 1KBH joins the 20 models of the entry, one over the other, and numbers them on. Only the last
+        one is kept, which has the mutations.
+        """
         folder = source.unpacked("structures.tar.xz") / "structures"
+        copies = _earlier_copies(source)
         for row in read_tsv(FOLDER / "complexes.tsv"):
             chains = tuple(name for side in self.partners(row["complex"]) for name in side)
             path = folder / f"{row['complex'][:4]}.bcif"
-            yield SourceProtein(row["complex"], path, row["split"], chains, row["cluster"])
+            protein = SourceProtein(row["complex"], path, row["split"], chains, row["cluster"])
+            if left_out := copies.get(path.name):
+                read = partial(_without, path, left_out)
+                protein = replace(protein, read=read, content=path.read_bytes() + repr(left_out).encode())
+            yield protein
 
     def variants(self, source: SourceFolder) -> Iterator[SourceVariant]:
         """Yield the mean of the measurements of each variant, and the rows without a value.
@@ -81,6 +94,30 @@ class DdgBinding(MutationDataset):
         """Return the chains of both sides; the name of a complex has them, ``1DVF_AB_CD``."""
         _, first, second = structure.split("_")
         return tuple(first), tuple(second)
+
+
+def _earlier_copies(source: SourceFolder) -> dict[str, list[tuple[str, int, int]]]:
+    """Return chain, first and last number of residues whose numbers in the PDB entry come again, by file."""
+    seen: dict[tuple[str, ...], tuple[str, int, int]] = {}
+    copies: dict[str, list[tuple[str, int, int]]] = {}
+    for row in read_tsv(source.path("numbering.tsv.gz")):
+        key = tuple(
+            row[name] for name in ("file", "chain", "source_first_res_id", "source_last_res_id", "source_ins_code")
+        )
+        if key in seen:
+            copies.setdefault(row["file"], []).append(seen[key])
+        seen[key] = row["chain"], int(row["first_res_id"]), int(row["last_res_id"])
+    return copies
+
+
+def _without(path: Path, left_out: Sequence[tuple[str, int, int]]) -> Structure:
+    """Return a structure without the residues of ranges: chain, first and last number."""
+    structure = load_structure(path)
+    atoms = structure.atoms
+    inside = [
+        (atoms.chain_id == chain) & (first <= atoms.res_id) & (atoms.res_id <= last) for chain, first, last in left_out
+    ]
+    return replace(structure, atoms=atoms[~np.any(inside, 0)])
 
 
 def binding_ddg(mutant: float, wild_type: float, temperature: float) -> float:

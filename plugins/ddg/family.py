@@ -33,24 +33,23 @@ FAMILY = Family(
 )
 
 
-def _binding_network(name: str, *, dim: int = 32, dropout: float = 0.3, only_hidden: bool = True) -> ModelSpec:
+def _binding_model(name: str, *, only_hidden: bool = True) -> ModelSpec:
     hidden = {"only_hidden": True} if only_hidden else {}
     names = ("site_packing", "proteinmpnn_site", "proteinmpnn_binding", "interface_site")
-    fields = ["site_packing", "site_log_probs", "binding_log_probs", "interface_site"]
     return ModelSpec(
         name,
         features=[component(feature, **hidden) for feature in names],
-        layers=[component("embed", reads=fields, dim=dim, dropout=dropout / 2), "type_features"],
+        layers=["interface_context", component("type_features", reads={"binding_log_probs": "binding_log_probs"})],
         readout={"h": "h", "type_features": "type_features"},
-        heads={"mutation": {"hidden": [dim], "act": "gelu", "dropout": dropout}},
-        doc="Features of the mutated residue in the complex, and their changes on binding.",
+        heads={"mutation": {"hidden": []}},
+        doc="Features of residue types times the surroundings of the mutated residue in the complex.",
     )
 
 
 BINDING_FAMILY = Family(
     {
-        "small": _binding_network("ddg_interface", only_hidden=False),
-        "hidden": _binding_network("ddg_interface.hidden"),
+        "small": _binding_model("ddg_interface", only_hidden=False),
+        "hidden": _binding_model("ddg_interface.hidden"),
     },
-    doc="Antisymmetric networks for the change of binding free energy on mutation.",
+    doc="Antisymmetric bilinear models for the change of binding free energy on mutation.",
 )

@@ -28,13 +28,15 @@ _SPLITS = {
     "fitness": ["test"],
 }
 
+_MODELS = ["ddg", "ddg_binding", "proteinmpnn.v_48_020"]
+
 
 def bench_mutations_command(
     models: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
-            help="Scorer, as in 'protgraph mutate'; repeat.  [default: ddg, proteinmpnn.v_48_020]",
+            help="Scorer, as in 'protgraph mutate'; repeat.  [default: ddg, ddg_binding, proteinmpnn.v_48_020]",
         ),
     ] = None,
     sets: Annotated[
@@ -67,7 +69,7 @@ def bench_mutations_command(
     from protgraph.cli.mutation_options import load_scorer
     from protgraph.file_io import write_text_file
 
-    scorers = [load_scorer(name) for name in models or ["ddg", "proteinmpnn.v_48_020"]]
+    scorers = [load_scorer(name) for name in models or _MODELS]
     _check_binding(scorers, datasets.values())
     cache = ScoreCache(out.with_name(f"{out.name}.scores.jsonl"))
     found = []

@@ -8,16 +8,20 @@ from collections.abc import Iterator
 from itertools import product
 from typing import get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.structure import Residues
+from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.task.mutation_graph import hide_mutated
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.make_inputs import inputs_of_batch
 from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, folded_proteins, proteins
@@ -29,6 +33,7 @@ __all__ = ["TARGET_SIZE", "model_parts", "targets_of_all_kinds", "wire_model"]
 
 #: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
 TARGET_SIZE = 4
+_STEP = 7  # from each residue type to the types of its mutation
 
 
 def wire_model(spec: ModelSpec) -> Wiring:
@@ -45,16 +50,18 @@ def wire_model(spec: ModelSpec) -> Wiring:
     return Wiring(
         label="",
         create=lambda: _MultiHeadModel(spec, targets),
-        make_inputs=lambda: StructureInputs(_proteins_for(plan), plan),
+        make_inputs=lambda: StructureInputs(_proteins_for(plan, hide=any(_targets_of_task_heads(spec))), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
         find_reads=lambda tensors: tuple(n for n in (*tensors.values, "edges") if n in needed & tensors.specs.keys()),
     )
 
 
-def _proteins_for(plan: FeaturePlan) -> tuple[Residues, ...]:
-    """Return the usual proteins, or folded ones if only these have edges."""
+def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
+    """Return the usual proteins, or folded ones if only these have edges; with every fifth residue hidden, if asked."""
     usual = proteins(ligands=plan.needs_ligands)
+    if hide:  # as a task of mutations does
+        usual = tuple(hide_mutated(one, np.arange(2, len(one), 5)) for one in usual)
     if not plan.edges or plan.needs_ligands or plan.node_type != "residue":
         return usual
     edges_only = FeaturePlan([component for component, _ in plan.edges])
@@ -86,9 +93,9 @@ def _fitting_targets(spec: ModelSpec) -> tuple[tuple[Target, ...], set[str]]:
     fitting: list[Target] = []
     needed: set[str] = set()
     built: ProteinModel | None = None
-    for target in targets_of_all_kinds():
-        if target.level not in ("node", "graph") or target.kind in ("multilabel", "regression"):  # as classification
-            continue
+    kinds = [t for t in targets_of_all_kinds() if t.level in ("node", "graph")]
+    kinds = [t for t in kinds if t.kind not in ("multilabel", "regression")]  # as classification
+    for target in (*kinds, *_targets_of_task_heads(spec)):
         try:
             with torch.random.fork_rng(devices=[]):
                 built = build_model(spec, target) if built is None else _with_target(built, target)
@@ -100,6 +107,14 @@ def _fitting_targets(spec: ModelSpec) -> tuple[tuple[Target, ...], set[str]]:
     if not fitting:
         raise errors[0]
     return tuple(fitting), needed
+
+
+def _targets_of_task_heads(spec: ModelSpec) -> Iterator[Target]:
+    """Yield a target for each head that the model names and that reads fields of a task."""
+    for name in spec.heads:
+        head = registry.heads.get(name)
+        if head.task_fields:
+            yield Target("conformity", head.level, "regression", TARGET_SIZE, head=name)
 
 
 def _batch_as_tensors(inputs: Inputs) -> TensorInputs:
@@ -133,6 +148,8 @@ class _MultiHeadModel(nn.Module):
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         f, out = self.model.embed(batch), {}
+        types = batch["aatype"]
+        f |= {"wild_type": (types + _STEP) % UNKNOWN, "mutant": (types + 2 * _STEP) % UNKNOWN}  # fields of tasks
         for name, head, reads in zip(self.head_names, self.heads, self.head_reads, strict=True):
             logits = head({local: f[field] for local, field in reads.items()})
             out |= {f"{name} {local}": x for local, x in logits.items()}

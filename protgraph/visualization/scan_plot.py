@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ SCAN_ORDER = "GPAVILMFYWCSTNQHKRDE"
 """Types from top to bottom: small, aliphatic, aromatic, polar, charged."""
 
 _LINE = 100  # residues of a line of the figure
+_CHARACTER, _TITLE_LINE = 0.07, 0.16  # inches, largest mean width of a character of the title, and its line height
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.6, 0.95, 0.3, 0.5  # inches around the panels, with the color scale on the right
 _LARGEST = 60.0  # inches; beyond it, lines are longer
 
@@ -55,8 +57,12 @@ def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
         lines = scan_lines(scan, -(-len(scan.rows) * 5 // 2 // int(_LARGEST)))
     longest = max(map(len, lines))
     width, height = 2.2 + 0.115 * max(longest, 30), 1.0 + 2.5 * len(lines)
+    title = [f"{scan.residues.name}, {scan.scorer}", *textwrap.wrap(scan.convention, int(width / _CHARACTER))]
+    extra = _TITLE_LINE * (len(title) - 2)
+    height += extra
     figure = make_figure(width, height, layout=None)  # "constrained" lays out three times: 0.3 s for 300 residues
-    sides = {"left": _LEFT / width, "right": 1 - _RIGHT / width, "bottom": _BOTTOM / height, "top": 1 - _TOP / height}
+    sides = {"left": _LEFT / width, "right": 1 - _RIGHT / width, "bottom": _BOTTOM / height}
+    sides["top"] = 1 - (_TOP + extra) / height
     panels = figure.subplots(len(lines), 1, squeeze=False, gridspec_kw={**sides, "hspace": 0.14})[:, 0]
     limit = color_limit(scan)
     for panel, members in zip(panels, lines, strict=True):
@@ -65,7 +71,7 @@ def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
     bar = figure.colorbar(image, cax=figure.add_axes(box), extend="both", extendfrac=0.03)
     bar.set_label(scan.column, fontsize=8)
     bar.ax.tick_params(labelsize=7)
-    figure.suptitle(f"{scan.residues.name}, {scan.scorer}\n{scan.convention}", fontsize=9, x=0.01, ha="left")
+    figure.suptitle("\n".join(title), fontsize=9, x=0.01, ha="left")
     return save(figure, path)
 
 

@@ -15,6 +15,7 @@ from protgraph.data.datasets.preparation import prepare_dataset
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.errors import DatasetError
+from protgraph.structure import clean, load_structure
 
 FAILURES = {"censored": 187, "no_affinity": 287, "no_temperature": 2, "held_out": 49}
 
@@ -108,6 +109,21 @@ def test_a_value_that_contradicts_its_affinities_is_an_error(folder, tmp_path):
     dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "unused"))
     with pytest.raises(DatasetError, match=r"-2\.25"):
         list(dataset.variants(SourceFolder(tmp_path, tmp_path)))
+
+
+def test_of_models_one_over_the_other_the_last_is_kept(folder, tmp_path):
+    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "unused"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    proteins = {protein.id: protein for protein in dataset.convert(SourceFolder(folder, scratch))}
+    one = proteins["1KBH_A_B"]
+    joined, kept = clean(load_structure(one.path)), clean(one.structure())
+    assert len(joined) == 20 * len(kept) == 20 * 106
+    assert {"A:896", "A:931", "B:1126", "B:1173"} <= set(kept.ids)  # mutated residues
+    distance = np.linalg.norm(kept.pos[:, None] - kept.pos, axis=-1)[np.triu_indices(len(kept), 1)]
+    assert distance.min() > 3  # 2 and less in the joined file
+    assert [protein.id for protein in proteins.values() if protein.read is not None] == ["1KBH_A_B"]
+    assert one.source_bytes() != one.path.read_bytes()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ SIZES = (7, 5, 9)
 TARGET = Target("ddg", "graph", "regression", 2, head="mutation")
 
 
-def head_and_inputs(scene, *, features: int = 3):
+def head_and_inputs(scene, *, features: int = 3, hidden: tuple[int, ...] = (16, 8)):
     """Return a head with random parameters, and inputs with one, two and three mutated residues."""
     s = scene(SIZES)
     wild_type, mutant = torch.full((21,), 20), torch.full((21,), 20)
@@ -27,7 +27,7 @@ def head_and_inputs(scene, *, features: int = 3):
     specs |= {name: field(name) for name in ("wild_type", "mutant")}
     if features:
         specs["type_features"] = FieldSpec("type_features", "node", f"{20 * features}x0e")
-    head = MutationHead(specs, TARGET, hidden=(16, 8), dropout=0.2).eval()
+    head = MutationHead(specs, TARGET, hidden=hidden, dropout=0.2).eval()
     for parameter in head.parameters():
         torch.nn.init.normal_(parameter)
     head.scale.copy_(torch.tensor([1.5, 0.3]))
@@ -56,16 +56,40 @@ def test_logits_are_the_sum_of_differences_of_scores(scene, float64, features):
     torch.testing.assert_close(head(f)["logits"], expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_reverse_is_exactly_the_negative_and_a_synonymous_mutation_exactly_zero(scene):
-    head, f = head_and_inputs(scene)
+def test_without_hidden_layers_scores_are_products_with_the_features_of_types(scene, float64):
+    head, f = head_and_inputs(scene, hidden=())
+    expected = torch.zeros(3, 2)
+    for protein, rows in enumerate(torch.arange(21).split(SIZES)):
+        for i in rows.tolist():
+            if f["wild_type"][i] == 20:
+                continue
+            s = f["type_features"][i].view(20, 3)
+            step = s[f["mutant"][i]] - s[f["wild_type"][i]]  # (3,)
+            for c in range(2):
+                weight = head.product.weight.view(3, 2, 12)[:, c]  # (3, 12)
+                expected[protein, c] += head.scale[c] * (step @ weight @ f["h"][i])
+    assert expected.abs().min() > 1e-3
+    torch.testing.assert_close(head(f)["logits"], expected, rtol=1e-12, atol=1e-12)
+    assert sum(parameter.numel() for parameter in head.parameters()) == 3 * 2 * 12
+
+
+def test_products_need_features_of_types(scene):
+    with pytest.raises(WiringError, match="no type_features"):
+        head_and_inputs(scene, features=0, hidden=())
+
+
+@pytest.mark.parametrize("hidden", [(16, 8), ()])
+def test_the_reverse_is_exactly_the_negative_and_a_synonymous_mutation_exactly_zero(scene, hidden):
+    head, f = head_and_inputs(scene, hidden=hidden)
     value = head(f)["logits"]
     reverse = head(f | {"wild_type": f["mutant"], "mutant": f["wild_type"]})["logits"]
     assert value.abs().min() > 0.01 and torch.equal(reverse, -value)
     assert torch.equal(head(f | {"mutant": f["wild_type"]})["logits"], torch.zeros(3, 2))
 
 
-def test_single_mutations_are_transitive(scene, float64):
-    head, f = head_and_inputs(scene)
+@pytest.mark.parametrize("hidden", [(16, 8), ()])
+def test_single_mutations_are_transitive(scene, float64, hidden):
+    head, f = head_and_inputs(scene, hidden=hidden)
 
     def value(a: int, b: int) -> torch.Tensor:
         types = torch.full((21,), 20)

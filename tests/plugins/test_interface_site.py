@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.ddg.interface_context import InterfaceContext
 from protgraph_plugins.ddg.interface_site import InterfaceSite, _accessible, _sphere
+from protgraph_plugins.ddg.site_packing import SitePacking
 from protgraph_plugins.ddg.type_features import TypeFeatures
 from protgraph_plugins.ddg.type_scores import ProteinMPNNBinding, ProteinMPNNSite
 
@@ -129,3 +131,32 @@ def test_type_features_have_the_differences_too():
     assert torch.equal(features[:, 2:4], -features[:, :2])
     alone = TypeFeatures({"site_log_probs": fields["site_log_probs"]})({"site_log_probs": scores["site_log_probs"]})
     assert torch.equal(alone["type_features"].view(20, 13)[:, 2:], features[:, 4:])
+
+
+def test_the_context_is_burial_nearness_and_bounded_counts(complex_, interface_rows):
+    found = InterfaceSite()(complex_) | SitePacking()(complex_)
+    fields = {name: field(name) for name in ("interface_site", "site_packing")}
+    layer = InterfaceContext(fields)
+    inputs = {name: torch.from_numpy(found[name]) for name in fields}
+    h = layer(inputs)["h"].numpy()
+    assert h.shape == (len(complex_), 19) and layer.out["h"].chiral
+    site, packing = found["interface_site"], found["site_packing"]
+    distance = 10 * site[:, 56]
+    inside = 1 / (1 + np.exp(distance - 8))
+    np.testing.assert_allclose(h[:, 0], inside, rtol=1e-4)
+    np.testing.assert_allclose(h[:, 1:4], inside[:, None] * site[:, -3:], rtol=1e-4)  # lost accessibility
+    np.testing.assert_allclose(h[:, 4], inside / (1 + np.exp(distance - 6)), rtol=1e-4)
+    cb = virtual_cb(complex_.backbone)
+    for row in interface_rows:
+        other = (complex_.side != complex_.side[row])[complex_.atom_residue]
+        assert distance[row] == pytest.approx(
+            np.linalg.norm(complex_.atom_pos[other] - cb[row], axis=1).min(), abs=1e-4
+        )
+    assert h[interface_rows, 4].min() > 0.4 and np.abs(h[distance > 15]).max() < 3e-3 and (distance > 15).sum() > 50
+    counts = [*(site[:, [0, 4, 9, 13, 18, 19, 66, 67]].T), *(packing[:, [0, 4, 9, 13, 18, 19]].T)]
+    near = np.flatnonzero(inside > 0.1)
+    for column, values in zip(h[near, 5:].T / inside[near], counts, strict=True):  # increasing, and bounded
+        order = np.argsort(values[near])
+        assert (np.diff(column[order]) >= -1e-5).all() and np.abs(column).max() <= 2.5 + 1e-5 and np.ptp(column) > 1
+    alone = layer({name: torch.zeros_like(values) for name, values in inputs.items()})["h"]
+    assert not alone.any()

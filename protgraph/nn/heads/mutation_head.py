@@ -21,12 +21,15 @@ __all__ = ["MutationHead"]
 ENTRY_POINTS = {"protgraph.heads": {"mutation": "MutationHead"}}
 
 _TYPES = 20
+_SMALL = 0.01  # standard deviation of the initial product, so that training starts near 0
 
 
 class MutationHead(Head):
     """Sum over mutated residues of ``φ(h_i, mutant_i) − φ(h_i, wild_type_i)``.
 
     ``φ(h, a) = MLP(W x + T_a + S s_a) + V s_a + b_a`` with ``x = invariants(h)`` and the features ``s_a`` of type a.
+    Without hidden layers ``φ(h, a) = s_aᵀ B x``, which has fewer parameters, is linear in each of x and s_a, and 0
+    where x is 0.
 
     Parameters
     ----------
@@ -35,11 +38,16 @@ class MutationHead(Head):
     target : Target
         Its size C is the width of the logits.
     hidden : sequence of int
-        Widths of the hidden layers of φ, one or more.
+        Widths of the hidden layers of φ. Empty: the product above, which needs ``type_features``.
     act : str
-        Activation function.
+        Activation function of the hidden layers.
     dropout : float
         Dropout probability after each activation.
+
+    Raises
+    ------
+    WiringError
+        ``type_features`` is not a multiple of 20 columns, or missing without hidden layers.
 
     Notes
     -----
@@ -77,6 +85,15 @@ class MutationHead(Head):
         if width % _TYPES:
             raise WiringError(f"mutation: type_features has {width} columns. Allowed: a multiple of {_TYPES}.")
         features = width // _TYPES
+        chiral = invariants_are_chiral(fields["h"])
+        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
+        self.product = None
+        if not hidden:
+            if not features:
+                raise WiringError("mutation: hidden is empty, and there are no type_features. Give one of them.")
+            self.product = nn.Linear(invariant_width(fields["h"]), features * target.size, bias=False)
+            nn.init.normal_(self.product.weight, std=_SMALL)
+            return
         first, *rest = [*hidden, target.size]
         self.node_linear = nn.Linear(invariant_width(fields["h"]), first)
         self.type_table = nn.Embedding(_TYPES, first)
@@ -90,13 +107,12 @@ class MutationHead(Head):
             for number, (a, b) in enumerate(zip([first, *rest], rest, strict=False), 1)
         )
         nn.init.zeros_(self.type_offset.weight)
-        chiral = invariants_are_chiral(fields["h"])
-        self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``logits`` ``(B, C)``; see Notes."""
         wild_type, mutant = f["wild_type"], f["mutant"]
-        x = self.node_linear(invariants(f["h"], self.fields["h"]))  # (N, H)
+        x = invariants(f["h"], self.fields["h"])
+        x = self.node_linear(x) if self.product is None else self.product(x)  # (N, H) or (N, K · C)
         first, second = torch.minimum(wild_type, mutant), torch.maximum(wild_type, mutant)
         difference = self._score(x, second, f) - self._score(x, first, f)  # (N, C)
         is_mutated = (wild_type < _TYPES) & (mutant < _TYPES)
@@ -106,11 +122,18 @@ class MutationHead(Head):
     def _score(self, x: Tensor, types: Tensor, f: Mapping[str, Tensor]) -> Tensor:
         """Compute φ of one type of each node, ``(N, C)``; types that are unknown count as the last one."""
         types = types.clamp(max=_TYPES - 1)
+        if self.product is not None:
+            own = _of_type(f["type_features"], types)
+            return (own[:, :, None] * x.view(len(x), own.size(1), -1)).sum(1)
         z, score = x + self.type_table(types), self.type_offset(types)
         if self.feature_linear is not None:
-            features = f["type_features"].view(len(x), _TYPES, -1)  # (N, 20, K)
-            own = features[torch.arange(len(x), device=x.device), types]  # (N, K)
+            own = _of_type(f["type_features"], types)
             z, score = z + self.feature_linear(own), score + self.feature_slope(own)
         for linear in self.mlp:
             z = linear(self.dropout(self.act(z)))
         return score + z
+
+
+def _of_type(features: Tensor, types: Tensor) -> Tensor:
+    """Return the features ``(N, K)`` of types ``(N,)`` from ``(N, 20 · K)``."""
+    return features.view(len(features), _TYPES, -1)[torch.arange(len(types), device=types.device), types]
