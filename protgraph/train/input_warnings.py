@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,12 @@ import torch
 from biotite.structure import AtomArray
 from torch import Tensor
 
-from protgraph.errors import list_first
+from protgraph.errors import SelectionError, list_first
 from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.atom_array import from_atom_array
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
@@ -42,6 +42,7 @@ TEXTS = {
 _LOW = 0.1
 _LOW_PLDDT = 70  # "low" and "very low" of the AlphaFold database (Varadi et al. 2022, doi:10.1093/nar/gkab1061)
 _LISTED = 3
+_HELIX = 16  # residues
 _SHORTEST, _LONGEST = 2.5, 4.5  # Å
 
 
@@ -89,6 +90,7 @@ class InputChecks:
         self._unread = LossReport()
         self._chains: dict[str, int] = {}
         self._files: set[str] = set()
+        self._reads_more: bool | None = None
 
     def watch(self, proteins: Iterable[GraphResult]) -> Iterator[GraphResult]:
         """Yield proteins and check the residues of each."""
@@ -158,9 +160,9 @@ class InputChecks:
         present = residues.backbone_mask
         missing = int((~present.all(axis=1)).sum())
         is_ca_only = not present[:, [0, 2, 3]].any()
-        if is_ca_only and self.reads_more_than_ca:
+        if is_ca_only and self.reads_more_than_ca(residues):
             self._add(protein, "ca_only", len(residues))
-        if missing and not is_ca_only and self.reads_more_than_ca:
+        if missing and not is_ca_only and self.reads_more_than_ca(residues):
             ids = [name for name, whole in zip(residues.ids, present.all(axis=1), strict=True) if not whole]
             self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
         left_out = sum(residues.report.without_ca.values())
@@ -178,11 +180,19 @@ class InputChecks:
         if unsure:
             self._add(protein, "low_plddt", unsure, f"{unsure} of {len(residues)} residues")
 
-    @cached_property
-    def reads_more_than_ca(self) -> bool:
-        """True if inputs of the model change when all atoms but CA are removed from a helix."""
-        whole, trace = (self._inputs(residues) for residues in _helices())
-        return any(not torch.equal(whole[name], trace[name]) for name in whole)
+    def reads_more_than_ca(self, residues: Residues) -> bool:
+        """Return True if inputs of the model change when all atoms but CA are removed from a helix.
+
+        A model of certain proteins, e.g. of antibodies, refuses a helix of alanines. It gets one with the sequence of
+        ``residues``, an input that it accepts.
+        """
+        if self._reads_more is None:
+            try:
+                whole, trace = (self._inputs(one) for one in _helices())
+            except SelectionError:
+                whole, trace = (self._inputs(one) for one in _helices(residues))
+            self._reads_more = any(not torch.equal(whole[name], trace[name]) for name in whole)
+        return self._reads_more
 
     def _inputs(self, residues: Residues) -> dict[str, Tensor]:
         """Return the fields of a protein that layers and head read, without NaN."""
@@ -194,16 +204,23 @@ class InputChecks:
         return {name: f[name].double().nan_to_num(nan=1e9) for name in names if isinstance(f.get(name), Tensor)}
 
 
-def _helices() -> tuple[Residues, Residues]:
-    """Return an α helix of 16 alanines, complete and as CA trace; approximate radii (Å), angles (°) and heights (Å)."""
+def _helices(like: Residues | None = None) -> tuple[Residues, Residues]:
+    """Return an α helix, complete and as CA trace; approximate radii (Å), angles (°) and heights (Å).
+
+    It has 16 alanines, or the types and chains of other residues. Chains are 50 Å apart.
+    """
     atoms = {"N": (1.55, -27.9, -0.92), "CA": (2.29, 0.0, 0.0), "C": (1.66, 26.5, 1.13), "O": (2.01, 24.4, 2.31)}
     atoms["CB"] = (3.31, -18.9, 1.02)
-    array = AtomArray(16 * len(atoms))
-    for i in range(16):
+    names, chains = ["ALA"] * _HELIX, [0] * _HELIX
+    if like is not None:
+        names = [THREE_LETTER[kind] if kind < UNKNOWN else "ALA" for kind in like.aatype.tolist()]
+        chains = like.chain_number.tolist()
+    array = AtomArray(len(names) * len(atoms))
+    for i, (res_name, chain) in enumerate(zip(names, chains, strict=True)):
         for j, (name, (radius, angle, height)) in enumerate(atoms.items()):
             phi, row = np.deg2rad(100 * i + angle), len(atoms) * i + j
-            array.coord[row] = (radius * np.cos(phi), radius * np.sin(phi), 1.5 * i + height)
-            array.chain_id[row], array.res_id[row], array.res_name[row] = "A", i + 1, "ALA"
+            array.coord[row] = (radius * np.cos(phi) + 50 * chain, radius * np.sin(phi), 1.5 * i + height)
+            array.chain_id[row], array.res_id[row], array.res_name[row] = str(chain), i + 1, res_name
             array.atom_name[row], array.element[row] = name, name[0]
     trace = array[array.atom_name == "CA"]
     options = {"ligands": True, "nucleic": True}

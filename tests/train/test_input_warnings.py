@@ -11,6 +11,7 @@ import torch
 
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.model import ModelSpec
+from protgraph.registry import trained_models
 from protgraph.registry.component import component
 from protgraph.structure import Residues
 from protgraph.structure.io import read_residues
@@ -54,7 +55,7 @@ def test_a_ca_trace_is_enough_for_a_model_of_ca_atoms(small, quick, ubiquitin):
     embedded = component("embed", reads=["aatype"], dim=8)
     spec = ModelSpec("trace", features=[component("knn", k=8)], layers=[embedded, component("gcn", dim=8)])
     checkpoint = fit(spec, small, "helix", config=replace(quick, epochs=1)).checkpoint()
-    assert not InputChecks(checkpoint).reads_more_than_ca
+    assert not InputChecks(checkpoint).reads_more_than_ca(ubiquitin)
     assert kinds(checkpoint, trace(ubiquitin)) == {}
 
 
@@ -65,6 +66,21 @@ def test_missing_backbone_atoms_are_counted(trained, ubiquitin):
     backbone[20:40, 0] = np.nan
     few = kinds(trained.checkpoint(), replace(ubiquitin, backbone=backbone))
     assert few == {"missing_backbone": 22, "low_completeness": 22}
+
+
+def test_an_antibody_with_missing_atoms_is_predicted_and_reported(proteinmpnn_folder, structures_dir):
+    """The model refuses other proteins, among them a helix of alanines."""
+    antibody = read_residues(structures_dir / "2d7t.bcif")
+    backbone = antibody.backbone.copy()
+    backbone[[3, 7, 150], 3] = np.nan
+    checkpoint = trained_models.get("paratope").checkpoint()
+    for changed, kind, count in (
+        (replace(antibody, backbone=backbone), "missing_backbone", 3),
+        (trace(antibody), "ca_only", len(antibody)),
+    ):
+        result = predict(checkpoint, [ProteinRequest("antibody.cif", read=lambda r=changed: r)], device="cpu")
+        assert not result.failures and len(result.rows) == len(antibody)
+        assert {w.kind: w.count for w in result.warnings}[kind] == count
 
 
 def test_all_atoms_at_one_point_are_reported(trained, ubiquitin):
