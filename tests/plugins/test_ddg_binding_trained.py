@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from protgraph_plugins.ddg.binding_scorer import BINDING_MODEL, TrainedBindingScorer
+from protgraph_plugins.ddg.trained_binding_scorer import BINDING_MODEL, TrainedBindingScorer
 
 from protgraph import registry
 from protgraph.data.graph.protein_graph import collate

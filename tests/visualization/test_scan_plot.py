@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from protgraph_plugins.ddg.binding_scorer import TrainedBindingScorer
+from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
 
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.structure import clean, load_structure
