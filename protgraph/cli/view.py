@@ -121,7 +121,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         scripts = {"molviewspec": write_molviewspec, "pymol": write_scene_pymol, "chimerax": write_scene_chimerax}
         scripts[form](scene, out, source=content)
     for note in scene.notes:
-        typer.echo(f"note: {note}")
+        typer.echo(note if note.startswith("warning: ") else f"note: {note}")
     counts = "".join(f", {len(e.pairs)} {e.name}" for e in scene.edges)
     beside = f", beside it {scene.beside}" if scene.beside else ""
     typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name}{beside} → {out}")
