@@ -10,8 +10,8 @@ from protgraph_plugins.ddg.trained_binding_scorer import BINDING_MODEL, TrainedB
 
 from protgraph import registry
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design.mutation import BindingScorer
-from protgraph.errors import CheckpointError, MutationError, SelectionError
+from protgraph.design.mutation import BindingScorer, EnsembleScorer
+from protgraph.errors import CheckpointError, MutationError, OptionError, SelectionError
 from protgraph.recipes import Recipe
 from protgraph.recipes.card_page import card_page
 from protgraph.structure import clean, load_structure
@@ -97,6 +97,18 @@ def test_partners_change_the_values_and_given_partners_equal_the_two_chains(scor
     assert (given.name, score_column(given)) == ("ddg_binding", "ddg_binding_kcal_mol")
     with pytest.raises(SelectionError, match="Z"):
         BindingScorer(scorer, [(first,), ("Z",)]).score(complex_, variants)
+
+
+def test_an_ensemble_of_scores_of_binding_is_one_of_binding(scorer, complex_):
+    folding = registry.mutation_scorers.create("ddg", options={"device": "cpu"})
+    partners = [(name,) for name in complex_.chain_names]
+    ensemble = EnsembleScorer([BindingScorer(one, partners) for one in (scorer, folding)])
+    assert score_column(ensemble) == "ddg_binding_kcal_mol" and "weaker binding" in sign_convention(ensemble)
+    variants = [variant(complex_, row) for row in sites(complex_)[:2]]
+    expected = [BindingScorer(one, partners).score(complex_, variants) for one in (scorer, folding)]
+    np.testing.assert_allclose(ensemble.score(complex_, variants), np.mean(expected, 0), atol=1e-6)
+    with pytest.raises(OptionError, match="different scores"):
+        EnsembleScorer([scorer, folding])
 
 
 def test_structures_without_partners_are_refused(scorer, complex_, structures_dir):

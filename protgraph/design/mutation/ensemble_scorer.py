@@ -9,7 +9,7 @@ import numpy as np
 from protgraph.design.mutation.substitution_scan import scan_mutations
 from protgraph.errors import OptionError
 from protgraph.structure import Residues
-from protgraph.structure.mutation import Mutation, MutationScorer
+from protgraph.structure.mutation import Mutation, MutationScorer, score_column, sign_convention
 from protgraph.validation import check_choice
 
 __all__ = ["ENSEMBLE_MODES", "EnsembleScorer"]
@@ -37,7 +37,7 @@ class EnsembleScorer:
     Raises
     ------
     OptionError
-        Fewer than two scorers, or a mean of different units.
+        Fewer than two scorers, or a mean of scores with different units or columns, e.g. of folding and of binding.
     """
 
     def __init__(self, scorers: Sequence[MutationScorer], *, how: str = "mean") -> None:
@@ -51,7 +51,13 @@ class EnsembleScorer:
         self.scorers, self.how = tuple(scorers), how
         self.unit = scorers[0].unit if how == "mean" else ""
         self.name = "+".join(units)
-        self.convention = "" if how == "mean" else _SCALED
+        self.convention, self.column = _SCALED, "unfavorable_score"
+        if how == "mean":
+            columns = {scorer.name: score_column(scorer) for scorer in scorers}
+            if len(set(columns.values())) > 1:
+                given = ", ".join(f"{name}: {column}" for name, column in columns.items())
+                raise OptionError(f"ensemble of different scores: {given}. Use scaled scores: --ensemble scaled.")
+            self.convention, self.column = sign_convention(scorers[0]), score_column(scorers[0])
         self.needs_ligands = any(getattr(scorer, "needs_ligands", False) for scorer in scorers)
 
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
