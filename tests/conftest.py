@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tomllib
 from collections import Counter
@@ -20,6 +21,9 @@ from protgraph.registry import registries
 # The same examples in every run; `--hypothesis-profile default` draws new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# A shell starts background jobs with SIGINT ignored, which every process started by a test would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 _OPENED: list[list[str]] = []
