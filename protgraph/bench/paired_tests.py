@@ -8,36 +8,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["PERMUTATIONS", "RankComparison", "compare_ranks", "holm", "sign_permutation_test"]
+__all__ = ["PERMUTATIONS", "RankComparison", "compare_ranks", "holm", "sign_permutation_tests"]
 
 #: Random sign patterns; fewer proteins than log₂ of this have all of theirs enumerated.
 PERMUTATIONS = 9999
 _LEVEL = 0.05
+#: Numbers that the patterns of a batch take in memory.
+_AT_ONCE = 1 << 21
 
 
-def sign_permutation_test(difference: np.ndarray, *, seed: int = 0) -> float:
-    """Compute the two-sided p-value of a mean difference over paired proteins.
+def sign_permutation_tests(differences: np.ndarray, *, seed: int = 0) -> list[float]:
+    """Compute the two-sided p-value of each mean difference over paired proteins.
 
     Under the hypothesis of no difference the sign of each protein's difference is as likely + as −. The p-value is the
     fraction of sign patterns with at least the observed mean: of all patterns for up to 13 proteins, otherwise of 9,999
-    random ones with one added to both counts (Phipson & Smyth 2010).
+    random ones with one added to both counts (Phipson & Smyth 2010). Rows with the same proteins share the patterns.
 
     Parameters
     ----------
-    difference : ndarray
-        ``(P,)``; proteins with NaN are left out.
+    differences : ndarray
+        ``(M, P)``, a row per pair of models; proteins with NaN are left out of their row.
     seed : int
         Seed of the random patterns.
 
     Returns
     -------
-    float
-        1 if all differences are 0; NaN without proteins.
+    list of float
+        M p-values: 1 if all differences are 0, NaN without proteins.
 
     Examples
     --------
-    >>> sign_permutation_test(np.array([1.0, 2.0, 3.0]))  # 2 of 8 patterns
-    0.25
+    >>> sign_permutation_tests(np.array([[1.0, 2.0, 3.0]]))  # 2 of 8 patterns
+    [0.25]
 
     References
     ----------
@@ -45,20 +47,22 @@ def sign_permutation_test(difference: np.ndarray, *, seed: int = 0) -> float:
     """
     from scipy.stats import permutation_test
 
-    difference = difference[~np.isnan(difference)]
-    if not len(difference):
-        return math.nan
-    if len(difference) < 2 or not difference.any():
-        return 1.0
-    result = permutation_test(
-        (difference,),
-        lambda x, axis: np.mean(x, axis=axis),
-        permutation_type="samples",
-        n_resamples=PERMUTATIONS,
-        batch=1000,
-        random_state=np.random.default_rng(seed),
-    )
-    return float(result.pvalue)
+    defined = ~np.isnan(differences)
+    p_values = np.where(defined.any(1), 1.0, np.nan)
+    tested = (defined.sum(1) > 1) & (np.nan_to_num(differences) != 0).any(1)
+    for pattern in np.unique(defined[tested], axis=0):
+        rows = np.flatnonzero(tested & (defined == pattern).all(1))
+        result = permutation_test(
+            (differences[rows][:, pattern],),
+            lambda x, axis: np.mean(x, axis=axis),
+            permutation_type="samples",
+            n_resamples=PERMUTATIONS,
+            batch=max(1, _AT_ONCE // (len(rows) * int(pattern.sum()))),
+            random_state=np.random.default_rng(seed),
+            axis=1,
+        )
+        p_values[rows] = result.pvalue
+    return p_values.tolist()
 
 
 def holm(values: Sequence[float]) -> list[float]:

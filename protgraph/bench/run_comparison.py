@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.argument_types import check_arguments
-from protgraph.bench.paired_tests import holm, sign_permutation_test
+from protgraph.bench.paired_tests import holm, sign_permutation_tests
 from protgraph.bench.protein_scores import protein_values
 from protgraph.bench.rows import BenchRow, read_rows
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
@@ -213,7 +213,7 @@ def _difference(
         b=pooled[1],
         interval=percentile_interval(samples[1] - samples[0]),
         protein_difference=float(np.nanmean(difference)) if tested else math.nan,
-        p_value=sign_permutation_test(difference) if tested else math.nan,
+        p_value=sign_permutation_tests(difference[None])[0] if tested else math.nan,
     )
 
 

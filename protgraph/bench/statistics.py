@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_test
+from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_tests
 from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
@@ -262,14 +262,23 @@ def _estimate(
 
 def _pair_tests(metric: str, models: Sequence[str], values: np.ndarray, resamples: int) -> list[PairTest]:
     """Test all pairs of models in one metric; ``values`` is ``(M, P)``."""
-    found = []
-    for a, b in combinations(range(len(models)), 2):
-        difference = values[a] - values[b]
-        defined = int((~np.isnan(difference)).sum())
-        if defined < 2:
-            continue
-        interval = percentile_interval(resample_mean(difference, resamples=resamples))
-        p = sign_permutation_test(difference)
-        found.append((models[a], models[b], float(np.nanmean(difference)), interval, p, defined))
-    adjusted = holm([one[4] for one in found])
-    return [PairTest(metric, *one[:5], p, one[5]) for one, p in zip(found, adjusted, strict=True)]
+    pairs = np.array(list(combinations(range(len(models)), 2)), dtype=int).reshape(-1, 2)
+    differences = values[pairs[:, 0]] - values[pairs[:, 1]]
+    defined = (~np.isnan(differences)).sum(1)
+    pairs, differences, defined = (x[defined > 1] for x in (pairs, differences, defined))
+    p_values = sign_permutation_tests(differences)
+    return [
+        PairTest(
+            metric,
+            models[a],
+            models[b],
+            float(np.nanmean(difference)),
+            percentile_interval(resample_mean(difference, resamples=resamples)),
+            p,
+            adjusted,
+            int(proteins),
+        )
+        for (a, b), difference, p, adjusted, proteins in zip(
+            pairs, differences, p_values, holm(p_values), defined, strict=True
+        )
+    ]

@@ -177,14 +177,18 @@ def bootstrap_scores(
         return np.full(resamples, np.nan)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
-    rows = [torch.nonzero(place == p).flatten() for p in range(count)]
     if predictions.pairs is not None or predictions.y.dim() == 3 or metric.name in _PER_CHAIN:
-        values = np.array([_score(predictions, metric, [own]) for own in rows])
+        values = np.array([_score(predictions, metric, [own]) for own in _rows_of_proteins(place, count)])
         return ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
     weighted = WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None
     if weighted is not None:
         return weighted(predictions, place, times)
+    rows = _rows_of_proteins(place, count)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
+
+
+def _rows_of_proteins(place: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
+    return place.argsort(stable=True).split(place.bincount(minlength=count).tolist())
 
 
 def bootstrap_difference(

@@ -93,40 +93,72 @@ def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.
     return ratio(2 * tp, 2 * tp + fp + fn)
 
 
+#: Numbers of an array ``(steps, samples)`` that are in memory at once.
+_AT_ONCE = 1 << 22
+
+
 def _ranked(
-    area: Callable[[np.ndarray, np.ndarray], float],
+    area: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
 ) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
-    """Return the function that computes an area from the weights of positives and of all rows, by falling score."""
+    """Return the function that computes an area under a curve over falling scores, for all samples at once.
+
+    Only scores of positive rows are steps of a curve. Rows are counted per step and protein once, as sparse matrices:
+    each sample takes one operation per row.
+    """
 
     def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
         values = []
         for c, known in enumerate(known_labels(o.y).unbind(1)):
-            score, label, owner = o.logits[known, c], o.y[known, c].double().numpy(), place[known].numpy()
-            order = score.argsort(descending=True, stable=True).numpy()
-            last = np.flatnonzero(np.append(np.diff(score.numpy()[order]) != 0, True))  # of equal scores
-            label, owner, found = label[order], owner[order], np.full(len(times), np.nan)
-            for i, weight in enumerate(times):
-                w = weight[owner]
-                true, total = np.cumsum(w * label)[last], np.cumsum(w)[last]
-                if 0 < true[-1] < total[-1]:
-                    found[i] = area(true, total)
-            values.append(found)
+            score, label, owner = (x[known].numpy() for x in (o.logits[:, c], o.y[:, c] == 1, place))
+            values.append(_areas(area, score, label, owner, np.asarray(times, dtype=float)))
         return _mean(values)
 
     return function
 
 
-def _average_precision(true: np.ndarray, total: np.ndarray) -> float:
-    """Σ (R_n − R_(n−1)) P_n over distinct scores."""
-    precision = np.divide(true, total, out=np.zeros(len(total)), where=total > 0)
-    return float(np.diff(true, prepend=0.0) @ precision / true[-1])
+def _areas(
+    area: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    score: np.ndarray,
+    label: np.ndarray,
+    owner: np.ndarray,
+    times: np.ndarray,
+) -> np.ndarray:
+    """Return the area of each sample, ``(R,)``; NaN without positives or negatives."""
+    from scipy.sparse import csr_array
+
+    steps = np.unique(score[label])[::-1]  # falling
+    place = len(steps) - np.searchsorted(steps[::-1], score, side="right")  # of the first step at or below the score
+    shape = (len(steps), times.shape[1])
+
+    def count(rows: np.ndarray) -> csr_array:
+        return csr_array((np.ones(rows.sum()), (place[rows], owner[rows])), shape=shape)
+
+    reached = place < len(steps)
+    tied = reached.copy()
+    tied[reached] = steps[place[reached]] == score[reached]
+    counts = [count(label), count(~label & reached), count(~label & tied)]
+    positives, negatives = (times @ np.bincount(owner[rows], minlength=shape[1]) for rows in (label, ~label))
+    found = np.full(len(times), np.nan)
+    defined = np.flatnonzero((positives > 0) & (negatives > 0))
+    size = max(1, _AT_ONCE // max(1, len(steps)))
+    for samples in (defined[i : i + size] for i in range(0, len(defined), size)):
+        true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (steps, samples)
+        sums = area(true, np.cumsum(false, 0), tie, negatives[samples])
+        found[samples] = sums / positives[samples]
+    return found
 
 
-def _area_under_roc(true: np.ndarray, total: np.ndarray) -> float:
-    """Trapezoids between distinct scores."""
-    false = total - true
-    area = np.diff(false, prepend=0.0) @ ((true + np.append(0.0, true[:-1])) / 2)
-    return float(area / (true[-1] * false[-1]))
+def _average_precision(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+    """Σ (positives of a step) · (precision down to its score)."""
+    reached = np.cumsum(true, 0)
+    total = reached + false
+    precision = np.divide(reached, total, out=np.zeros_like(total), where=total > 0)
+    return np.einsum("ts,ts->s", true, precision)
+
+
+def _area_under_roc(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+    """Σ (positives of a step) · (fraction of negatives with a lower score, half of those with the same one)."""
+    return np.einsum("ts,ts->s", true, negatives - false + tie / 2) / negatives
 
 
 #: Function of predictions, the number ``(N,)`` of the protein of each row and the number of copies ``(R, P)`` of each

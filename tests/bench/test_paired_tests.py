@@ -8,28 +8,41 @@ from itertools import product
 import numpy as np
 import pytest
 
-from protgraph.bench.paired_tests import compare_ranks, holm, sign_permutation_test
+from protgraph.bench.paired_tests import compare_ranks, holm, sign_permutation_tests
 
 
 def test_few_proteins_give_the_p_value_of_all_sign_patterns():
-    difference = np.random.default_rng(0).normal(0.3, 1, 10)
-    means = [abs(np.mean(np.array(signs) * difference)) for signs in product((-1, 1), repeat=10)]
-    expected = np.mean(np.array(means) >= abs(difference.mean()) - 1e-12)
-    assert sign_permutation_test(difference) == pytest.approx(expected, abs=1e-12)
+    differences = np.random.default_rng(0).normal(0.3, 1, (3, 10))
+    signs = np.array(list(product((-1, 1), repeat=10)))
+    for difference, p in zip(differences, sign_permutation_tests(differences), strict=True):
+        expected = np.mean(abs((signs * difference).mean(1)) >= abs(difference.mean()) - 1e-12)
+        assert p == pytest.approx(expected, abs=1e-12)
 
 
 def test_many_proteins_give_about_the_p_value_of_the_t_test_and_never_zero():
     from scipy.stats import ttest_1samp
 
-    difference = np.random.default_rng(1).normal(0.2, 1, 120)
-    assert sign_permutation_test(difference) == pytest.approx(ttest_1samp(difference, 0).pvalue, abs=0.01)
-    assert sign_permutation_test(difference + 2) == pytest.approx(2 / 10_000)  # the least p-value of 9,999 patterns
+    differences = np.random.default_rng(1).normal(0.2, 1, (4, 120))
+    expected = ttest_1samp(differences, 0, axis=1).pvalue
+    noise = 2 * np.sqrt(expected * (1 - expected) / 9_999)  # standard error of twice the smaller tail
+    assert (abs(sign_permutation_tests(differences) - expected) < 4 * noise + 0.002).all()
+    assert min(sign_permutation_tests(differences + 2)) == pytest.approx(2 / 10_000)  # the least of 9,999 patterns
+
+
+def test_p_values_do_not_depend_on_the_other_rows():
+    differences = np.random.default_rng(2).normal(0.1, 1, (5, 40))
+    differences[1, 3] = np.nan
+    together = sign_permutation_tests(differences)
+    assert together == [sign_permutation_tests(row[None])[0] for row in differences]
+    assert together[1] == sign_permutation_tests(np.delete(differences[1:2], 3, axis=1))[0]
 
 
 def test_undefined_proteins_are_left_out_and_equal_models_do_not_differ():
-    assert sign_permutation_test(np.array([1.0, np.nan, 2.0, 3.0])) == 0.25
-    assert sign_permutation_test(np.zeros(9)) == 1.0
-    assert math.isnan(sign_permutation_test(np.array([np.nan])))
+    nan = np.nan
+    rows = np.array([[1.0, nan, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0], [nan, nan, nan, nan], [2.0, nan, nan, nan]])
+    p = sign_permutation_tests(rows)
+    assert p[:2] == [0.25, 1.0] and math.isnan(p[2]) and p[3] == 1.0
+    assert sign_permutation_tests(np.empty((0, 4))) == []
 
 
 def test_holm_is_the_step_down_method():
