@@ -5,14 +5,14 @@ from __future__ import annotations
 from protgraph import registry
 from protgraph.train.trained_model import ModelCard, SplitResult
 
-__all__ = ["card_page"]
+__all__ = ["card_page", "counted_inputs"]
 
 
 def card_page(card: ModelCard) -> str:
     """Return the card as Markdown."""
-    of_mutations = card.task in registry.tasks.names() and registry.tasks.get(card.task).target.head == "mutation"
+    unit = counted_inputs(card.task)
     use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
-    if of_mutations:
+    if unit == "variants":
         partners = " --partners A/B" if card.task == "ddg_binding" else ""
         use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
     lines = [f"# {card.name}", "", card.summary, "", "```console", f"$ protgraph {use}", "```", ""]
@@ -29,7 +29,6 @@ def card_page(card: ModelCard) -> str:
         ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
     ]
     lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
-    unit = "variants" if of_mutations else "proteins"
     lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
     if any(result.calibration for result in card.splits.values()):
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
@@ -37,6 +36,12 @@ def card_page(card: ModelCard) -> str:
         lines += ["## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
     lines += ["## Reproduce", "", "```console", f"$ protgraph recipe {card.name} -o FOLDER", "```"]
     return "\n".join(lines) + "\n"
+
+
+def counted_inputs(task: str) -> str:
+    """Return what the number of inputs of a split counts: "variants" for tasks of mutations, else "proteins"."""
+    of_mutations = task in registry.tasks.names() and registry.tasks.get(task).target.head == "mutation"
+    return "variants" if of_mutations else "proteins"
 
 
 def _results(card: ModelCard, unit: str) -> list[str]:
