@@ -86,7 +86,10 @@ def test_gather_and_sum_have_the_gradients_of_indexing(edges, trailing):
         assert_same(lambda f=reduce: f(m), lambda z=zeros, r=row: z.index_add(0, edges.index[r], m), [m])
 
 
-def test_gradients_and_second_derivatives_equal_finite_differences(edges):
+@pytest.mark.parametrize("degree", [None, 3], ids=["ragged", "regular"])
+def test_gradients_and_second_derivatives_equal_finite_differences(degree):
+    torch.manual_seed(0)
+    edges = random_edges((4, 5), degree=degree)  # finite differences: a pass per number
     x, w = torch.randn(edges.num_nodes, 2, 3, requires_grad=True), torch.randn(edges.num_edges, 2, requires_grad=True)
     a, e = torch.randn(edges.num_nodes, 3, requires_grad=True), torch.randn(edges.num_edges, 3, requires_grad=True)
     for function, arguments in (

@@ -139,13 +139,15 @@ def test_log_probabilities_equal_the_program(program, structures_dir, variant, e
     compare(program, variant, with_ligands(structures_dir, entry), torch.float32)
 
 
-@pytest.mark.parametrize("entry", [ENTRIES[3], *(pytest.param(e, marks=pytest.mark.slow) for e in ENTRIES[:3])])
-@pytest.mark.parametrize("variant", EACH_VARIANT)
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
 def test_log_probabilities_equal_the_program_in_float64(program, structures_dir, exact, variant, entry):
     compare(program, variant, with_ligands(structures_dir, entry), torch.float64)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_log_probabilities_without_ligands_equal_the_program_and_differ(program, structures_dir, exact):
     without, bound = (with_ligands(structures_dir, "1lcd", ligands=yes) for yes in (False, True))
@@ -153,6 +155,7 @@ def test_log_probabilities_without_ligands_equal_the_program_and_differ(program,
     assert (unconditional_log_probs(alone) - unconditional_log_probs(found)).abs().max() > 0.1
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_an_incomplete_residue_does_not_change_the_others(program, structures_dir, exact):
     residues = with_ligands(structures_dir, "1dpx")
@@ -194,7 +197,8 @@ def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant
     assert not torch.equal(inputs.aatype[0], found.aatype)
 
 
-@pytest.mark.parametrize("entry", [pytest.param("1rx2", marks=pytest.mark.slow), "1ubq"])
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ["1rx2", "1ubq"])
 @torch.no_grad()
 def test_side_chains_of_fixed_residues_equal_the_program(program, structures_dir, exact, entry):
     residues = with_ligands(structures_dir, entry)

@@ -102,10 +102,10 @@ def largest_differences(variant, residues, path):
     ("variant", "entry", "change"),
     [
         ("v_48_020", "1fa8", None),  # 14 unresolved residues in two gaps
-        ("v_48_020", "1a19", coded),  # insertion codes in both chains
-        ("v_48_020", "5cq2", None),  # 3 residues without backbone atoms, 4 unresolved
-        ("ca_v_48_020", "5cq2", None),  # and chain C precedes A in the file
-        ("v_48_020", "1hvr", None),  # a modified residue in both chains
+        pytest.param("v_48_020", "1a19", coded, marks=pytest.mark.slow),  # insertion codes in both chains
+        pytest.param("v_48_020", "5cq2", None, marks=pytest.mark.slow),  # 3 residues without backbone atoms, 4 unresolved
+        pytest.param("ca_v_48_020", "5cq2", None, marks=pytest.mark.slow),  # and chain C precedes A in the file
+        pytest.param("v_48_020", "1hvr", None, marks=pytest.mark.slow),  # a modified residue in both chains
     ],
 )
 @pytest.mark.filterwarnings("ignore:features of proteinmpnn.ca_v")

@@ -141,7 +141,10 @@ def profile():
     return (2 * odds).softmax(1), odds
 
 
-@pytest.mark.parametrize("what", ["omit", "bias", "pssm", "log_odds", "all_but_omit"])
+@pytest.mark.parametrize(
+    "what",
+    [*(pytest.param(x, marks=pytest.mark.slow) for x in ("omit", "bias", "pssm", "log_odds")), "all_but_omit"],
+)
 def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile, tmp_path, what):
     n, letters = len(dimer), "ACDEFGHIKLMNPQRSTVWYX"
     p, odds = profile
