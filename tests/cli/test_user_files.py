@@ -284,6 +284,7 @@ def test_describe_reads_a_checkpoint(run, checkpoint):
     assert "node_classifier" in run("describe", checkpoint).out
 
 
+@pytest.mark.slow
 def test_bench_writes_a_table_and_is_resumed(run, tmp_path, folder):
     (tmp_path / "spec.toml").write_text(
         'name = "tiny"\ndataset = "pdb_core"\ntasks = ["ligand_binding"]\nmodels = ["majority", "gcn"]\n'

@@ -103,7 +103,7 @@ def largest_differences(variant, residues, path):
     [
         ("v_48_020", "1fa8", None),  # 14 unresolved residues in two gaps
         pytest.param("v_48_020", "1a19", coded, marks=pytest.mark.slow),  # insertion codes in both chains
-        pytest.param("v_48_020", "5cq2", None, marks=pytest.mark.slow),  # 3 residues without backbone atoms, 4 unresolved
+        pytest.param("v_48_020", "5cq2", None, marks=pytest.mark.slow),  # 3 without backbone atoms, 4 unresolved
         pytest.param("ca_v_48_020", "5cq2", None, marks=pytest.mark.slow),  # and chain C precedes A in the file
         pytest.param("v_48_020", "1hvr", None, marks=pytest.mark.slow),  # a modified residue in both chains
     ],

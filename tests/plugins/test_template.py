@@ -67,6 +67,7 @@ def test_components_are_listed_with_their_distribution(plugin: Path) -> None:
         assert [line for line in lines if line.split()[:3] == [name, "protgraph-template", "0.1.0"]]
 
 
+@pytest.mark.slow
 def test_components_load_without_problems(plugin: Path) -> None:
     code = (
         "from protgraph.registry import registries\n"

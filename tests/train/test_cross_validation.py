@@ -31,6 +31,7 @@ def result(small, tiny, once):
     return cross_validate(tiny, small, "buried", folds=3, config=once)
 
 
+@pytest.mark.slow
 def test_every_protein_is_tested_once_and_its_group_not_in_two_folds(result):
     table = result.predictions
     fold_of = dict(zip(table.column("file").tolist(), table.column("fold").tolist(), strict=True))

@@ -56,6 +56,7 @@ def without_types(graph):
     return copied
 
 
+@pytest.mark.slow
 def test_evaluation_of_the_test_split_is_repeatable(decoder, small):
     task = decoder.task.for_decoder()
     store = prepare(small, task, decoder.model.plan).splits["test"]

@@ -58,6 +58,7 @@ def test_labels_and_links_are_those_of_the_own_dataset(tmp_path):
     np.testing.assert_array_equal(found.labels("ligand_binding", own).values, expected)
 
 
+@pytest.mark.slow
 def test_jobs_of_a_spec_train_on_the_other_dataset(tmp_path, monkeypatch):
     from protgraph.bench import BenchSpec
     from protgraph.bench.job_plan import plan_jobs

@@ -73,6 +73,7 @@ def test_a_given_split_without_labels_is_a_fault(structures, tmp_path, kind):
         pg.fit("gcn", data, "x", config=pg.FitConfig(epochs=1), cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_numbers_with_blank_cells_are_trained_and_cross_validated(structures, tmp_path):
     path = table(tmp_path / "t.csv", ["7.5", "", "6", "5.5", "", "8.5", "9"])
     data = load_dataset(structures, labels=path, cache=tmp_path)

@@ -126,6 +126,7 @@ def test_sources(database, entries, tmp_path):
     assert load_structure(f"{database}:one").name == "one"
 
 
+@pytest.mark.slow
 def test_one_crash_is_one_failure(database, entries, tmp_path):
     bad = with_stop_codon(entries[1])
     path = write_database(tmp_path / "bad", [("a", entries[0]), ("crash", bad), ("c", entries[2])])
