@@ -12,6 +12,7 @@ from scipy.stats import bootstrap
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
 from protgraph.task.predictions import SplitPredictions
+from protgraph.train import weighted_metrics
 from protgraph.train.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 
 
@@ -49,6 +50,14 @@ def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
     fast, slow = (bootstrap_scores(predictions, m, resamples=40, seed=3) for m in (metric, rows))
     np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-7)
     assert np.ptp(fast) > 0
+
+
+@pytest.mark.parametrize("name", ["auprc", "auroc"])
+def test_ranking_metrics_do_not_depend_on_the_samples_computed_at_once(name, monkeypatch):
+    predictions = example("binary", proteins=20)
+    together = bootstrap_scores(predictions, METRICS[name], resamples=40)
+    monkeypatch.setattr(weighted_metrics, "_AT_ONCE", 1)  # one sample
+    np.testing.assert_allclose(together, bootstrap_scores(predictions, METRICS[name], resamples=40), rtol=1e-12)
 
 
 def test_interval_equals_scipy_percentiles():
