@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from protgraph.recipes.card_page import counted_inputs
+from protgraph.recipes.card_page import example_noun
 
 __all__ = ["main", "zoo_page"]
 
@@ -42,7 +42,7 @@ def _section(card: dict[str, Any]) -> str:
         f"\n## {name}\n",
         f"{card['summary']} {len(card['members'])} members, {card['parameters']:,} parameters; license of the weights: "
         f"{card['license']}{use}. `protgraph info {name}`, [card](../plugins/trained/{name}/README.md).\n",
-        f"| split | {counted_inputs(card['task'])} | labels | {' | '.join(metrics)} |",
+        f"| split | {example_noun(card['task'])} | labels | {' | '.join(metrics)} |",
         f"| --- | ---: | ---: |{' --- |' * len(metrics)}",
     ]
     for split, result in splits.items():

@@ -13,7 +13,7 @@ __all__ = ["PERMUTATIONS", "RankComparison", "compare_ranks", "holm", "sign_perm
 #: Random sign patterns; fewer proteins than log₂ of this have all of theirs enumerated.
 PERMUTATIONS = 9999
 _LEVEL = 0.05
-#: Numbers that the patterns of a batch take in memory.
+#: Numbers of a batch of sign patterns in memory.
 _AT_ONCE = 1 << 21
 
 
@@ -50,14 +50,14 @@ def sign_permutation_tests(differences: np.ndarray, *, seed: int = 0) -> list[fl
     defined = ~np.isnan(differences)
     p_values = np.where(defined.any(1), 1.0, np.nan)
     tested = (defined.sum(1) > 1) & (np.nan_to_num(differences) != 0).any(1)
-    for pattern in np.unique(defined[tested], axis=0):
-        rows = np.flatnonzero(tested & (defined == pattern).all(1))
+    for proteins in np.unique(defined[tested], axis=0):
+        rows = np.flatnonzero(tested & (defined == proteins).all(1))
         result = permutation_test(
-            (differences[rows][:, pattern],),
+            (differences[rows][:, proteins],),
             lambda x, axis: np.mean(x, axis=axis),
             permutation_type="samples",
             n_resamples=PERMUTATIONS,
-            batch=max(1, _AT_ONCE // (len(rows) * int(pattern.sum()))),
+            batch=max(1, _AT_ONCE // (len(rows) * int(proteins.sum()))),
             random_state=np.random.default_rng(seed),
             axis=1,
         )

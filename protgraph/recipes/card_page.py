@@ -5,12 +5,12 @@ from __future__ import annotations
 from protgraph import registry
 from protgraph.train.trained_model import ModelCard, SplitResult
 
-__all__ = ["card_page", "counted_inputs"]
+__all__ = ["card_page", "example_noun"]
 
 
 def card_page(card: ModelCard) -> str:
     """Return the card as Markdown."""
-    unit = counted_inputs(card.task)
+    unit = example_noun(card.task)
     use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
     if unit == "variants":
         partners = " --partners A/B" if card.task == "ddg_binding" else ""
@@ -38,8 +38,8 @@ def card_page(card: ModelCard) -> str:
     return "\n".join(lines) + "\n"
 
 
-def counted_inputs(task: str) -> str:
-    """Return what the number of inputs of a split counts: "variants" for tasks of mutations, else "proteins"."""
+def example_noun(task: str) -> str:
+    """Return what the examples of a task are: "variants" for tasks of mutations, else "proteins"."""
     of_mutations = task in registry.tasks.names() and registry.tasks.get(task).target.head == "mutation"
     return "variants" if of_mutations else "proteins"
 

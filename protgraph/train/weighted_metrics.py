@@ -93,7 +93,7 @@ def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.
     return ratio(2 * tp, 2 * tp + fp + fn)
 
 
-#: Numbers of an array ``(steps, samples)`` that are in memory at once.
+#: Numbers of an array ``(thresholds, samples)`` that are in memory at once.
 _AT_ONCE = 1 << 22
 
 
@@ -102,7 +102,7 @@ def _ranked(
 ) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
     """Return the function that computes an area under a curve over falling scores, for all samples at once.
 
-    Only scores of positive rows are steps of a curve. Rows are counted per step and protein once, as sparse matrices:
+    The scores of positive rows are the thresholds. Rows are counted once per threshold and protein, as sparse matrices:
     each sample takes one operation per row.
     """
 
@@ -126,30 +126,29 @@ def _areas(
     """Return the area of each sample, ``(R,)``; NaN without positives or negatives."""
     from scipy.sparse import csr_array
 
-    steps = np.unique(score[label])[::-1]  # falling
-    place = len(steps) - np.searchsorted(steps[::-1], score, side="right")  # of the first step at or below the score
-    shape = (len(steps), times.shape[1])
+    rising = np.unique(score[label])
+    highest = len(rising) - np.searchsorted(rising, score, side="right")  # that the row reaches; counted from the top
+    shape = (len(rising), times.shape[1])
 
     def count(rows: np.ndarray) -> csr_array:
-        return csr_array((np.ones(rows.sum()), (place[rows], owner[rows])), shape=shape)
+        return csr_array((np.ones(rows.sum()), (highest[rows], owner[rows])), shape=shape)
 
-    reached = place < len(steps)
-    tied = reached.copy()
-    tied[reached] = steps[place[reached]] == score[reached]
-    counts = [count(label), count(~label & reached), count(~label & tied)]
+    reaches_one = highest < len(rising)
+    tied = np.isin(score, rising)
+    counts = [count(label), count(~label & reaches_one), count(~label & tied)]
     positives, negatives = (times @ np.bincount(owner[rows], minlength=shape[1]) for rows in (label, ~label))
     found = np.full(len(times), np.nan)
     defined = np.flatnonzero((positives > 0) & (negatives > 0))
-    size = max(1, _AT_ONCE // max(1, len(steps)))
+    size = max(1, _AT_ONCE // max(1, len(rising)))
     for samples in (defined[i : i + size] for i in range(0, len(defined), size)):
-        true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (steps, samples)
+        true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (thresholds, samples)
         sums = area(true, np.cumsum(false, 0), tie, negatives[samples])
         found[samples] = sums / positives[samples]
     return found
 
 
 def _average_precision(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """Σ (positives of a step) · (precision down to its score)."""
+    """Σ (positives at a threshold) · (precision at it)."""
     reached = np.cumsum(true, 0)
     total = reached + false
     precision = np.divide(reached, total, out=np.zeros_like(total), where=total > 0)
@@ -157,7 +156,7 @@ def _average_precision(true: np.ndarray, false: np.ndarray, tie: np.ndarray, neg
 
 
 def _area_under_roc(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """Σ (positives of a step) · (fraction of negatives with a lower score, half of those with the same one)."""
+    """Σ (positives at a threshold) · (fraction of negatives below it, half of those at it)."""
     return np.einsum("ts,ts->s", true, negatives - false + tie / 2) / negatives
 
 

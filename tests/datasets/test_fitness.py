@@ -48,7 +48,9 @@ def test_cards_have_the_checksums_of_all_sets_and_the_sign_of_fitness(name, tmp_
 def test_the_published_correlation_of_eve_is_recomputed(small_variants, folder):
     variants = small_variants("fitness")
     rivals = json.loads((folder / "rivals.json").read_text())["EVE"][SMALL]
-    for rows, key in ((variants, "all"), ([v for v in variants if v.split == "test"], "supertest")):
+    tests = (("fitness", "supertest"), ("fitness_position", "position_0_test"), ("fitness_mutation", "mutation_0_test"))
+    subsets = [([v for v in small_variants(name) if v.split == "test"], key) for name, key in tests]
+    for rows, key in [(variants, "all"), *subsets]:
         found = spearmanr([v.columns["EVE"] for v in rows], [v.value for v in rows])[0]
         assert len(rows) == rivals[key]["n"] and found == pytest.approx(rivals[key]["spearman"], abs=1e-4)
 

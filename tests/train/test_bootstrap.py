@@ -53,7 +53,7 @@ def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
 
 
 @pytest.mark.parametrize("name", ["auprc", "auroc"])
-def test_ranking_metrics_do_not_depend_on_the_samples_computed_at_once(name, monkeypatch):
+def test_ranking_metrics_do_not_depend_on_how_many_samples_are_computed_at_once(name, monkeypatch):
     predictions = example("binary", proteins=20)
     together = bootstrap_scores(predictions, METRICS[name], resamples=40)
     monkeypatch.setattr(weighted_metrics, "_AT_ONCE", 1)  # one sample
