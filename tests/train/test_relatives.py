@@ -112,6 +112,17 @@ def test_split_keeps_relatives_together_and_labels_balanced(tmp_path, rng, capsy
     assert not pg.check_splits(folder, labels=out, cache=tmp_path / "cache").has_leaks
 
 
+@pytest.mark.parametrize("aligner", ["biotite", "parasail"])
+def test_many_slow_alignments_name_the_faster_program(tmp_path, rng, capsys, monkeypatch, aligner):
+    monkeypatch.setattr("protgraph.similarity.pair_alignment.default_aligner", lambda: aligner)
+    monkeypatch.setattr("protgraph.similarity.mmseqs_search.find_mmseqs", lambda: None)
+    monkeypatch.setattr("protgraph.cli.data_splits._MANY_PAIRS", 3)
+    folder = fasta(tmp_path / "my", **{name: sequence(rng) for name in "abc"})
+    main_without_exit(["data", "split", str(folder), "-o", str(tmp_path / "s.csv")])
+    note = "note: 3 pairs are aligned with biotite. parasail is about 17 times as fast"
+    assert (note in capsys.readouterr().err) == (aligner == "biotite")
+
+
 def test_check_command_exits_with_1_and_writes_the_leaks(tmp_path, rng, capsys):
     a = sequence(rng)
     folder = fasta(tmp_path / "my", a=a, b=mutate(rng, a, 0.3), c=sequence(rng))
