@@ -10,7 +10,7 @@ from benchmarks.cost_table import CostTable
 from benchmarks.timing import Measurement
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
-__all__ = ["COSTS", "MEASUREMENTS", "measure", "measure_costs"]
+__all__ = ["COSTS", "MEASUREMENTS", "ON_DEVICES", "measure", "measure_costs"]
 
 #: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
@@ -36,15 +36,19 @@ COSTS = {
 }
 
 
-def measure_costs(name: str, *, seconds: float = 5.0) -> list[CostTable]:
-    """Return the tables of one name of :data:`COSTS`."""
-    return import_module(f"benchmarks.speed_{name}").measure(seconds=seconds)
+#: Measurements that can run on a GPU.
+ON_DEVICES = ("attention", "edges", "estimate", "layers", "train")
 
 
-def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measurement]:
+def measure_costs(name: str, *, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
+    """Return the tables of one name of :data:`COSTS`, on a device."""
+    return import_module(f"benchmarks.speed_{name}").measure(seconds=seconds, **_device_option(name, device))
+
+
+def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = (), device: str = "cpu") -> list[Measurement]:
     """Run one measurement for about ``seconds`` per part.
 
-    ``files`` are structure files for "featurize"; the other measurements have synthetic input.
+    ``files`` are structure files for "featurize"; the other measurements have synthetic input, on a ``device``.
 
     Raises
     ------
@@ -55,8 +59,18 @@ def measure(name: str, *, seconds: float = 5.0, files: Sequence[Path] = ()) -> l
         names = sorted([*MEASUREMENTS, *COSTS])
         raise UnknownNameError(f"measurement {name!r} not found.{suggest(name, names)} Allowed: {', '.join(names)}.")
     module = import_module(f"benchmarks.speed_{name}")
+    options = _device_option(name, device)
     if not files:
-        return module.measure(seconds=seconds)
+        return module.measure(seconds=seconds, **options)
     if name != "featurize":
         raise OptionError(f"--files with {name!r}: only 'featurize' is measured on files.")
     return module.measure(seconds=seconds, files=files)
+
+
+def _device_option(name: str, device: str) -> dict[str, str]:
+    """Return the option of a measurement on another device than the CPU."""
+    if device == "cpu":
+        return {}
+    if name not in ON_DEVICES:
+        raise OptionError(f"--device {device} with {name!r}: only {', '.join(ON_DEVICES)} are measured on a GPU.")
+    return {"device": device}

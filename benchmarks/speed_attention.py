@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from benchmarks.synthetic_inputs import forward_backward, largest_difference, scalars, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, machine, scalars
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.ipa import IPA
@@ -26,15 +26,16 @@ WIDTH, HEADS = 128, 8
 LENGTH, RANK = 2048, 16  # of the protein and of the pair features of invariant point attention
 
 
-def measure(*, seconds: float = 5.0) -> list[Measurement]:
+def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     """Measure 8 proteins of 90–300 residues, and pair factors of one of 2,048; forward and backward, same weights."""
-    return [_complete_attention(seconds / 2), _pair_factors(seconds / 2)]
+    with torch.device(device):
+        return [_complete_attention(seconds / 2, device), _pair_factors(seconds / 2, device)]
 
 
-def _complete_attention(seconds: float) -> Measurement:
+def _complete_attention(seconds: float, device: str) -> Measurement:
     from torch_geometric.nn import TransformerConv
 
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0)
     n, pairs = sum(SIZES), sum(size * size for size in SIZES)
     h = torch.randn(n, WIDTH, generator=generator, requires_grad=True)
     batch = torch.arange(len(SIZES)).repeat_interleave(torch.tensor(SIZES))
@@ -52,17 +53,17 @@ def _complete_attention(seconds: float) -> Measurement:
     products = 3 * (2 * pairs * WIDTH + 4 * n * WIDTH * WIDTH)  # backward has twice the products of forward
     return Measurement(
         title=f"attention, {len(SIZES)} proteins of {SIZES[0]}–{SIZES[-1]} residues ({pairs:,} pairs), width "
-        f"{WIDTH}, {HEADS} heads, forward and backward, {threads()}",
+        f"{WIDTH}, {HEADS} heads, forward and backward, {machine(device)}",
         reference="transformer",
-        rows=interleave(ways, reference="transformer", seconds=seconds),
+        rows=interleave(ways, reference="transformer", seconds=seconds, device=device),
         lower_bound=f"{products / 1e9:.1f} G multiply-adds; {n * WIDTH * 4 / 2**20:.1f} MiB in and out; one "
         f"tensor of explicit messages has {pairs * WIDTH * 4 / 2**20:.0f} MiB",
         error=max(largest_difference(outcomes[0], o) for o in outcomes),
     )
 
 
-def _pair_factors(seconds: float) -> Measurement:
-    generator, n = torch.Generator().manual_seed(0), LENGTH
+def _pair_factors(seconds: float, device: str) -> Measurement:
+    generator, n = torch.Generator(device).manual_seed(0), LENGTH
     names, given = ("frame", "pos", "proteins"), {"h": scalars("h", WIDTH)}
     factors = {name: scalars(name, RANK) for name in ("pair_left", "pair_right")}
     fields = given | {name: field(name) for name in names}
@@ -84,21 +85,20 @@ def _pair_factors(seconds: float) -> Measurement:
         ),
         "ipa, their products for all pairs": forward_backward(dense, left, cotangent),
     }
-    outcomes, memory = zip(*map(_with_memory, ways.values()), strict=True)
+    outcomes, memory = zip(*(_with_memory(way, torch.device(device)) for way in ways.values()), strict=True)
     return Measurement(
         title=f"pair features of rank {RANK}, one protein of {n:,} residues, width {WIDTH}, {HEADS} heads, forward and "
-        f"backward, {threads()}",
+        f"backward, {machine(device)}",
         reference=name,
-        rows=interleave(ways, reference=name, seconds=seconds, rounds=3, warm=True),
+        rows=interleave(ways, reference=name, seconds=seconds, rounds=3, warm=True, device=device),
         lower_bound=f"{n * RANK * 4 / 2**20:.2f} MiB per factor; the products have {n * n * RANK * 4 / 2**20:.0f} MiB. "
-        f"Peak memory of the process: +{memory[0]:.0f} MiB with factors, +{memory[1]:.0f} MiB with products",
+        f"Peak memory: +{memory[0]:.0f} MiB with factors, +{memory[1]:.0f} MiB with products",
         error=largest_difference(*outcomes),
     )
 
 
-def _with_memory(run: Callable[[], tuple[Tensor, ...]]) -> tuple[tuple[Tensor, ...], float]:
-    """Run once, and return the result and by how much the peak memory of the process increases, MiB."""
-    device = torch.device("cpu")
+def _with_memory(run: Callable[[], tuple[Tensor, ...]], device: torch.device) -> tuple[tuple[Tensor, ...], float]:
+    """Run once, and return the result and by how much the peak memory increases, MiB."""
     mmap_large_blocks()
     release_memory()
     reset_peak_memory(device)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, machine, protein
 from benchmarks.timing import Measurement, interleave
 from protgraph.ops import Edges, Segments
 
@@ -18,13 +18,13 @@ NODES, DEGREE, CHANNELS = 2048, 30, 128
 Function = Callable[[Tensor], Tensor]
 
 
-def measure(*, seconds: float = 5.0) -> list[Measurement]:
+def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     """Measure 2048 residues with 30 neighbors each, 128 channels float32; forward and backward."""
-    graph = protein(NODES, DEGREE)
+    graph = protein(NODES, DEGREE).to(device)
     edges = Edges.from_graph(graph)
-    generator = torch.Generator().manual_seed(0)
-    message = torch.randn(NODES * DEGREE, CHANNELS, generator=generator, requires_grad=True)  # (E, C)
-    h = torch.randn(NODES, CHANNELS, generator=generator, requires_grad=True)  # (N, C)
+    generator = torch.Generator(device).manual_seed(0)
+    options = {"generator": generator, "device": device, "requires_grad": True}
+    message, h = torch.randn(NODES * DEGREE, CHANNELS, **options), torch.randn(NODES, CHANNELS, **options)
     sums = _sums(edges)
     gathered = {f"gather, then {name}": lambda x, s=s: s(edges.source(x)) for name, s in sums.items()}
     mib = message.numel() * 4 / 2**20
@@ -56,7 +56,7 @@ def _reversal(index: Tensor, seconds: float) -> Measurement:
 
     def sort() -> tuple[Tensor, Tensor]:
         by_source, order = index[0].sort(stable=True)
-        return order, torch.searchsorted(by_source, torch.arange(NODES + 1))
+        return order, torch.searchsorted(by_source, torch.arange(NODES + 1, device=index.device))
 
     def count() -> tuple[Tensor, Tensor]:
         sources = Segments(index[0], NODES, is_sorted=False)
@@ -64,9 +64,9 @@ def _reversal(index: Tensor, seconds: float) -> Measurement:
 
     ways = {"edges.reversed": count, "torch sort, searchsorted": sort}
     return Measurement(
-        title=f"order of {index.size(1):,} edges by source, with row pointer, {threads()}",
+        title=f"order of {index.size(1):,} edges by source, with row pointer, {machine(index.device)}",
         reference="edges.reversed",
-        rows=interleave(ways, reference="edges.reversed", seconds=seconds),
+        rows=interleave(ways, reference="edges.reversed", seconds=seconds, device=index.device),
         lower_bound=f"{8 * index.size(1) / 2**20:.1f} MiB of sources read twice, as much written once",
         error=float(not all(map(torch.equal, count(), sort()))),
     )
@@ -87,7 +87,7 @@ def _sums(edges: Edges) -> dict[str, Function]:
         from torch_scatter import segment_csr
     except ImportError:
         return ways
-    ptr = torch.arange(0, target.numel() + 1, DEGREE)
+    ptr = torch.arange(0, target.numel() + 1, DEGREE, device=target.device)
     return ways | {"torch_scatter segment_csr": lambda m: segment_csr(m, ptr, reduce="sum")}
 
 
@@ -100,14 +100,15 @@ def _measure(
     lower_bound: str,
     least: Mapping[str, Callable[[], object]],
 ) -> Measurement:
-    cotangent = torch.randn(NODES, CHANNELS, generator=torch.Generator().manual_seed(1))
+    generator = torch.Generator(x.device).manual_seed(1)
+    cotangent = torch.randn(NODES, CHANNELS, generator=generator, device=x.device)
     timed = {name: forward_backward(way, x, cotangent) for name, way in ways.items()}
     first = next(iter(timed))
     outcomes = [run() for run in timed.values()]
     return Measurement(
-        title=f"{title} float32, forward and backward, {threads()}",
+        title=f"{title} float32, forward and backward, {machine(x.device)}",
         reference=first,
-        rows=interleave({**timed, **least}, reference=first, seconds=seconds),
+        rows=interleave({**timed, **least}, reference=first, seconds=seconds, device=x.device),
         lower_bound=lower_bound,
         error=max(largest_difference(outcomes[0], o) for o in outcomes),
     )

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.cost_table import CostTable, show_rows
+from benchmarks.synthetic_inputs import machine
 from protgraph.featurize import FeaturePlan
 from protgraph.prepare import estimate_store, prepare_store
 from protgraph.registry.component import component
@@ -26,33 +27,41 @@ __all__ = ["measure"]
 
 DATASET, TASK = "pdb_core", "secondary_structure"
 MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "transformer", "tfn")
-CONFIG = FitConfig(epochs=3, batch_residues=2048, device="cpu")
+CONFIG = FitConfig(epochs=3, batch_residues=2048)
 LIMITED, LIMITS = "egnn", (1400.0, 2000.0)  # MiB
+_COSTS = (
+    "Peak memory of tensors on the GPU; median time of an epoch, with validation and metrics.",
+    "Peak memory of the process; median time of an epoch, with validation and metrics: CPU time with one thread.",
+)
 STRUCTURES = Path(__file__).parents[1] / "datasets" / "pdb_core" / "structures"
 FEATURES, COPIES, SAMPLE = ("dihedral", component("knn", k=30)), 4, 200
 JOBS = (1, 2)
 
 
-def measure(*, seconds: float = 5.0) -> list[CostTable]:
-    """Compare estimates with runs, each in a process of its own; ``seconds`` has no effect."""
-    return [_training(), _limits(), _preparation()]
+def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
+    """Compare estimates with runs, each in a process of its own; ``seconds`` has no effect.
+
+    On a GPU: without limits of memory, and without preparation.
+    """
+    return [_training(device)] if device != "cpu" else [_training(device), _limits(), _preparation()]
 
 
-def _training() -> CostTable:
+def _training(device: str) -> CostTable:
     """Return memory and time of an epoch by ``train --dry-run`` and in the run, by model."""
+    config = replace(CONFIG, device=device)
 
     def rows() -> Iterator[tuple[str | float, ...]]:
         for model in MODELS:
-            memory, epoch = _in_process(_estimate, model)
-            peak, actual = _in_process(_run, model, CONFIG)
+            memory, epoch = _in_process(_estimate, model, config)
+            peak, actual = _in_process(_run, model, config)
             yield model, memory, peak, memory / peak, epoch, actual, epoch / actual
 
     return CostTable(
-        title=f"train MODEL --data {DATASET} --task {TASK} --batch-residues {CONFIG.batch_residues} on the CPU",
+        title=f"train MODEL --data {DATASET} --task {TASK} --batch-residues {CONFIG.batch_residues} "
+        f"on {machine(device)}",
         columns=("model", "MiB, --dry-run", "run", "ratio", "s per epoch, --dry-run", "run", "ratio"),
         rows=show_rows(rows()),
-        caption="Peak memory of the process; median time of an epoch, with validation and metrics: CPU time with one\n"
-        "thread. " + _load(),
+        caption=f"{_COSTS[device == 'cpu']} {_load()}",
     )
 
 
@@ -62,7 +71,7 @@ def _limits() -> CostTable:
     def rows() -> Iterator[tuple[str | float, ...]]:
         for limit in LIMITS:
             chosen, memory = _in_process(_choose, LIMITED, limit)
-            peak, _ = _in_process(_run, LIMITED, replace(CONFIG, batch_residues=chosen))
+            peak, _ = _in_process(_run, LIMITED, replace(CONFIG, batch_residues=chosen, device="cpu"))
             yield f"{limit:.0f} MiB", chosen, memory, peak, peak / limit
 
     return CostTable(
@@ -104,13 +113,13 @@ def _in_process(function: Callable[..., Any], *arguments: object) -> Any:
         return pool.submit(function, *arguments).result()
 
 
-def _estimate(model: str) -> tuple[float, float]:
-    cost = estimate_resources(model, DATASET, TASK, config=CONFIG).cost
+def _estimate(model: str, config: FitConfig) -> tuple[float, float]:
+    cost = estimate_resources(model, DATASET, TASK, config=config).cost
     return cost.memory, cost.seconds
 
 
 def _choose(model: str, limit: float) -> tuple[int, float]:
-    found = choose_batch_residues(model, DATASET, TASK, config=CONFIG, memory_limit=limit)
+    found = choose_batch_residues(model, DATASET, TASK, config=replace(CONFIG, device="cpu"), memory_limit=limit)
     return found.chosen, found.cost.memory
 
 

@@ -11,7 +11,7 @@ from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing, TransformerCo
 
 from benchmarks import cases_gearnet, cases_geometric, cases_ligandmpnn, cases_peers
 from benchmarks.layer_case import LayerInputs, SpeedCase
-from benchmarks.synthetic_inputs import forward_backward, largest_difference, protein, scalars, threads
+from benchmarks.synthetic_inputs import forward_backward, largest_difference, machine, protein, scalars
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
@@ -24,22 +24,26 @@ from protgraph.ops import Edges, Proteins
 __all__ = ["layer_cases", "layer_inputs", "measure"]
 
 PROTEINS, RESIDUES, DEGREE, WIDTH, EDGE_WIDTH, HEADS = 8, 256, 30, 128, 16, 4
+PROTEINS_ON_GPU = 64
 ROUNDS = 3  # minimum: some plain formulas take seconds
 
 
-def measure(*, seconds: float = 5.0) -> list[Measurement]:
+def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     """Measure 8 proteins × 256 residues × 30 neighbors, width 128; forward and backward to inputs and weights.
+
+    On a GPU there are 64 proteins.
 
     The error is that of outputs and of gradients of the input; the weights may have another layout.
     """
     if missing := cases_peers.missing_peers():
         warnings.warn(f"not measured, because not installed: {', '.join(missing)}", stacklevel=2)
-    cases = layer_cases()
+    cases, proteins = layer_cases(), PROTEINS if device == "cpu" else PROTEINS_ON_GPU
     measurements = []
     for name, make in cases.items():
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[] if device == "cpu" else [device]), torch.device(device):
             torch.manual_seed(0)
-            measurements.append(_measured(name, make(layer_inputs()), seconds / len(cases)))
+            case = make(layer_inputs(proteins, device))
+            measurements.append(_measured(name, case, proteins, seconds / len(cases), device))
     return measurements
 
 
@@ -49,15 +53,17 @@ def layer_cases() -> dict[str, Callable[[LayerInputs], SpeedCase]]:
     return cases | cases_geometric.CASES | cases_gearnet.CASES | cases_ligandmpnn.CASES | cases_peers.CASES
 
 
-def layer_inputs() -> LayerInputs:
+def layer_inputs(proteins: int = PROTEINS, device: str = "cpu") -> LayerInputs:
     """Return the batch that all layers are measured on."""
-    batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(PROTEINS)])
+    with torch.device("cpu"):
+        batch = collate([protein(RESIDUES, DEGREE, seed=i) for i in range(proteins)])
+    batch = batch.to(device)
     edges = Edges.from_graph(batch)
     h, e = torch.randn(edges.num_nodes, WIDTH, requires_grad=True), torch.randn(edges.num_edges, EDGE_WIDTH)
     return LayerInputs(batch.pos, edges, Proteins.from_graph(batch), h, e)
 
 
-def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:
+def _measured(name: str, case: SpeedCase, proteins: int, seconds: float, device: str) -> Measurement:
     with torch.no_grad():
         cotangent = torch.randn_like(case.ours(case.x))
     ways = {
@@ -66,13 +72,13 @@ def _measured(name: str, case: SpeedCase, seconds: float) -> Measurement:
     }
     a, b = ways[name](), ways[case.peer]()
     per_node, per_edge, where = case.products
-    nodes = PROTEINS * RESIDUES
+    nodes = proteins * RESIDUES
     products = nodes * per_node + nodes * DEGREE * per_edge
     return Measurement(
-        title=f"{name}, {PROTEINS} × {RESIDUES} residues × {DEGREE} neighbors × {case.channels}, forward and "
-        f"backward, {threads()}",
+        title=f"{name}, {proteins} × {RESIDUES} residues × {DEGREE} neighbors × {case.channels}, forward and "
+        f"backward, {machine(device)}",
         reference=name,
-        rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True),
+        rows=interleave(ways, reference=name, seconds=seconds, rounds=ROUNDS, warm=True, device=device),
         lower_bound=f"{products / 1e6:,.0f} M multiply-adds forward: {where}",
         error=largest_difference(a[:2], b[:2]),
     )

@@ -10,6 +10,7 @@ from statistics import mean, median, quantiles
 import torch
 
 from benchmarks.cost_table import CostTable, show_rows
+from benchmarks.synthetic_inputs import machine
 from benchmarks.training_loops import EpochTimes, TrainingLoops
 from protgraph.train import FitConfig
 
@@ -17,20 +18,22 @@ __all__ = ["MODELS", "measure"]
 
 MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "schnet", "transformer")
 DATASET, TASK = "pdb_core", "secondary_structure"
+_TIMES = "Time until the GPU is done; one thread of the CPU.", "CPU time of one thread."
 WARM_UP, FEWEST = 1, 5  # epochs that are not counted, and that are
 
 
-def measure(*, seconds: float = 5.0) -> list[CostTable]:
+def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
     """Train each model with epochs of its bare loop between its epochs, for about ``seconds`` per model."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        rows = show_rows((m, *_rates(m, seconds)) for m in MODELS)
+        rows = show_rows((m, *_rates(m, seconds, device)) for m in MODELS)
     finally:
         torch.set_num_threads(before)
     return [
         CostTable(
-            title=f"training on {TASK} of {DATASET}, batches of {_config(1).batch_residues} residues",
+            title=f"training on {TASK} of {DATASET}, batches of {_config(1, device).batch_residues} "
+            f"residues, {machine(device)}",
             columns=(
                 "model",
                 "bare residues/s",
@@ -44,7 +47,7 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
                 "ms per epoch",
             ),
             rows=rows,
-            caption="CPU time of one thread. bare: forward, loss, backward, gradient clipping and optimizer, on\n"
+            caption=f"{_TIMES[device == 'cpu']} bare: forward, loss, backward, gradient clipping and optimizer, on\n"
             "batches in memory, without collation; without clipping: the same loop without this step. train: with\n"
             "clipping, collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training\n"
             "state. An epoch of each bare loop runs before and after each epoch of train; ratios are medians over\n"
@@ -56,18 +59,18 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
     ]
 
 
-def _config(epochs: int) -> FitConfig:
-    return FitConfig(epochs=epochs, device="cpu", patience=None)
+def _config(epochs: int, device: str) -> FitConfig:
+    return FitConfig(epochs=epochs, device=device, patience=None)
 
 
-def _rates(model: str, seconds: float) -> tuple[float, ...]:
+def _rates(model: str, seconds: float, device: str) -> tuple[float, ...]:
     """Return the values of a row after the model."""
-    loops = TrainingLoops(model, DATASET, TASK, _config(1))
+    loops = TrainingLoops(model, DATASET, TASK, _config(1, device))
     loops.bare()
     start = time.perf_counter()
     loops.bare()
     epochs = max(FEWEST, round(seconds / (3 * (time.perf_counter() - start)))) + WARM_UP
-    loops = TrainingLoops(model, DATASET, TASK, _config(epochs))
+    loops = TrainingLoops(model, DATASET, TASK, _config(epochs, device))
     pairs: list[tuple[EpochTimes, EpochTimes]] = []
     command = loops.command(lambda: pairs.append((loops.bare(clip=False), loops.bare())))[WARM_UP:]
     unclipped, bare = zip(*pairs[WARM_UP:], strict=True)

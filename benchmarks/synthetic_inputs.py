@@ -12,7 +12,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.structure.neighbors.search import knn
 
-__all__ = ["DENSITY", "cloud", "forward_backward", "largest_difference", "protein", "scalars", "threads"]
+__all__ = ["DENSITY", "cloud", "forward_backward", "largest_difference", "machine", "protein", "scalars", "threads"]
 
 # CA atoms per Å³ inside a folded protein: 0.73 cm³/g (Matthews 1968) and 110 Da per residue give one in 134 Å³.
 DENSITY = 1 / 134
@@ -50,6 +50,11 @@ def threads() -> str:
     """Return the number of threads of torch, for titles."""
     n = torch.get_num_threads()
     return "1 thread" if n == 1 else f"{n} threads"
+
+
+def machine(device: torch.device | str) -> str:
+    """Return the number of threads, or the name of the GPU, for titles."""
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else threads()
 
 
 def forward_backward(

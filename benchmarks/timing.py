@@ -10,10 +10,13 @@ import gc
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import TypeVar
 
-__all__ = ["Measurement", "Timing", "interleave", "interleave_inputs"]
+import torch
+
+__all__ = ["Measurement", "Timing", "device_clock", "interleave", "interleave_inputs", "wait_for"]
 
 T = TypeVar("T")
 
@@ -75,6 +78,25 @@ class Measurement:
         return "all results are equal" if self.error == 0 else f"results agree within {self.error:.0e}"
 
 
+def wait_for(device: torch.device | str) -> Callable[[], None]:
+    """Return a function that waits until a GPU has finished its work; on a CPU, one that does nothing."""
+    device = torch.device(device)
+    return partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+
+
+def device_clock(device: torch.device | str) -> Callable[[], float]:
+    """Return the clock of the steps of a device, seconds: CPU time of the process, or the time when a GPU is done."""
+    wait = wait_for(device)
+    if torch.device(device).type == "cpu":
+        return time.process_time
+
+    def clock() -> float:
+        wait()
+        return time.perf_counter()
+
+    return clock
+
+
 def interleave(
     implementations: Mapping[str, Callable[[], object]],
     *,
@@ -82,6 +104,7 @@ def interleave(
     seconds: float = 5.0,
     rounds: int = _MIN_ROUNDS,
     warm: bool = False,
+    device: torch.device | str = "cpu",
 ) -> tuple[Timing, ...]:
     """Run every implementation once per round, for at least ``rounds`` rounds, until the time is over.
 
@@ -97,6 +120,8 @@ def interleave(
         Minimum number of rounds.
     warm : bool
         True if every implementation has run before: skips the warm-up.
+    device : torch.device or str
+        Device that the implementations use. The time of a call on a GPU ends with its last kernel.
 
     Notes
     -----
@@ -105,6 +130,8 @@ def interleave(
     for run in () if warm else implementations.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in implementations}
+    wait = wait_for(device)
+    wait()
     names, end = list(implementations), time.perf_counter() + seconds
     done = 0
     while done < rounds or (time.perf_counter() < end and done < _MAX_ROUNDS):
@@ -112,6 +139,7 @@ def interleave(
             name = names[(i + done) % len(names)]
             start = time.perf_counter()
             implementations[name]()
+            wait()
             times[name].append(time.perf_counter() - start)
         done += 1
     base = times[reference]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger
 from torch_geometric.data import Batch
 
+from benchmarks.timing import device_clock
 from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import evaluation_mode
@@ -26,7 +26,7 @@ __all__ = ["EpochTimes", "TrainingLoops"]
 
 @dataclass(frozen=True)
 class EpochTimes:
-    """CPU time of one epoch, seconds.
+    """Time of one epoch, seconds: CPU time, or on a GPU the time until it is done.
 
     Parameters
     ----------
@@ -44,17 +44,17 @@ class _EpochClock(Callback):
     ``before_epoch`` is called before each epoch and after the last one; its time is not counted.
     """
 
-    def __init__(self, before_epoch: Callable[[], None]) -> None:
+    def __init__(self, before_epoch: Callable[[], None], clock: Callable[[], float]) -> None:
         self.epochs: list[EpochTimes] = []
-        self._before_epoch = before_epoch
+        self._before_epoch, self._clock = before_epoch, clock
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
         self._before_epoch()
-        self._start = time.process_time()
+        self._start = self._clock()
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._validation = time.process_time()
+        self._validation = self._clock()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._close()
@@ -62,7 +62,7 @@ class _EpochClock(Callback):
 
     def _close(self) -> None:
         if hasattr(self, "_start"):
-            end = time.process_time()
+            end = self._clock()
             self.epochs.append(EpochTimes(self._validation - self._start, end - self._validation))
             del self._start
 
@@ -78,14 +78,15 @@ class TrainingLoops:
     """
 
     def __init__(self, model: str, dataset: str, task: str, config: FitConfig) -> None:
-        self._arguments, self._config = (model, dataset, task), config
+        self._arguments, self._config, device = (model, dataset, task), config, config.torch_device()
+        self._clock = device_clock(device)
         self._setup: RunSetup = set_up_run(model, load_dataset(dataset, task=task), task, config, cache=None, jobs=1)
         splits = self._setup.prepared.splits
         data = FitData(splits["train"], splits["val"], self._setup.task, config)
-        self._train: list[Batch] = [splits["train"].collate(members) for members in data.batches]
-        self._val: list[Batch] = list(data.val_dataloader())
+        self._train: list[Batch] = [splits["train"].collate(members).to(device) for members in data.batches]
+        self._val: list[Batch] = [batch.to(device) for batch in data.val_dataloader()]
         self.residues = int(splits["train"].sizes.sum())
-        self._module = self._setup.module()
+        self._module = self._setup.module().to(device)
 
     def command(self, before_epoch: Callable[[], None] = lambda: None) -> list[EpochTimes]:
         """Train with validation, CSV logger, checkpoints of the best epoch and of the state; return times of epochs.
@@ -95,7 +96,7 @@ class TrainingLoops:
         before_epoch : callable
             Called before each epoch and after the last one. It is not in the times.
         """
-        clock = _EpochClock(before_epoch)
+        clock = _EpochClock(before_epoch, self._clock)
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / "model.run"
             options: dict[str, Any] = {"logger": [CSVLogger(run / "csv", name=None)], "run_dir": run}
@@ -112,8 +113,8 @@ class TrainingLoops:
         """
         network, task = self._module.model.train(), self._setup.task
         optimizer = torch.optim.AdamW(network.parameters(), lr=self._config.lr, fused=True)
-        generator = torch.Generator().manual_seed(0)
-        start = time.process_time()
+        generator = torch.Generator(self._config.torch_device()).manual_seed(0)
+        start = self._clock()
         for batch in self._train:
             visible, y = task.inputs.apply(batch, generator, training=True)
             loss = task.batch_loss(self._module.loss, network(visible)["logits"].float(), y, visible)
@@ -122,8 +123,8 @@ class TrainingLoops:
             if clip:
                 torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.gradient_clip)
             optimizer.step()
-        middle = time.process_time()
+        middle = self._clock()
         with evaluation_mode(network):
             for batch in self._val:
                 network(batch)
-        return EpochTimes(middle - start, time.process_time() - middle)
+        return EpochTimes(middle - start, self._clock() - middle)

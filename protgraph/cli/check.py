@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +12,11 @@ from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_fail
 from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
-    from protgraph.testing import Component, Report
+    from protgraph.testing import Component
 
 __all__ = ["check_command"]
 
 _KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets")
-_SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
 
 
 def check_command(
@@ -37,6 +34,9 @@ def check_command(
     table: Annotated[
         Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Processes; each checks one component at a time.")
+    ] = 1,
     overwrite: Overwrite = False,
 ) -> None:
     """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
@@ -50,26 +50,21 @@ def check_command(
     Examples:
       protgraph check egnn
       protgraph check --all --kind layers
-      protgraph check --all --table equivariance.md
+      protgraph check --all --jobs 8 --table equivariance.md
     """
-    from protgraph.process_memory import mmap_large_blocks, release_component_dictionary
-    from protgraph.testing import release_modules
-    from protgraph.testing.equivariance_table import measure_equivariance
+    from protgraph.cli.check_reports import CheckRun, check_components
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
-    mmap_large_blocks()
-    components = deque(_select(names or [], everything, kind))
+    components = _select(names or [], everything, kind)
     _require_device(device)
-    total, rows, statuses = len(components), [], []
+    run = CheckRun(device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None)
+    rows, statuses = [], []
     with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
-        while components:
-            component = components.popleft()  # its inputs and modules are freed with it
-            statuses.append(_check(component, device, dtype, full=full, verbose=total <= 4))
-            if table is not None and component.kind not in ("task", "dataset"):
-                rows.append(measure_equivariance(component))
-            release_component_dictionary()
-            release_modules()
+        for found in check_components(components, run, jobs=jobs):
+            typer.echo("\n".join(found.lines))
+            statuses.append(found.status)
+            rows += [] if found.row is None else [found.row]
         if table is not None:
             _write_table(rows, table)
     _summarize(statuses)
@@ -101,50 +96,6 @@ def _require_device(device: str) -> None:
         torch.empty(0, device=device)
     except (AssertionError, RuntimeError) as e:
         raise OptionError(f"--device {device}: {str(e).splitlines()[0]}") from e
-
-
-def _check(component: Component, device: str, dtype: str, *, full: bool, verbose: bool) -> str:
-    """Print the reports of one component, all or the failures only; return "passed", "failed" or "skipped"."""
-    from protgraph.testing import check_component
-
-    if verbose:
-        typer.secho(str(component), bold=True)
-    reports = []
-    for report in check_component(component, device=device, dtype=dtype, full=full):
-        reports.append(_without_repetition(report, reports))
-        if verbose:
-            _print(reports[-1])
-    failed = [report for report in reports if not report.ok]
-    is_skipped = reports[0].status == "skipped"  # it cannot be built here
-    status = "failed" if failed else "skipped" if is_skipped else "passed"
-    if not verbose:
-        sign, color = _SIGN[status]
-        summary = reports[0].message if is_skipped else _counts(reports)
-        typer.echo(f"{typer.style(sign, fg=color)} {component!s:<40} {summary}")
-        for report in failed:
-            _print(report)
-    return status
-
-
-def _without_repetition(report: Report, earlier: Sequence[Report]) -> Report:
-    """Return a report whose message refers to the first check that failed for the same fault."""
-    first = next((r.check for r in earlier if report.fault and r.fault == report.fault), None)
-    return report if first is None else replace(report, message=f"the same fault as in {first}")
-
-
-def _counts(reports: Sequence[Report]) -> str:
-    worst = max((r.error for r in reports if r.check == "rotation" and r.error is not None), default=None)
-    counts = f"{sum(r.status == 'passed' for r in reports)} passed"
-    counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in reports)))
-    return counts if worst is None else f"{counts}  rotation {worst:.0e}"
-
-
-def _print(report: Report) -> None:
-    sign, color = _SIGN[report.status]
-    error = "" if report.error is None else f"{report.error:.1e}"
-    message = report.message.replace("\n", "\n    ")
-    line = f"  {typer.style(sign, fg=color)} {report.check:<24} {error:<9} {message}"
-    typer.echo(line.rstrip())
 
 
 def _summarize(statuses: Sequence[str]) -> None:

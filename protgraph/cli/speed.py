@@ -31,6 +31,7 @@ def speed_command(
     files: Annotated[
         list[Path] | None, typer.Option(help="Structure file or folder for featurize; can be repeated.")
     ] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda for attention, edges, estimate, layers and train.")] = "cpu",
 ) -> None:
     """Measure run times of protgraph, plain implementations and installed libraries on the same input, in turns.
 
@@ -42,22 +43,26 @@ def speed_command(
       protgraph speed attention
       protgraph speed featurize --files my_structures
       protgraph speed train
+      protgraph speed layers --device cuda
       protgraph speed --seconds 2
     """
     from rich.console import Console
 
     from protgraph.structure.io import expand_files
+    from protgraph.train import FitConfig
 
     benchmarks = _import_benchmarks()
     if not seconds >= 0:
         raise OptionError(f"--seconds {seconds}. Allowed: 0, for one turn each, or more.")
     console = Console()
     paths = expand_files(files) if files else ()
-    for chosen in [name] if name else sorted([*benchmarks.MEASUREMENTS, *benchmarks.COSTS]):
+    device = str(FitConfig(device=device).torch_device())
+    everything = [*benchmarks.MEASUREMENTS, *benchmarks.COSTS] if device == "cpu" else benchmarks.ON_DEVICES
+    for chosen in [name] if name else sorted(everything):
         if chosen in benchmarks.COSTS and not files:
-            tables = [_cost_table(costs) for costs in benchmarks.measure_costs(chosen, seconds=seconds)]
+            tables = [_cost_table(costs) for costs in benchmarks.measure_costs(chosen, seconds=seconds, device=device)]
         else:
-            tables = [_ratio_table(m) for m in benchmarks.measure(chosen, seconds=seconds, files=paths)]
+            tables = [_ratio_table(m) for m in benchmarks.measure(chosen, seconds=seconds, files=paths, device=device)]
         for table in tables:
             console.print(table)
             console.print()

@@ -11,6 +11,8 @@ from torch import Tensor
 from protgraph.data.datasets.target import Target
 from protgraph.featurize.frame import axes
 from protgraph.structure.compare.local_distances import compute_lddt
+from protgraph.structure.compare.superposition import superpose, superposed_rmsd
+from protgraph.structure.compare.superposition_search import tm_distance
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.metrics import METRICS, as_metric
 from protgraph.task.predictions import SplitPredictions
@@ -18,8 +20,6 @@ from protgraph.task.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from biotite.structure import AtomArray
 
     from protgraph.structure.residues.residues import Residues
 
@@ -90,46 +90,31 @@ def _local(points: Tensor) -> Tensor:
 @as_metric("max")
 def lddt_ca(o: SplitPredictions) -> float:
     """Local distance difference test (15 Å) of CA within each chain, mean over chains."""
-    return _mean([compute_lddt(predicted.coord, truth.coord).score for truth, predicted in _pairs(o)])
+    return _mean([compute_lddt(predicted, truth).score for truth, predicted in _pairs(o)])
 
 
 @as_metric("min")
 def rmsd_superposed(o: SplitPredictions) -> float:
     """RMSD of CA after superposition of each chain, Å, mean over chains."""
-    from biotite.structure import rmsd, superimpose
-
-    return _mean([rmsd(truth, superimpose(truth, predicted)[0]) for truth, predicted in _pairs(o)])
+    return _mean([superposed_rmsd(predicted, truth) for truth, predicted in _pairs(o)])
 
 
 @as_metric("max")
 def tm_score(o: SplitPredictions) -> float:
     """TM-score of CA after superposition of all residues of each chain, mean over chains (a lower bound)."""
-    from biotite.structure import superimpose
-    from biotite.structure import tm_score as tm
-
     values = []
     for truth, predicted in _pairs(o):
-        every = np.arange(len(truth))
-        values.append(tm(truth, superimpose(truth, predicted)[0], every, every))
+        squared = ((superpose(predicted, truth).apply(predicted) - truth) ** 2).sum(1)
+        values.append(float((1 / (1 + squared / tm_distance(len(truth)) ** 2)).mean()))
     return _mean(values)
 
 
-def _pairs(o: SplitPredictions) -> Iterator[tuple[AtomArray, AtomArray]]:
-    """Yield true and predicted CA of each chain with three or more known residues."""
-    from biotite.structure import AtomArray
-
+def _pairs(o: SplitPredictions) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield true and predicted CA, ``(L, 3)`` float64, of each chain with three or more known residues."""
     known = SplitPredictions(o.logits[:, _CA], o.y[:, _CA, :1], o.chain)
     for rows in known.chains():
-        if len(rows) < 3:
-            continue
-        arrays = []
-        for points in (o.y, o.logits):
-            ca = points[rows, _CA].double()
-            array = AtomArray(len(rows))
-            array.res_id[:], array.res_name[:], array.atom_name[:] = np.arange(len(rows)), "ALA", "CA"
-            array.coord = (ca - ca.mean(0)).float().numpy()  # an AtomArray has float32
-            arrays.append(array)
-        yield arrays[0], arrays[1]
+        if len(rows) >= 3:
+            yield tuple(points[rows, _CA].double().numpy() for points in (o.y, o.logits))
 
 
 def _mean(values: list[float]) -> float:

@@ -87,3 +87,27 @@ def test_the_largest_model_is_checked_below_1300_mib():
 def test_a_wrong_request_is_exit_code_2(run, args, text):
     result = run("check", *args)
     assert result.code == 2 and text in result.err
+
+
+def test_worker_processes_give_the_same_reports_and_table(run, tmp_path):
+    found = []
+    for jobs in (1, 2):
+        table = tmp_path / f"{jobs}.md"
+        result = run("check", "linear", "add", "concat", "layer_norm", "mlp", "--jobs", jobs, "--table", table)
+        assert result.code == 0
+        lines = [line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("Written by")]
+        found.append(([line for line in result.out.splitlines() if "✓" in line], lines))
+    assert found[0] == found[1] and len(found[0][0]) == 5
+
+
+def test_a_process_that_dies_fails_its_component(run, monkeypatch):
+    from protgraph.worker_process import WorkerDied
+
+    def results(self, items, *, in_order):
+        yield from ((item, WorkerDied("was killed by SIGKILL (out of memory?)")) for item in items)
+
+    monkeypatch.setattr("protgraph.worker_pool.WorkerPool.run", results)
+    result = run("check", "linear", "add", "--jobs", 2)
+    assert result.code == 1
+    assert "✗ layer linear" in result.out and "its process was killed by SIGKILL" in result.out
+    assert "0 of 2 components pass, 2 failed" in result.out

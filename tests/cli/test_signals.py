@@ -124,7 +124,7 @@ COMMANDS = {
         ["search", "A/1a19.bcif", "--in", "v.npz", "-o", "x.csv"],
     ),
     "view": ("protgraph.structure.io.read_residues", ["view", "A/1a19.bcif", "-o", "x.html"]),
-    "check": ("protgraph.cli.check._check", ["check", "pyg_conv", "--table", "x.md"]),
+    "check": ("protgraph.cli.check_reports._checked", ["check", "pyg_conv", "--table", "x.md"]),
 }
 
 

@@ -84,6 +84,9 @@ def test_metrics_are_invariant_to_motion_and_rmsd_equals_scipy():
     _, error = Rotation.align_vectors(b, a)
     assert rmsd_superposed(off) == pytest.approx(error / np.sqrt(30), rel=1e-4)
     assert 0.3 < lddt_ca(off) < 0.9
+    moved = Rotation.align_vectors(b, a)[0].apply(a)
+    d0 = 1.24 * 15 ** (1 / 3) - 1.8  # of 30 residues
+    assert tm_score(off) == pytest.approx((1 / (1 + ((moved - b) ** 2).sum(1) / d0**2)).mean(), rel=1e-6)
     assert 0.2 < tm_score(off) < 1
 
 

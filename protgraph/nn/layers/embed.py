@@ -57,6 +57,7 @@ class Embed(GraphLayer):
             _check(name, spec)
         self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
         self.real = {n: s.width for n, s in fields.items() if not s.is_category}
+        self._order = (*self.tables.keys(), *self.real)
         width = sum(self.real.values())
         self.linear = nn.Linear(width, dim) if width else None
         self.standardize = Standardize(self.real)
@@ -65,7 +66,7 @@ class Embed(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: embeddings of categorical fields plus a linear map of the others."""
-        values = [f[name] for name in (*self.tables, *self.real)]
+        values = [f[name] for name in self._order]
         return {"h": map_row_blocks(self._embed, *values, width=max(self.out["h"].dim, sum(self.real.values())))}
 
     def _embed(self, *values: Tensor) -> Tensor:

@@ -1,0 +1,141 @@
+"""Checks of one component for the command ``protgraph check``, in its process or in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from protgraph.testing import Component, Report
+    from protgraph.testing.equivariance_table import EquivarianceRow
+
+__all__ = ["CheckRun", "CheckedComponent", "check_components"]
+
+_SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """Options of a check.
+
+    Parameters
+    ----------
+    device : str
+        "cpu", "cuda" or "cuda:1".
+    dtype : {"float64", "float32"}
+    full : bool
+        Read all proteins of datasets.
+    verbose : bool
+        Show all reports of a component, not only failures.
+    with_errors : bool
+        Measure the equivariance errors by type and device.
+    """
+
+    device: str
+    dtype: str
+    full: bool
+    verbose: bool
+    with_errors: bool
+
+
+@dataclass(frozen=True)
+class CheckedComponent:
+    """Findings on one component.
+
+    Parameters
+    ----------
+    status : {"passed", "failed", "skipped"}
+    lines : tuple of str
+        Reports with terminal colors.
+    row : EquivarianceRow, optional
+        Its errors, if they were asked for.
+    """
+
+    status: str
+    lines: tuple[str, ...]
+    row: EquivarianceRow | None = None
+
+
+def check_components(components: Sequence[Component], run: CheckRun, *, jobs: int) -> Iterator[CheckedComponent]:
+    """Check each component, and yield the findings in order.
+
+    Parameters
+    ----------
+    components : sequence of Component
+        From the registry if there are worker processes, which know no others.
+    run : CheckRun
+    jobs : int
+        Worker processes; with 1 the checks run in this process.
+    """
+    if jobs == 1:
+        yield from (_checked(component, run) for component in components)
+        return
+    from protgraph.worker_pool import WorkerPool
+    from protgraph.worker_process import WorkerDied
+
+    pool = WorkerPool(partial(_checked, run=run), workers=min(jobs, len(components)))
+    with closing(pool.run(components, in_order=True)) as results:
+        for component, found in results:
+            if isinstance(found, WorkerDied):
+                sign = typer.style("✗", fg="red")
+                found = CheckedComponent("failed", (f"{sign} {component!s:<40} its process {found.reason}",))
+            yield found
+
+
+def _checked(component: Component, run: CheckRun) -> CheckedComponent:
+    """Check one component, and free the modules and dictionaries that it needed."""
+    from protgraph.process_memory import mmap_large_blocks, release_component_dictionary
+    from protgraph.testing import release_modules
+    from protgraph.testing.equivariance_table import measure_equivariance
+
+    mmap_large_blocks()
+    status, lines = _reports(component, run)
+    has_row = run.with_errors and component.kind not in ("task", "dataset")
+    row = measure_equivariance(component) if has_row else None
+    release_component_dictionary()
+    release_modules()
+    return CheckedComponent(status, tuple(lines), row)
+
+
+def _reports(component: Component, run: CheckRun) -> tuple[str, list[str]]:
+    """Return "passed", "failed" or "skipped", and the reports of one component, all or the failures only."""
+    from protgraph.testing import check_component
+
+    reports: list[Report] = []
+    for report in check_component(component, device=run.device, dtype=run.dtype, full=run.full):
+        reports.append(_without_repetition(report, reports))
+    failed = [report for report in reports if not report.ok]
+    is_skipped = reports[0].status == "skipped"  # it cannot be built here
+    status = "failed" if failed else "skipped" if is_skipped else "passed"
+    if run.verbose:
+        return status, [typer.style(str(component), bold=True), *map(_line, reports)]
+    sign, color = _SIGN[status]
+    summary = reports[0].message if is_skipped else _counts(reports)
+    return status, [f"{typer.style(sign, fg=color)} {component!s:<40} {summary}", *map(_line, failed)]
+
+
+def _without_repetition(report: Report, earlier: Sequence[Report]) -> Report:
+    """Return a report whose message refers to the first check that failed for the same fault."""
+    first = next((r.check for r in earlier if report.fault and r.fault == report.fault), None)
+    return report if first is None else replace(report, message=f"the same fault as in {first}")
+
+
+def _counts(reports: Sequence[Report]) -> str:
+    worst = max((r.error for r in reports if r.check == "rotation" and r.error is not None), default=None)
+    counts = f"{sum(r.status == 'passed' for r in reports)} passed"
+    counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in reports)))
+    return counts if worst is None else f"{counts}  rotation {worst:.0e}"
+
+
+def _line(report: Report) -> str:
+    """Return one report as a line."""
+    sign, color = _SIGN[report.status]
+    error = "" if report.error is None else f"{report.error:.1e}"
+    message = report.message.replace("\n", "\n    ")
+    line = f"  {typer.style(sign, fg=color)} {report.check:<24} {error:<9} {message}"
+    return line.rstrip()
