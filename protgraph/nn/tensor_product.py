@@ -153,7 +153,7 @@ class ChannelwiseProduct(nn.Module):
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:
             self._coupling = self._exact.to(h)
         filters = harmonics @ self._coupling  # (E, Σ (2l_i+1)(2l_o+1))
-        for p, w in zip(self.paths, weights or [None] * len(self.paths), strict=True):
+        for p, w in zip(self.paths, [None] * len(self.paths) if weights is None else weights, strict=True):
             x = sources[p.i] if w is None else sources[p.i] * w.unsqueeze(1)
             shape = (x.size(1), self._dims[p.o])
             # Y_0 = 1: c is the identity

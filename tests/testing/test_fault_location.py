@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 import protgraph as pg
-from protgraph.cli.check import _without_repetition
+from protgraph.cli.check_reports import _without_repetition
 from protgraph.structure.neighbors import sort_edges
 from protgraph.testing import check_component, find_components
 from protgraph.testing.protein_fixtures import folded_proteins
