@@ -28,22 +28,22 @@ LENGTH, RANK = 2048, 16  # of the protein and of the pair features of invariant 
 
 def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     """Measure 8 proteins of 90–300 residues, and pair factors of one of 2,048; forward and backward, same weights."""
-    with torch.device(device):
-        return [_complete_attention(seconds / 2, device), _pair_factors(seconds / 2, device)]
+    return [_complete_attention(seconds / 2, device), _pair_factors(seconds / 2, device)]
 
 
 def _complete_attention(seconds: float, device: str) -> Measurement:
     from torch_geometric.nn import TransformerConv
 
-    generator = torch.Generator(device).manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     n, pairs = sum(SIZES), sum(size * size for size in SIZES)
-    h = torch.randn(n, WIDTH, generator=generator, requires_grad=True)
-    batch = torch.arange(len(SIZES)).repeat_interleave(torch.tensor(SIZES))
-    proteins, complete = Proteins(batch, SIZES), _complete_edges()
+    h = torch.randn(n, WIDTH, generator=generator).to(device).requires_grad_()
+    batch = torch.arange(len(SIZES)).repeat_interleave(torch.tensor(SIZES)).to(device)
+    proteins, complete = Proteins(batch, SIZES), _complete_edges().to(device)
     ours = Transformer({"h": scalars("h", WIDTH), "proteins": field("proteins")}, dim=WIDTH, heads=HEADS)
     theirs = TransformerConv(WIDTH, WIDTH // HEADS, heads=HEADS)
     _share_weights(ours, theirs)
-    cotangent = torch.randn(n, WIDTH, generator=generator)
+    ours, theirs = ours.to(device), theirs.to(device)
+    cotangent = torch.randn(n, WIDTH, generator=generator).to(device)
     ways = {
         "transformer": forward_backward(lambda x: ours({"h": x, "proteins": proteins})["h"], h, cotangent),
         "padded to the longest, masked": forward_backward(lambda x: _padded(ours, x, proteins), h, cotangent),
@@ -63,22 +63,23 @@ def _complete_attention(seconds: float, device: str) -> Measurement:
 
 
 def _pair_factors(seconds: float, device: str) -> Measurement:
-    generator, n = torch.Generator(device).manual_seed(0), LENGTH
+    generator, n = torch.Generator().manual_seed(0), LENGTH
     names, given = ("frame", "pos", "proteins"), {"h": scalars("h", WIDTH)}
     factors = {name: scalars(name, RANK) for name in ("pair_left", "pair_right")}
     fields = given | {name: field(name) for name in names}
     ours = IPA(fields | factors, dim=WIDTH, heads=HEADS)
     theirs = IPA(fields | {"pair": FieldSpec("pair", "pair", f"{RANK}x0e")}, dim=WIDTH, heads=HEADS)
     theirs.load_state_dict(ours.state_dict())
-    h, left, right = (torch.randn(n, width, generator=generator) for width in (WIDTH, RANK, RANK))
-    f = {"frame": random_rotations(n).float(), "pos": 10 * torch.randn(n, 3, generator=generator)}
-    f["proteins"] = Proteins(torch.zeros(n, dtype=torch.long), (n,))
+    ours, theirs = ours.to(device), theirs.to(device)
+    h, left, right, pos = (torch.randn(n, width, generator=generator).to(device) for width in (WIDTH, RANK, RANK, 3))
+    f = {"frame": random_rotations(n).to(h), "pos": 10 * pos}
+    f["proteins"] = Proteins(torch.zeros(n, dtype=torch.long, device=device), (n,))
 
     def dense(a: Tensor) -> Tensor:
         return theirs({"h": h, "pair": (a[:, None] * right[None]).flatten(0, 1), **f})["h"]
 
     left.requires_grad_()
-    cotangent, name = torch.randn(n, WIDTH, generator=generator), "ipa, factors"
+    cotangent, name = torch.randn(n, WIDTH, generator=generator).to(device), "ipa, factors"
     ways = {
         name: forward_backward(
             lambda a: ours({"h": h, "pair_left": a, "pair_right": right, **f})["h"], left, cotangent

@@ -40,9 +40,10 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     cases, proteins = layer_cases(), PROTEINS if device == "cpu" else PROTEINS_ON_GPU
     measurements = []
     for name, make in cases.items():
-        with torch.random.fork_rng(devices=[] if device == "cpu" else [device]), torch.device(device):
+        with torch.random.fork_rng(devices=[] if device == "cpu" else [device]):
             torch.manual_seed(0)
-            case = make(layer_inputs(proteins, device))
+            with torch.device(device):
+                case = make(layer_inputs(proteins, device))
             measurements.append(_measured(name, case, proteins, seconds / len(cases), device))
     return measurements
 

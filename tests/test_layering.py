@@ -69,7 +69,7 @@ THIRD_PARTY = {
     "similarity": {"biotite", "numpy", "scipy"},
     "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
-    "ops": {"numpy", "scipy", "torch", "torch_geometric", "torch_scatter"},
+    "ops": {"numpy", "scipy", "torch", "torch_geometric", "torch_scatter", "triton"},
 }
 
 
@@ -211,8 +211,8 @@ def test_plugins_do_not_import_each_other() -> None:
         assert families <= {own}, f"{path} imports {families - {own}}"
 
 
-#: Module → distribution, where the names differ.
-DISTRIBUTIONS = {"faiss": "faiss-cpu"}
+#: Module → distribution that brings it, where the names differ.
+DISTRIBUTIONS = {"faiss": "faiss-cpu", "triton": "torch"}
 
 
 def test_every_imported_library_is_declared() -> None:

@@ -34,6 +34,7 @@ def check_command(
     table: Annotated[
         Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
     ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run only this check, e.g. rotation; can be repeated.")] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, help="Processes; each checks one component at a time.")
     ] = 1,
@@ -49,6 +50,7 @@ def check_command(
     \b
     Examples:
       protgraph check egnn
+      protgraph check egnn --only rotation --only reflection
       protgraph check --all --kind layers
       protgraph check --all --jobs 8 --table equivariance.md
     """
@@ -58,7 +60,9 @@ def check_command(
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
     components = _select(names or [], everything, kind)
     _require_device(device)
-    run = CheckRun(device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None)
+    run = CheckRun(
+        device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None, only=_checks(only or [])
+    )
     rows, statuses = [], []
     with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
         for found in check_components(components, run, jobs=jobs):
@@ -87,6 +91,17 @@ def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Co
     if names:
         return find_components(names, kind=plural.removesuffix("s") if plural else None)
     return [c for k in _KINDS if plural in (None, k) for c in find_components(registries[k])]
+
+
+def _checks(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of checks, all of which must exist."""
+    from protgraph.testing.suite import CHECKS
+
+    allowed = [check.name for check in CHECKS]
+    for name in names:
+        if name not in allowed:
+            raise OptionError(f"--only {name!r} is not a check.{suggest(name, allowed)} Checks: {', '.join(allowed)}.")
+    return tuple(names)
 
 
 def _require_device(device: str) -> None:

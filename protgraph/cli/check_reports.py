@@ -34,6 +34,8 @@ class CheckRun:
         Show all reports of a component, not only failures.
     with_errors : bool
         Measure the equivariance errors by type and device.
+    only : tuple of str
+        Names of the checks; empty: all.
     """
 
     device: str
@@ -41,6 +43,7 @@ class CheckRun:
     full: bool
     verbose: bool
     with_errors: bool
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def _reports(component: Component, run: CheckRun) -> tuple[str, list[str]]:
     from protgraph.testing import check_component
 
     reports: list[Report] = []
-    for report in check_component(component, device=run.device, dtype=run.dtype, full=run.full):
+    for report in check_component(component, device=run.device, dtype=run.dtype, full=run.full, only=run.only):
         reports.append(_without_repetition(report, reports))
     failed = [report for report in reports if not report.ok]
     is_skipped = reports[0].status == "skipped"  # it cannot be built here

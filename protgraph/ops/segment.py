@@ -21,6 +21,7 @@ from torch.nn.functional import embedding_bag
 
 from protgraph.errors import FieldError, MissingExtraError, OptionError
 from protgraph.ops.computed_once import computed_once
+from protgraph.ops.gpu_kernels import segment_sum, uses_kernels
 
 __all__ = ["Backend", "Segments"]
 
@@ -161,9 +162,13 @@ class Segments:
     def _uses_bags(self, m: Tensor) -> bool:
         if torch.compiler.is_compiling():  # the compiler fuses the plain operations and derives their gradients
             return False
-        if self.backend != "auto" or m.device.type != "cpu" or m.dtype not in (torch.float32, torch.float64):
+        if self.backend != "auto" or not m.numel():
             return False
-        return m.numel() > 0 and (self.length is None or m.shape[1:].numel() >= _WIDE)
+        if m.is_cuda:
+            return self.length is None and uses_kernels(m)
+        if m.device.type != "cpu" or m.dtype not in (torch.float32, torch.float64):
+            return False
+        return self.length is None or m.shape[1:].numel() >= _WIDE
 
     def _expand(self, x: Tensor) -> Tensor:
         if self.length is None:
@@ -175,7 +180,11 @@ class Segments:
 class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(segments: Segments, m: Tensor) -> Tensor:
-        summed = embedding_bag(segments.order, m.reshape(m.size(0), -1).contiguous(), segments.ptr[:-1], mode="sum")
+        table = m.reshape(m.size(0), -1).contiguous()
+        if uses_kernels(m):
+            summed = segment_sum(table.unsqueeze(1), segments.order, segments.ptr)
+        else:
+            summed = embedding_bag(segments.order, table, segments.ptr[:-1], mode="sum")
         return summed.view(-1, *m.shape[1:])
 
     @staticmethod

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from protgraph.ops.gpu_kernels import edge_dot, segment_sum, uses_kernels
+
 if TYPE_CHECKING:
     from protgraph.ops.segment import Segments
 
@@ -97,6 +99,8 @@ class Dot(torch.autograd.Function):
     @staticmethod
     def forward(edges: Adjacency, a: Tensor, b: Tensor) -> Tensor:
         """Compute ``(E, H)``, the scalar products of ``a`` at targets and ``b`` at sources, in blocks of edges."""
+        if uses_kernels(a):
+            return edge_dot(a, b, edges.index)
         chunk = _CHUNK if a.device.type == "cpu" else max(edges.num_edges, 1)
         pairs = zip(edges.index[0].split(chunk), edges.index[1].split(chunk), strict=True)
         return torch.cat([(a.index_select(0, i) * b.index_select(0, j)).sum(-1) for j, i in pairs])  # (E, H)
@@ -150,6 +154,8 @@ def weighted_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
     n, heads, width = x.shape
     if edges.num_edges == 0 or x.numel() == 0:
         return x.new_zeros(edges.num_nodes, heads, width)
+    if uses_kernels(x):
+        return segment_sum(x, edges.index[0], edges.ptr, weight)
     if heads == 1 or weight is None:  # all channels share the bags of rows
         w = None if weight is None else weight.flatten()
         table = x.flatten(1).contiguous()

@@ -40,8 +40,8 @@ def random_rotations(count: int, *, seed: int = 0) -> Tensor:
     >>> torch.allclose(r @ r.T, torch.eye(3, dtype=torch.float64))
     True
     """
-    generator = torch.Generator().manual_seed(seed)
-    q = torch.randn(count, 4, generator=generator, dtype=torch.float64)
+    generator = torch.Generator("cpu").manual_seed(seed)  # another default device has no effect
+    q = torch.randn(count, 4, generator=generator, dtype=torch.float64, device="cpu")
     w, x, y, z = (q / q.norm(dim=-1, keepdim=True)).unbind(-1)
     rows = [
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),

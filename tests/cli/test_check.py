@@ -111,3 +111,11 @@ def test_a_process_that_dies_fails_its_component(run, monkeypatch):
     assert result.code == 1
     assert "✗ layer linear" in result.out and "its process was killed by SIGKILL" in result.out
     assert "0 of 2 components pass, 2 failed" in result.out
+
+
+def test_only_named_checks_run(run):
+    result = run("check", "linear", "--only", "rotation", "--only", "state_dict")
+    assert result.code == 0
+    assert [line.split()[1] for line in result.out.splitlines() if "✓" in line] == ["builds", "rotation", "state_dict"]
+    result = run("check", "linear", "--only", "rotations")
+    assert result.code == 2 and "'rotations'" in result.err and "rotation" in result.err

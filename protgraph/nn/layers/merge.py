@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
@@ -91,7 +92,17 @@ class GRU(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``: a gated recurrent unit with the update as its input."""
-        return {"h": self.cell(f["update"], f["h"])}
+        run = self._plain if torch.compiler.is_compiling() else self.cell  # torch cannot trace its kernel for GPUs
+        return {"h": run(f["update"], f["h"])}
+
+    def _plain(self, x: Tensor, h: Tensor) -> Tensor:
+        """Compute the formula of the cell: reset and update gates r and z, candidate n."""
+        cell = self.cell
+        of_x = linear(x, cell.weight_ih, cell.bias_ih).chunk(3, 1)
+        of_h = linear(h, cell.weight_hh, cell.bias_hh).chunk(3, 1)
+        r, z = (torch.sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
+        n = torch.tanh(of_x[2] + r * of_h[2])
+        return n + z * (h - n)
 
 
 class Add(GraphLayer):

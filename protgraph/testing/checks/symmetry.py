@@ -119,11 +119,14 @@ def same_on_cuda(runner: Runner) -> float:
     """Check that a GPU gives the same values, and that the forward pass does not synchronize with the host."""
     if not torch.cuda.is_available():
         raise NotApplicable("no CUDA device is available")
-    worst = 0.0
+    worst, expected = 0.0, runner.conformity.expected_failures
+    transforms = rotations()[:1].identity() if "rotation" in expected else rotations()
     for dtype in (torch.float64, torch.float32):
+        if dtype == torch.float32 and "float32" in expected:
+            continue
         on_gpu = Runner(runner.component, "cuda", dtype)
         for wiring in on_gpu.wirings:
-            error = on_gpu.transform_error(wiring, rotations()) or 0.0
+            error = on_gpu.transform_error(wiring, transforms) or 0.0
             limit = EXACT if dtype == torch.float64 and wiring.is_exact else runner.conformity.tolerance
             what = f"{runner.component}: {dtype} on CUDA{wiring.suffix}"
             worst = max(worst, require_at_most(error, limit, what))
