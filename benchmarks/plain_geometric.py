@@ -39,7 +39,7 @@ class PlainEGCL(nn.Module):
         step = torch.zeros_like(pos).index_add(0, i, d * ours.coord_mlp(m))
         if ours.reduce == "mean":
             step = step / i.bincount(minlength=len(h)).clamp(min=1)[:, None]
-        summed = torch.zeros(len(h), m.size(1), dtype=h.dtype).index_add(0, i, m)
+        summed = h.new_zeros(len(h), m.size(1)).index_add(0, i, m)
         out = ours.node_mlp(torch.cat([h, summed], 1))
         return h + out if ours.residual else out, pos + step
 
@@ -77,7 +77,7 @@ class PlainGVPConv(nn.Module):
         ms, mv = torch.cat([s[j], es, s[i]], 1), torch.cat([v[j], ev, v[i]], 1)
         for gvp in self.message:
             ms, mv = gvp(ms, mv)
-        count = torch.zeros(len(s), dtype=s.dtype).index_add(0, i, torch.ones(len(i), dtype=s.dtype)).clamp(min=1)
+        count = s.new_zeros(len(s)).index_add(0, i, s.new_ones(len(i))).clamp(min=1)
         ds = torch.zeros_like(s).index_add(0, i, ms) / count[:, None]
         dv = torch.zeros_like(v).index_add(0, i, mv) / count[:, None, None]
         s, v = self._norm(0, s + ds, v + dv)

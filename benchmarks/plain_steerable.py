@@ -38,7 +38,7 @@ class PlainTFN(nn.Module):
         j, i = index
         y = o3.spherical_harmonics(self.irreps_sh, edge_vec, normalize=True, normalization="component")
         message = self.linear(self.product(h[j], y, self.fc(edge_attr)))
-        out = torch.zeros(len(h), message.size(1), dtype=h.dtype).index_add(0, i, message)
+        out = h.new_zeros(len(h), message.size(1)).index_add(0, i, message)
         out = out / (i.bincount(minlength=len(h)).clamp(min=1)[:, None] if self.degree is None else self.degree)
         return out if self.gate is None else self.gate(out)
 
@@ -65,7 +65,7 @@ class PlainSE3Transformer(nn.Module):
         )
         alpha = softmax(logits / math.sqrt(attention.keys.dim), i, num_nodes=len(h))[..., None]
         weighed = [(alpha * values[ir].reshape(len(j), heads, -1)).flatten(1) for _, ir in attention.values]
-        attended = [torch.zeros(len(h), w.size(1), dtype=h.dtype).index_add(0, i, w) for w in weighed]
+        attended = [h.new_zeros(len(h), w.size(1)).index_add(0, i, w) for w in weighed]
         out = ours.project({"value": torch.cat(attended, 1), "h": h})["h"]
         return out if ours.gate is None else ours.gate(out)
 
@@ -111,7 +111,7 @@ class PlainSE3Conv(nn.Module):
             messages[path.o] = messages[path.o] + term if path.o in messages else term
         joined = torch.cat([messages[o] for o in sorted(messages)], 1)
         count = i.bincount(minlength=len(h)).clamp(min=1)[:, None]
-        out = torch.zeros(len(h), joined.size(1), dtype=h.dtype).index_add(0, i, joined)
+        out = h.new_zeros(len(h), joined.size(1)).index_add(0, i, joined)
         out = out / count if ours.reduce == "mean" else out
         if ours.own is None:
             return out

@@ -26,7 +26,9 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
     options = {"generator": generator, "device": device, "requires_grad": True}
     message, h = torch.randn(NODES * DEGREE, CHANNELS, **options), torch.randn(NODES, CHANNELS, **options)
     sums = _sums(edges)
-    gathered = {f"gather, then {name}": lambda x, s=s: s(edges.source(x)) for name, s in sums.items()}
+    source = edges.index[0]
+    gathered = {f"gather, then {name}": lambda x, s=s: s(x.index_select(0, source)) for name, s in sums.items()}
+    gathered["gather, then edges.sum"] = lambda x: edges.sum(edges.source(x))
     mib = message.numel() * 4 / 2**20
     copy = message.detach()
     return [

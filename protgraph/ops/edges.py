@@ -205,16 +205,16 @@ class Edges:
         if torch.compiler.is_compiling():
             return self.sum(self.source(x) if w is None else w.unsqueeze(-1) * self.source(x))
         if x.dim() == 3:
-            return GatherSum.apply(self, x, w)
-        return GatherSum.apply(self, x.unsqueeze(1), None if w is None else w.unsqueeze(1)).squeeze(1)
+            return GatherSum.run(self, x, w)
+        return GatherSum.run(self, x.unsqueeze(1), None if w is None else w.unsqueeze(1)).squeeze(1)
 
     def dot(self, a: Tensor, b: Tensor) -> Tensor:
         """Compute ``<a_i, b_j>`` per edge, ``a`` and ``b (N, …, C)`` to ``(E, …)``, without edges × channels."""
         if torch.compiler.is_compiling():
             return (self.target(a) * self.source(b)).sum(-1)
         if a.dim() == 3:
-            return Dot.apply(self, a, b)
-        return Dot.apply(self, a.unsqueeze(1), b.unsqueeze(1)).squeeze(1)
+            return Dot.run(self, a, b)
+        return Dot.run(self, a.unsqueeze(1), b.unsqueeze(1)).squeeze(1)
 
     def pair_sum(self, a: Tensor, b: Tensor, e: Tensor | None = None) -> Tensor:
         """Compute ``a_i + b_j + e_ij``, ``a`` and ``b (N, …)`` and ``e (E, …)`` to ``(E, …)``, allocating one tensor.
@@ -224,7 +224,7 @@ class Edges:
         if torch.compiler.is_compiling():
             z = self.target(a) + self.source(b)
             return z if e is None else z + e
-        return PairSum.apply(self, a, b, e)
+        return PairSum.run(self, a, b, e)
 
     def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Compute ``Σ_j α_ij x_j`` with ``α = softmax_j(logits)`` over the neighbors of each node.
@@ -288,7 +288,7 @@ class Edges:
         Tensor, Tensor, Tensor
             As :meth:`attend`; α has no gradient if a fused kernel computes it.
         """
-        run = AdditiveEdgeAttention.apply if uses_tiles(x) else additive_attention
+        run = AdditiveEdgeAttention.run if uses_tiles(x) else additive_attention
         return run(self, x, target, att, e, weight, keep, slope)
 
     def dot_attention(
@@ -319,7 +319,7 @@ class Edges:
             ``Σ_j α_ij v_j`` ``(N, H, C)``; ``Σ_j α_ij e_ij`` ``(N, H, F)`` if there are features; and α ``(E, H)``
             before dropout, which has no gradient if a fused kernel computes it.
         """
-        return (DotEdgeAttention.apply if uses_tiles(q) else dot_attention)(self, q, kv, p, e, keep)
+        return (DotEdgeAttention.run if uses_tiles(q) else dot_attention)(self, q, kv, p, e, keep)
 
     def tiles(self, width: int) -> list[NeighborTile]:
         """Return the edges of CPU tensors in tiles that fit in the cache, for rows of ``width`` numbers."""

@@ -4,9 +4,10 @@ A program of a kernel sums the rows of one segment, or multiplies the rows of a 
 and no tensor of edges × channels. Sums are in float32, of float64 in float64. Without Triton, torch's own operations
 compute the same.
 
-Not ``embedding_bag``: for 2,048 nodes, 61,440 edges and 128 channels, a sum over neighbors with its gradient takes
-0.53 ms, and PyG's ``scatter`` 0.24 ms (``protgraph speed edges --device cuda``, H200, torch 2.11, 2026-11-26). Not
-``index_add`` and PyG's ``scatter``: they add atomically, so that results differ from run to run, or sort in each call.
+Forward passes of 131,072 nodes with 30 neighbors and 128 channels (H200, torch 2.11, float32, 2026-11-26): a sum
+0.76 ms, with weights 0.84 ms, products 0.50 ms. Not ``embedding_bag``: 1.04 and 1.34 ms, and it has no products. Not
+gathered rows: 2.9 ms as a reshape and 6.0 ms with ``index_add``, which adds atomically, so that results differ from run
+to run; products 9.4 ms. With 2,048 nodes the host is the limit: forward and backward 0.55 ms, gathered rows 0.24 ms.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch import Tensor
 __all__ = ["edge_dot", "segment_sum", "uses_kernels"]
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_TILE = 2048  # numbers that a program loads at once
+_TILE = 2048  # numbers that a program loads at once; half of it if each has a weight
 _WIDEST = 256  # channels of a program
 
 
@@ -75,7 +76,7 @@ def segment_sum(x: Tensor, rows: Tensor, ptr: Tensor, weight: Tensor | None = No
             *strides,
             HAS_WEIGHT=weight is not None,
             IS_DOUBLE=x.dtype == torch.float64,
-            ROWS=max(_TILE // block // 2, 1),
+            ROWS=max(_TILE // block // (1 if weight is None else 2), 1),
             CHANNELS=block,
         )
     return out
@@ -92,7 +93,7 @@ def edge_dot(a: Tensor, b: Tensor, index: Tensor) -> Tensor:
     if not out.numel() or not channels:
         return out
     block = min(_power_of_two(channels), _WIDEST)
-    rows = max(_TILE // block // 2, 1)
+    rows = max(_TILE // block, 1)
     with torch.cuda.device_of(a):
         _kernels().edge_dot_program[(-(-edges // rows), heads)](
             a,

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from protgraph.ops.differentiable import Differentiable
 from protgraph.ops.gpu_kernels import edge_dot, segment_sum, uses_kernels
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Adjacency(Protocol):
         """Reversed edges, and ``(E,)`` int64 the original edge of each."""
 
 
-class GatherSum(torch.autograd.Function):
+class GatherSum(Differentiable):
     """``Σ_j w_ij x_j``: sources ``(M, H, C)`` and weights ``(E, H)`` (None: ones) to targets ``(N, H, C)``."""
 
     @staticmethod
@@ -89,11 +90,11 @@ class GatherSum(torch.autograd.Function):
         """
         x, weight = ctx.saved_tensors
         dx = _reversed_sum(ctx.edges, grad, weight) if ctx.needs_input_grad[1] else None
-        dw = Dot.apply(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
+        dw = Dot.run(ctx.edges, grad, x) if ctx.needs_input_grad[2] else None
         return None, dx, dw
 
 
-class Dot(torch.autograd.Function):
+class Dot(Differentiable):
     """``<a_i, b_j>`` for each edge: two tensors ``(N, H, C)`` to ``(E, H)``."""
 
     @staticmethod
@@ -115,12 +116,12 @@ class Dot(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         """Return the gradients of ``a`` and ``b``, ``(N, H, C)`` each, sums over edges from ``grad (E, H)``."""
         a, b = ctx.saved_tensors
-        da = GatherSum.apply(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
+        da = GatherSum.run(ctx.edges, b, grad) if ctx.needs_input_grad[1] else None
         db = _reversed_sum(ctx.edges, a, grad) if ctx.needs_input_grad[2] else None
         return None, da, db
 
 
-class PairSum(torch.autograd.Function):
+class PairSum(Differentiable):
     """``a_i + b_j + e_ij`` for each edge: two tensors ``(N, …)`` and ``(E, …)`` (None: zeros) to ``(E, …)``."""
 
     @staticmethod
@@ -174,4 +175,4 @@ def weighted_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
 def _reversed_sum(edges: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
     """Compute ``Σ_i w_ij x_i`` at each source j, targets ``(N, H, C)`` and weights ``(E, H)`` to ``(M, H, C)``."""
     reversed_edges, order = edges.reversed
-    return GatherSum.apply(reversed_edges, x, None if weight is None else weight.index_select(0, order))
+    return GatherSum.run(reversed_edges, x, None if weight is None else weight.index_select(0, order))

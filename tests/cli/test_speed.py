@@ -28,3 +28,11 @@ def test_without_a_checkout_the_error_names_the_missing_folder(run, tmp_path, mo
 def test_an_unknown_measurement_is_refused(run, name):
     result = run("speed", name)
     assert result.code == 2 and repr(name) in result.err
+
+
+def test_another_device_is_for_some_measurements_only(run, monkeypatch):
+    result = run("speed", "neighbors", "--device", "cuda:99")
+    assert result.code == 2 and "cuda:99" in result.err
+    monkeypatch.setattr("protgraph.train.FitConfig.torch_device", lambda self: "cuda:0")
+    result = run("speed", "neighbors", "--device", "cuda")
+    assert result.code == 2 and "attention, edges, estimate, layers, train" in result.err
