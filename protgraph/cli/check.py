@@ -45,7 +45,8 @@ def check_command(
     Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
 
     A component whose optional dependency is not installed, or a dataset that is not prepared, is skipped; the report
-    has the command. The exit code is 1 if a check fails.
+    has the command. The exit code is 1 if a check fails. If the command is interrupted, the rows of --table so far are
+    in TABLE.partial.
 
     \b
     Examples:
@@ -65,10 +66,15 @@ def check_command(
     )
     rows, statuses = [], []
     with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
-        for found in check_components(components, run, jobs=jobs):
-            typer.echo("\n".join(found.lines))
-            statuses.append(found.status)
-            rows += [] if found.row is None else [found.row]
+        try:
+            for found in check_components(components, run, jobs=jobs):
+                typer.echo("\n".join(found.lines))
+                statuses.append(found.status)
+                rows += [] if found.row is None else [found.row]
+        except BaseException:
+            if table is not None and rows:
+                _write_table(rows, table.with_name(f"{table.name}.partial"))
+            raise
         if table is not None:
             _write_table(rows, table)
     _summarize(statuses)

@@ -119,3 +119,19 @@ def test_only_named_checks_run(run):
     assert [line.split()[1] for line in result.out.splitlines() if "✓" in line] == ["builds", "rotation", "state_dict"]
     result = run("check", "linear", "--only", "rotations")
     assert result.code == 2 and "'rotations'" in result.err and "rotation" in result.err
+
+
+def test_rows_of_the_table_are_kept_if_the_command_is_interrupted(run, tmp_path, monkeypatch):
+    from protgraph.cli import check_reports
+
+    def interrupted(components, *arguments, **options):
+        yield from check_components(components[:2], *arguments, **options)
+        raise KeyboardInterrupt
+
+    check_components = check_reports.check_components
+    monkeypatch.setattr(check_reports, "check_components", interrupted)
+    table = tmp_path / "errors.md"
+    assert run("check", "linear", "add", "concat", "--only", "rotation", "--table", table).code == 130
+    assert not table.exists()
+    lines = (tmp_path / "errors.md.partial").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[2] for line in lines if line.startswith("| layer ")] == ["linear", "add"]
