@@ -26,6 +26,8 @@ from protgraph.wording import count_noun
 
 __all__ = ["write_html"]
 
+_RELIABILITY_NOTE = '<p class="quiet">Open circles: fewer than 20 rows.</p>'
+
 
 def write_html(
     spec: BenchSpec, rows: Sequence[BenchRow], statistics: Sequence[SplitStatistics], versions: Mapping[str, Any]
@@ -137,7 +139,7 @@ def _split_parts(
     parts = [f"<h3>{escape(title)}</h3>", score_table(one, rows, spec.baselines, published)]
     charts = [("Test scores", interval_chart(_monitored(one), series))]
     curves = {m.model: c.curve() for m in one.models if (c := m.reliability()) is not None}
-    charts += [("Reliability", reliability_chart(curves, series))] if curves else []
+    charts += [("Reliability", reliability_chart(curves, series) + _RELIABILITY_NOTE)] if curves else []
     charts += [("Mean ranks over proteins", rank_chart(one.ranks, series) + _rank_note(one))] if one.ranks else []
     parts.append(f'<div class="charts">{"".join(_figure(*chart) for chart in charts if chart[1])}</div>')
     if one.pairs:

@@ -23,6 +23,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#3A96C9", "#85
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 14, 44
+_LETTER = 9  # width of a letter in wide fonts
+_FEW = 20  # rows of a bin below which its fraction says little
 
 
 class _Axes:
@@ -121,7 +123,7 @@ def interval_chart(estimates: Sequence[ScoreEstimate], series: Mapping[str, int]
     height = _TOP + _BOTTOM + 26 * len(shown)
     axes = _Axes(_span(np.array(values)), (len(shown) - 0.5, -0.5), height=height)
     axes.y0, axes.y1 = len(shown) - 0.5, -0.5
-    left = 8 + 7 * max(len(one.model) for one in shown)
+    left = 16 + _LETTER * max(len(one.model) for one in shown)
     parts = [axes.frame(f"test {shown[0].metric}, 95 % interval over proteins", "", y_ticks=False)]
     for i, one in enumerate(shown):
         color, _ = style_of(series[one.model])
@@ -138,6 +140,8 @@ def interval_chart(estimates: Sequence[ScoreEstimate], series: Mapping[str, int]
 def reliability_chart(curves: Mapping[str, Sequence[tuple[float, float, int]]], series: Mapping[str, int]) -> str:
     """Draw the fraction of positives by predicted probability; the diagonal is perfect calibration.
 
+    Bins of fewer than 20 rows are open circles, which the line leaves out.
+
     Parameters
     ----------
     curves : mapping of str to sequence of (float, float, int)
@@ -151,16 +155,22 @@ def reliability_chart(curves: Mapping[str, Sequence[tuple[float, float, int]]], 
     for model, points in curves.items():
         color, dash = style_of(series[model])
         dots = "".join(
-            f'<circle cx="{axes.px(p)}" cy="{axes.py(f)}" r="3" fill="{color}"><title>{escape(model)}: {n} rows, '
+            f'<circle cx="{axes.px(p)}" cy="{axes.py(f)}" r="3" {_dot(color, n)}><title>{escape(model)}: {n} rows, '
             f"predicted {p:.3f}, observed {f:.3f}</title></circle>"
             for p, f, n in points
         )
-        line = axes.path([(p, f) for p, f, _ in points])
+        counted = [(p, f) for p, f, n in points if n >= _FEW]
+        line = axes.path(counted) if counted else ""
         parts.append(
             f'<g data-series="{escape(model)}"><path class="line" stroke="{color}" stroke-dasharray="{dash}" '
             f'd="{line}"/>{dots}</g>'
         )
     return _svg(parts, axes, "Reliability of predicted probabilities")
+
+
+def _dot(color: str, rows: int) -> str:
+    """Return the attributes of the dot of a bin."""
+    return f'fill="{color}"' if rows >= _FEW else f'fill="none" stroke="{color}"'
 
 
 def rank_chart(ranks: RankComparison, series: Mapping[str, int]) -> str:

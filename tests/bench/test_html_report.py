@@ -14,6 +14,7 @@ from matplotlib.image import imread
 
 from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
+from protgraph.bench.page_charts import COLORS, reliability_chart
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
@@ -23,12 +24,12 @@ from tests.page_checks import check_keyboard, check_logs
 
 #: Script that returns the texts with a contrast below WCAG 2.1 AA.
 LOW_CONTRAST = (Path(__file__).parents[1] / "low_contrast.js").read_text(encoding="utf-8")
-MODELS = {"majority": 0.0, "weak": 1.0, "strong": 3.0}
+MODELS = {"majority": 0.0, "weak": 1.0, "strong": 3.0, "sequence_mlp.window15": 2.0}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Return spec, rows and statistics of three models on proteins of pdb_core, with synthetic predictions."""
+    """Return spec, rows and statistics of four models on proteins of pdb_core, with synthetic predictions."""
     dataset = load_dataset("pdb_core", task="ligand_binding")
     examples = dataset.examples("ligand_binding", "test")[:8]
     sizes = {example.id: len(dataset.read(example)) for example in examples}
@@ -88,6 +89,29 @@ def test_the_page_sorts_and_toggles_without_network(page, browser):
     button.click()
     assert browser.execute_script(lines) == shown
     check_logs(browser)
+
+
+def test_texts_of_charts_are_within_their_frames(page, browser):
+    browser.get(page.as_uri())
+    outside = """
+    return [...document.querySelectorAll('svg')].flatMap(svg => {
+      const box = svg.viewBox.baseVal;
+      return [...svg.querySelectorAll('text')].filter(text => {
+        if (text.getAttribute('transform')) return false;
+        const own = text.getBBox();
+        return own.x < box.x - 0.5 || own.x + own.width > box.x + box.width + 0.5;
+      }).map(text => text.textContent);
+    })"""
+    assert browser.execute_script("return document.querySelectorAll('svg text').length") > 20
+    assert browser.execute_script(outside) == []
+
+
+def test_bins_with_few_rows_are_open_and_not_connected():
+    chart = reliability_chart({"m": [(0.1, 0.0, 500), (0.4, 1.0, 1), (0.9, 0.8, 60)]}, {"m": 0})
+    assert chart.count('fill="none"') == 1 and chart.count(f'fill="{COLORS[0]}"') == 2
+    (line,) = re.findall(r'class="line"[^>]* d="([^"]*)"', chart)
+    assert line.count("L") == 1
+    assert 'd=""' in reliability_chart({"m": [(0.4, 1.0, 1)]}, {"m": 0})
 
 
 def wait_for(browser, script):
