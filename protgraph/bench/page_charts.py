@@ -45,10 +45,12 @@ class _Axes:
         """Return the vertical place of a value."""
         return round(self.height - _BOTTOM - (y - self.y0) / (self.y1 - self.y0) * (self.height - _TOP - _BOTTOM), 2)
 
-    def frame(self, x_label: str, y_label: str, *, y_ticks: bool = True) -> str:
-        """Return grid lines, tick labels and the names of the axes."""
+    def frame(self, x_label: str, y_label: str, *, y_ticks: bool = True, is_counted: bool = False) -> str:
+        """Return grid lines, tick labels and the names of the axes; ticks of a counted x are whole numbers."""
         parts, bottom = [], self.height - _BOTTOM
         for value in _ticks(self.x0, self.x1):
+            if is_counted and value != int(value):
+                continue
             x = self.px(value)
             parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}"/>')
             parts.append(f'<text class="tick" x="{x}" y="{bottom + 16}" text-anchor="middle">{value:g}</text>')
@@ -97,7 +99,8 @@ def curves_chart(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
     everything = np.concatenate([values for runs in curves.values() for values in runs])
     longest = max(len(values) for runs in curves.values() for values in runs)
     axes = _Axes((1, longest), _span(everything))
-    parts = [axes.frame("epoch", f"validation {next(row.monitor for row in rows if not row.error)}")]
+    label = f"validation {next(row.monitor for row in rows if not row.error)}"
+    parts = [axes.frame("epoch", label, is_counted=True)]
     for model, runs in curves.items():
         color, dash = style_of(series[model])
         shared = min(len(values) for values in runs)

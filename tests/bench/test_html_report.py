@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from protgraph.bench.environment import environment
 from protgraph.bench.html_report import write_html
-from protgraph.bench.page_charts import COLORS, reliability_chart
+from protgraph.bench.page_charts import COLORS, curves_chart, reliability_chart
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
@@ -104,6 +104,12 @@ def test_texts_of_charts_are_within_their_frames(page, browser):
     })"""
     assert browser.execute_script("return document.querySelectorAll('svg text').length") > 20
     assert browser.execute_script(outside) == []
+
+
+def test_epochs_are_whole_numbers(run):
+    _, rows, _ = run
+    ticks = re.findall(r'text-anchor="middle">([\d.]+)</text>', curves_chart(rows, dict.fromkeys(MODELS, 0)))
+    assert ticks == ["1", "2", "3", "4"]
 
 
 def test_bins_with_few_rows_are_open_and_not_connected():
