@@ -24,7 +24,7 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 14, 44
 _LETTER = 9  # width of a letter in wide fonts
-_FEW = 20  # rows of a bin below which its fraction says little
+_FEW = 20  # rows of a bin below which the line leaves it out
 
 
 class _Axes:
