@@ -2,7 +2,7 @@
 
 ``import torch`` imports its compiler, its exporter and the shapes of operators on the device "meta", ``import
 torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite`` networkx
-and matplotlib: half of the time of ``protgraph predict`` (torch_geometric 2.8, torch 2.13, biotite 1.6.0, 2026-11-23).
+and matplotlib: half of the time of ``protgraph predict`` (torch 2.13 and 2.14, 2026-11-26).
 
 Not ``importlib.util.LazyLoader``: its modules are loaded at the first access to any attribute, so that
 ``inspect.getmodule``, which torch calls for each operator that it registers, loads all of them (Python 3.11).
@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DEFERRED", "TORCH_VERSION", "allow_generators", "defer_imports", "deferred_names"]
+__all__ = ["DEFERRED", "TORCH_VERSIONS", "allow_generators", "defer_imports", "deferred_names"]
 
-#: Release of torch whose modules are deferred: with one of them deferred, ``import torch`` fails in torch 2.15.
-TORCH_VERSION = "2.13"
+#: Releases of torch whose modules are deferred: with one of them deferred, ``import torch`` fails in torch 2.15.
+TORCH_VERSIONS = ("2.13", "2.14")
 
 #: Modules that are loaded at the first access to one of their own attributes. Parts of torch are deferred where models
 #: are only applied.
@@ -91,7 +91,7 @@ def _begins_visualize() -> bool:
 
 
 def deferred_names(torch_version: str) -> frozenset[str]:
-    """Return the modules to defer: modules of torch with the release :data:`TORCH_VERSION` only.
+    """Return the modules to defer: modules of torch with a release of :data:`TORCH_VERSIONS` only.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def deferred_names(torch_version: str) -> frozenset[str]:
     >>> sorted(deferred_names("2.15.0"))
     ['networkx', 'torch_geometric.datasets']
     """
-    is_known = torch_version.startswith(f"{TORCH_VERSION}.")
+    is_known = torch_version.startswith(tuple(f"{release}." for release in TORCH_VERSIONS))
     return frozenset(name for name in DEFERRED if is_known or name.partition(".")[0] != "torch")
 
 
