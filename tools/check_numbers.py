@@ -23,7 +23,8 @@ __all__ = ["Section", "main", "measurements", "number_findings", "pages", "secti
 ROOT = Path(__file__).resolve().parents[1]
 
 _COST = (
-    r"protgraph (?:speed|bench|train|prepare)\b", r"protgraph data verify\b", r"protgraph \w+(?: [^`\n]*)? --dry-run",
+    r"protgraph (?:speed|bench|train|recipe|prepare)\b", r"protgraph data verify\b",
+    r"protgraph \w+(?: [^`\n]*)? --dry-run",
     r"make (?:bench|test|test-slow|docs|lint)\b", r"python -m (?:benchmarks|tests)\.\w", r"python tools/\w",
     r"(?:\S*/)?pytest\b", r"tests/[\w/]+\.py", r"time\b", r"du\b", r"ls -l\b",
 )  # fmt: skip
@@ -94,8 +95,8 @@ class Section(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """Return the pages that are checked: README.md and all pages below ``docs``."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Return the pages that are checked: README.md, all pages below ``docs``, and those of the families of models."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "plugins").glob("*/README.md"))]
 
 
 def sections(text: str) -> Iterator[Section]:
