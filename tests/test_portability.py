@@ -35,7 +35,7 @@ sys.modules["fcntl"] = None
 for top in sys.argv[1:]:
     package = importlib.import_module(top)
     for module in pkgutil.walk_packages(package.__path__, top + "."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", ".triton_programs")):  # Triton is for Linux
             importlib.import_module(module.name)
             print(module.name)
 """
