@@ -9,7 +9,7 @@ not part of the installed package.
 
 from benchmarks.cost_table import CostTable
 from benchmarks.layer_case import LayerInputs, SpeedCase
-from benchmarks.measurements import COSTS, MEASUREMENTS, ON_DEVICES, measure, measure_costs
+from benchmarks.measurements import COSTS, MEASUREMENTS, ON_GPU, measure, measure_costs
 from benchmarks.timing import Measurement, Timing, interleave
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "LayerInputs",
     "MEASUREMENTS",
     "Measurement",
-    "ON_DEVICES",
+    "ON_GPU",
     "SpeedCase",
     "Timing",
     "interleave",

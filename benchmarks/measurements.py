@@ -10,7 +10,7 @@ from benchmarks.cost_table import CostTable
 from benchmarks.timing import Measurement
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
-__all__ = ["COSTS", "MEASUREMENTS", "ON_DEVICES", "measure", "measure_costs"]
+__all__ = ["COSTS", "MEASUREMENTS", "ON_GPU", "measure", "measure_costs"]
 
 #: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
@@ -37,7 +37,7 @@ COSTS = {
 
 
 #: Measurements that can run on a GPU.
-ON_DEVICES = ("attention", "edges", "estimate", "layers", "train")
+ON_GPU = ("attention", "edges", "estimate", "layers", "train")
 
 
 def measure_costs(name: str, *, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
@@ -71,6 +71,6 @@ def _device_option(name: str, device: str) -> dict[str, str]:
     """Return the option of a measurement on another device than the CPU."""
     if device == "cpu":
         return {}
-    if name not in ON_DEVICES:
-        raise OptionError(f"--device {device} with {name!r}: only {', '.join(ON_DEVICES)} are measured on a GPU.")
+    if name not in ON_GPU:
+        raise OptionError(f"--device {device} with {name!r}: only {', '.join(ON_GPU)} are measured on a GPU.")
     return {"device": device}

@@ -14,6 +14,7 @@ from protgraph.ops import Edges, Segments
 __all__ = ["measure"]
 
 NODES, DEGREE, CHANNELS = 2048, 30, 128
+NODES_ON_GPU = 131072  # of forward passes that are not limited by the host
 
 Function = Callable[[Tensor], Tensor]
 
@@ -50,7 +51,40 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[Measurement]:
             least={},
         ),
         _reversal(graph.edge_index, seconds / 4),
+        *(_forward_passes(device, seconds / 4) if device != "cpu" else []),
     ]
+
+
+def _forward_passes(device: str, seconds: float) -> list[Measurement]:
+    """Measure weighted sums and dot products along random edges, beside a gathered row per edge."""
+    generator, count = torch.Generator().manual_seed(0), NODES_ON_GPU * DEGREE
+    target = torch.arange(NODES_ON_GPU).repeat_interleave(DEGREE)
+    index = torch.stack([torch.randint(NODES_ON_GPU, (count,), generator=generator), target]).to(device)
+    edges, (source, target) = Edges(index, NODES_ON_GPU, degree=DEGREE), index
+    h = torch.randn(NODES_ON_GPU, CHANNELS, generator=generator).to(device)
+    weight = torch.rand(count, generator=generator).to(device)
+    sums = {
+        "edges.gather_sum": lambda: edges.gather_sum(h, weight),
+        "gather, then reshape": lambda: (h[source] * weight[:, None]).view(NODES_ON_GPU, DEGREE, -1).sum(1),
+        "gather, then index_add": lambda: torch.zeros_like(h).index_add_(0, target, h[source] * weight[:, None]),
+    }
+    products = {"edges.dot": lambda: edges.dot(h, h), "gather both": lambda: (h[target] * h[source]).sum(1)}
+    return [
+        _forward(f"{what}, {NODES_ON_GPU:,} × {DEGREE} edges × {CHANNELS}", ways, seconds / 2, device)
+        for what, ways in (("weighted sum of neighbors", sums), ("dot product of each edge", products))
+    ]
+
+
+def _forward(title: str, ways: Mapping[str, Callable[[], Tensor]], seconds: float, device: str) -> Measurement:
+    first = next(iter(ways))
+    expected = ways[first]()
+    return Measurement(
+        title=f"{title} float32, forward, {machine(device)}",
+        reference=first,
+        rows=interleave(ways, reference=first, seconds=seconds, device=device),
+        lower_bound=f"{NODES_ON_GPU * CHANNELS * 4 / 2**20:.0f} MiB of features read, and the result written",
+        error=max(largest_difference([expected], [way()]) for way in ways.values()),
+    )
 
 
 def _reversal(index: Tensor, seconds: float) -> Measurement:

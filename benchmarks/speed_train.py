@@ -18,7 +18,6 @@ __all__ = ["MODELS", "measure"]
 
 MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "schnet", "transformer")
 DATASET, TASK = "pdb_core", "secondary_structure"
-_TIMES = "Time until the GPU is done; one thread of the CPU.", "CPU time of one thread."
 WARM_UP, FEWEST = 1, 5  # epochs that are not counted, and that are
 
 
@@ -47,7 +46,7 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
                 "ms per epoch",
             ),
             rows=rows,
-            caption=f"{_TIMES[device == 'cpu']} bare: forward, loss, backward, gradient clipping and optimizer, on\n"
+            caption=f"{_time_of(device)} bare: forward, loss, backward, gradient clipping and optimizer, on\n"
             "batches in memory, without collation; without clipping: the same loop without this step. train: with\n"
             "clipping, collation, validation, metrics, CSV logger, checkpoints of the best epoch and of the training\n"
             "state. An epoch of each bare loop runs before and after each epoch of train; ratios are medians over\n"
@@ -57,6 +56,11 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
             "without the forward passes of validation; it does not depend on the number of training residues.",
         )
     ]
+
+
+def _time_of(device: str) -> str:
+    """Return what is measured, for the caption."""
+    return "CPU time of one thread." if device == "cpu" else "Time until the GPU is done; one thread of the CPU."
 
 
 def _config(epochs: int, device: str) -> FitConfig:

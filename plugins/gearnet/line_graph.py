@@ -51,7 +51,7 @@ def angle_bin_sum(edges: Edges, x: Tensor, angles: Tensor, weight: Tensor) -> Te
     """Compute ``Σ_b W_b Σ_k x_jk`` over the edges k → j whose angle to j → i is in bin b: ``x (E, C)`` to ``(E, dim)``.
 
     ``angles (E, K, B)`` is the result of :func:`angle_bins`, ``weight`` is ``(dim, B C)``. On the CPU, no tensor with
-    C channels of all pairs of edges is allocated. Differentiable to any order in x and weight.
+    C channels of all pairs of edges is allocated. AutogradFunction to any order in x and weight.
     """
     incoming = edges.incoming(x)  # (N, K, C)
     if edges.device.type == "cpu":

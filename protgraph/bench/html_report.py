@@ -12,7 +12,14 @@ from typing import Any
 
 from protgraph.bench.breakdown import GroupScore, break_down
 from protgraph.bench.job_plan import has_training_split
-from protgraph.bench.page_charts import curves_chart, interval_chart, rank_chart, reliability_chart, style_of
+from protgraph.bench.page_charts import (
+    FEW_ROWS,
+    curves_chart,
+    interval_chart,
+    rank_chart,
+    reliability_chart,
+    style_of,
+)
 from protgraph.bench.page_proteins import ProteinBoxes
 from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table
 from protgraph.bench.protein_view import best_model, view_proteins
@@ -26,7 +33,7 @@ from protgraph.wording import count_noun
 
 __all__ = ["write_html"]
 
-_RELIABILITY_NOTE = '<p class="quiet">Open circles: fewer than 20 rows.</p>'
+_RELIABILITY_NOTE = f'<p class="quiet">Open circles: bins of fewer than {FEW_ROWS} rows.</p>'
 
 
 def write_html(

@@ -16,15 +16,16 @@ from protgraph.bench.paired_tests import RankComparison
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.statistics import ScoreEstimate
 
-__all__ = ["COLORS", "curves_chart", "interval_chart", "rank_chart", "reliability_chart"]
+__all__ = ["COLORS", "FEW_ROWS", "curves_chart", "interval_chart", "rank_chart", "reliability_chart"]
 
+#: Bins of fewer rows are left out of the line of a reliability chart.
+FEW_ROWS = 20
 #: Okabe & Ito 2008, color-blind safe, light yellow darkened; then the same with dashes.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#3A96C9", "#857400", "#444444")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 14, 44
 _LETTER = 9  # width of a letter in wide fonts
-_FEW = 20  # rows of a bin below which the line leaves it out
 
 
 class _Axes:
@@ -45,11 +46,11 @@ class _Axes:
         """Return the vertical place of a value."""
         return round(self.height - _BOTTOM - (y - self.y0) / (self.y1 - self.y0) * (self.height - _TOP - _BOTTOM), 2)
 
-    def frame(self, x_label: str, y_label: str, *, y_ticks: bool = True, is_counted: bool = False) -> str:
-        """Return grid lines, tick labels and the names of the axes; ticks of a counted x are whole numbers."""
+    def frame(self, x_label: str, y_label: str, *, y_ticks: bool = True, integer_x: bool = False) -> str:
+        """Return grid lines, tick labels and the names of the axes; with integer_x at whole numbers only."""
         parts, bottom = [], self.height - _BOTTOM
         for value in _ticks(self.x0, self.x1):
-            if is_counted and value != int(value):
+            if integer_x and value != int(value):
                 continue
             x = self.px(value)
             parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}"/>')
@@ -100,7 +101,7 @@ def curves_chart(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
     longest = max(len(values) for runs in curves.values() for values in runs)
     axes = _Axes((1, longest), _span(everything))
     label = f"validation {next(row.monitor for row in rows if not row.error)}"
-    parts = [axes.frame("epoch", label, is_counted=True)]
+    parts = [axes.frame("epoch", label, integer_x=True)]
     for model, runs in curves.items():
         color, dash = style_of(series[model])
         shared = min(len(values) for values in runs)
@@ -162,7 +163,7 @@ def reliability_chart(curves: Mapping[str, Sequence[tuple[float, float, int]]], 
             f"predicted {p:.3f}, observed {f:.3f}</title></circle>"
             for p, f, n in points
         )
-        counted = [(p, f) for p, f, n in points if n >= _FEW]
+        counted = [(p, f) for p, f, n in points if n >= FEW_ROWS]
         line = axes.path(counted) if counted else ""
         parts.append(
             f'<g data-series="{escape(model)}"><path class="line" stroke="{color}" stroke-dasharray="{dash}" '
@@ -173,7 +174,7 @@ def reliability_chart(curves: Mapping[str, Sequence[tuple[float, float, int]]], 
 
 def _dot(color: str, rows: int) -> str:
     """Return the attributes of the dot of a bin."""
-    return f'fill="{color}"' if rows >= _FEW else f'fill="none" stroke="{color}"'
+    return f'fill="{color}"' if rows >= FEW_ROWS else f'fill="none" stroke="{color}"'
 
 
 def rank_chart(ranks: RankComparison, series: Mapping[str, int]) -> str:

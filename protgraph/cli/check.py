@@ -55,14 +55,14 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --jobs 8 --table equivariance.md
     """
-    from protgraph.cli.check_reports import CheckRun, check_components
+    from protgraph.cli.check_reports import CheckOptions, check_components
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
     components = _select(names or [], everything, kind)
     _require_device(device)
-    run = CheckRun(
-        device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None, only=_checks(only or [])
+    run = CheckOptions(
+        device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None, only=_check_names(only or [])
     )
     rows, statuses = [], []
     with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
@@ -99,7 +99,7 @@ def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Co
     return [c for k in _KINDS if plural in (None, k) for c in find_components(registries[k])]
 
 
-def _checks(names: Sequence[str]) -> tuple[str, ...]:
+def _check_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of checks, all of which must exist."""
     from protgraph.testing.suite import CHECKS
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from protgraph.testing import Component, Report
     from protgraph.testing.equivariance_table import EquivarianceRow
 
-__all__ = ["CheckRun", "CheckedComponent", "check_components"]
+__all__ = ["CheckOptions", "CheckedComponent", "check_components"]
 
 _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
 
 
 @dataclass(frozen=True)
-class CheckRun:
+class CheckOptions:
     """Options of a check.
 
     Parameters
@@ -64,14 +64,14 @@ class CheckedComponent:
     row: EquivarianceRow | None = None
 
 
-def check_components(components: Sequence[Component], run: CheckRun, *, jobs: int) -> Iterator[CheckedComponent]:
+def check_components(components: Sequence[Component], run: CheckOptions, *, jobs: int) -> Iterator[CheckedComponent]:
     """Check each component, and yield the findings in order.
 
     Parameters
     ----------
     components : sequence of Component
         From the registry if there are worker processes, which know no others.
-    run : CheckRun
+    run : CheckOptions
     jobs : int
         Worker processes; with 1 the checks run in this process.
     """
@@ -90,7 +90,7 @@ def check_components(components: Sequence[Component], run: CheckRun, *, jobs: in
             yield found
 
 
-def _checked(component: Component, run: CheckRun) -> CheckedComponent:
+def _checked(component: Component, run: CheckOptions) -> CheckedComponent:
     """Check one component, and free the modules and dictionaries that it needed."""
     from protgraph.process_memory import mmap_large_blocks, release_component_dictionary
     from protgraph.testing import release_modules
@@ -105,7 +105,7 @@ def _checked(component: Component, run: CheckRun) -> CheckedComponent:
     return CheckedComponent(status, tuple(lines), row)
 
 
-def _reports(component: Component, run: CheckRun) -> tuple[str, list[str]]:
+def _reports(component: Component, run: CheckOptions) -> tuple[str, list[str]]:
     """Return "passed", "failed" or "skipped", and the reports of one component, all or the failures only."""
     from protgraph.testing import check_component
 

@@ -57,7 +57,7 @@ def speed_command(
     console = Console()
     paths = expand_files(files) if files else ()
     device = str(FitConfig(device=device).torch_device())
-    everything = [*benchmarks.MEASUREMENTS, *benchmarks.COSTS] if device == "cpu" else benchmarks.ON_DEVICES
+    everything = [*benchmarks.MEASUREMENTS, *benchmarks.COSTS] if device == "cpu" else benchmarks.ON_GPU
     for chosen in [name] if name else sorted(everything):
         if chosen in benchmarks.COSTS and not files:
             tables = [_cost_table(costs) for costs in benchmarks.measure_costs(chosen, seconds=seconds, device=device)]

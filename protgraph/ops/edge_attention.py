@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from protgraph.ops.differentiable import Differentiable
+from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.neighbor_tiles import NeighborTile
 from protgraph.ops.spmm import Adjacency, weighted_sum
 
@@ -54,7 +54,7 @@ def uses_tiles(x: Tensor) -> bool:
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling()
 
 
-class AdditiveEdgeAttention(Differentiable):
+class AdditiveEdgeAttention(AutogradFunction):
     """Attention with ``s_ij = a · LeakyReLU(t_i + x_j + W e_ij)`` per head (Brody et al. 2022, eq. 7)."""
 
     @staticmethod
@@ -168,7 +168,7 @@ def additive_attention(
     return edges.attend(x, (leaky_relu(z, slope).view(-1, *att.shape) * att).sum(-1), keep)
 
 
-class DotEdgeAttention(Differentiable):
+class DotEdgeAttention(AutogradFunction):
     """Attention with ``s_ij = q_i · k_j + p_i · e_ij`` per head, and sums of values and of edge features."""
 
     @staticmethod

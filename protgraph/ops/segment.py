@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from protgraph.errors import FieldError, MissingExtraError, OptionError
+from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.computed_once import computed_once
-from protgraph.ops.differentiable import Differentiable
 from protgraph.ops.gpu_kernels import segment_sum, uses_kernels
 
 __all__ = ["Backend", "Segments"]
@@ -125,11 +125,11 @@ class Segments:
 
     def expand(self, x: Tensor) -> Tensor:
         """Copy each segment's value to its rows, ``(S, …)`` to ``(R, …)``."""
-        return _Expand.run(self, x) if x.requires_grad and self._uses_bags(x) else self._expand(x)
+        return _Expand.run(self, x) if x.requires_grad and self._uses_kernel(x) else self._expand(x)
 
     def sum(self, m: Tensor) -> Tensor:
         """Sum the rows of each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
-        if self._uses_bags(m):
+        if self._uses_kernel(m):
             return _Sum.run(self, m)
         if self.length is not None:
             return m.reshape(self.num_segments, self.length, *m.shape[1:]).sum(1)
@@ -161,7 +161,7 @@ class Segments:
     def _sorted(self, m: Tensor) -> Tensor:
         return m if self.is_sorted else m.index_select(0, self.order)
 
-    def _uses_bags(self, m: Tensor) -> bool:
+    def _uses_kernel(self, m: Tensor) -> bool:
         if torch.compiler.is_compiling():  # the compiler fuses the plain operations and derives their gradients
             return False
         if self.backend != "auto" or not m.numel():
@@ -179,7 +179,7 @@ class Segments:
         return wide.reshape(-1, *x.shape[1:])
 
 
-class _Sum(Differentiable):
+class _Sum(AutogradFunction):
     @staticmethod
     def forward(segments: Segments, m: Tensor) -> Tensor:
         table = m.reshape(m.size(0), -1).contiguous()
@@ -198,7 +198,7 @@ class _Sum(Differentiable):
         return None, ctx.segments.expand(grad)
 
 
-class _Expand(Differentiable):
+class _Expand(AutogradFunction):
     @staticmethod
     def forward(segments: Segments, x: Tensor) -> Tensor:
         return segments._expand(x)

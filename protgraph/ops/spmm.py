@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from protgraph.ops.differentiable import Differentiable
+from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.gpu_kernels import edge_dot, segment_sum, uses_kernels
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Adjacency(Protocol):
         """Reversed edges, and ``(E,)`` int64 the original edge of each."""
 
 
-class GatherSum(Differentiable):
+class GatherSum(AutogradFunction):
     """``Σ_j w_ij x_j``: sources ``(M, H, C)`` and weights ``(E, H)`` (None: ones) to targets ``(N, H, C)``."""
 
     @staticmethod
@@ -94,7 +94,7 @@ class GatherSum(Differentiable):
         return None, dx, dw
 
 
-class Dot(Differentiable):
+class Dot(AutogradFunction):
     """``<a_i, b_j>`` for each edge: two tensors ``(N, H, C)`` to ``(E, H)``."""
 
     @staticmethod
@@ -121,7 +121,7 @@ class Dot(Differentiable):
         return None, da, db
 
 
-class PairSum(Differentiable):
+class PairSum(AutogradFunction):
     """``a_i + b_j + e_ij`` for each edge: two tensors ``(N, …)`` and ``(E, …)`` (None: zeros) to ``(E, …)``."""
 
     @staticmethod

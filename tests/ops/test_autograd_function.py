@@ -8,10 +8,10 @@ from typing import ClassVar
 import pytest
 import torch
 
-from protgraph.ops.differentiable import Differentiable
+from protgraph.ops.autograd_function import AutogradFunction
 
 
-class Cube(Differentiable):
+class Cube(AutogradFunction):
     calls: ClassVar[list[str]] = []
 
     @staticmethod
