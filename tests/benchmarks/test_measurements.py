@@ -65,4 +65,13 @@ def test_forward_passes_of_a_gpu_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("benchmarks.speed_edges")
     monkeypatch.setattr(module, "NODES_ON_GPU", 50)
     found = module._forward_passes("cpu", 0)
-    assert [len(m.rows) for m in found] == [3, 2] and all(0 < m.error < 1e-5 for m in found)
+    assert [len(m.rows) for m in found] == [3, 2] and all(m.error < 1e-5 for m in found)
+
+
+def test_a_wrong_forward_pass_has_a_large_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("benchmarks.speed_edges")
+    monkeypatch.setattr(module, "NODES_ON_GPU", 50)
+    dot = module.Edges.dot
+    monkeypatch.setattr(module.Edges, "dot", lambda edges, q, k: 1.01 * dot(edges, q, k))
+    sums, products = module._forward_passes("cpu", 0)
+    assert sums.error < 1e-5 and products.error > 5e-3
