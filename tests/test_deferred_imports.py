@@ -43,6 +43,40 @@ def test_a_module_is_loaded_at_its_first_use(tmp_path, use, loaded):
     assert done.stdout.split() == loaded
 
 
+def test_garbage_is_not_collected_while_a_large_library_is_imported(tmp_path):
+    (tmp_path / "deferred_large").mkdir()
+    (tmp_path / "deferred_large" / "__init__.py").write_text("import gc\nwas_enabled = gc.isenabled()\n")
+    script = """
+    import gc
+    from protgraph import deferred_imports
+    deferred_imports._LARGE = frozenset({"deferred_large"})
+    deferred_imports.defer_imports(only_applies_models=False)
+    frozen = gc.get_freeze_count()
+    import deferred_large
+    print(deferred_large.was_enabled, gc.isenabled(), gc.get_freeze_count() > frozen, deferred_large.__loader__)
+    """
+    command = [sys.executable, "-c", dedent(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split()[:3] == ["False", "True", "True"], done.stderr
+    assert "SourceFileLoader" in done.stdout
+
+
+def test_collection_that_a_program_has_disabled_remains_disabled(tmp_path):
+    (tmp_path / "deferred_large.py").write_text("")
+    script = """
+    import gc
+    gc.disable()
+    from protgraph import deferred_imports
+    deferred_imports._LARGE = frozenset({"deferred_large"})
+    deferred_imports.defer_imports(only_applies_models=False)
+    import deferred_large
+    print(gc.isenabled(), gc.get_freeze_count())
+    """
+    command = [sys.executable, "-c", dedent(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "0"], done.stderr
+
+
 def test_a_program_that_trains_imports_neither_datasets_of_other_fields_nor_transformers():
     script = """
     import sys

@@ -34,9 +34,10 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
             points = list(distribution.entry_points)
         except (AttributeError, TypeError, ValueError):
             continue
+        version = distribution.version  # read from the file at each access
         for point in points:
             if point.group.startswith(GROUP_PREFIX):
-                found.setdefault(point.group, []).append((point.name, name, distribution.version, point.value))
+                found.setdefault(point.group, []).append((point.name, name, version, point.value))
     return found
 
 
