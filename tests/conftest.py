@@ -18,6 +18,8 @@ from hypothesis import settings
 
 from protgraph.registry import registries
 
+gc.disable()  # until the tests are collected, see pytest_collection_finish
+
 # The same examples in every run; `--hypothesis-profile default` draws new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -209,6 +211,7 @@ def pytest_collection_finish() -> None:
     """Exempt what is in memory after collection from garbage collection, which would visit it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup() -> None:
