@@ -34,7 +34,7 @@ class Db55Interface(PreparedDataset):
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
         """Yield the two partners of each complex in the order of the splits of the source."""
         archive = "benchmark5.5.tar.xz"
-        root = source.unpacked(archive) if source.has(archive) else source.path("data/benchmark5.5")
+        root = source.folder_or_archive("data/benchmark5.5", archive)
         clusters = {row["complex"]: row["cluster"] for row in read_tsv(FOLDER / "clusters.tsv")}
         used, apart = set(), []
         for split in SPLITS:

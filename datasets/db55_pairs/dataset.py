@@ -133,7 +133,7 @@ class Db55Pairs(PreparedDataset):
 
 def _complexes(source: SourceFolder) -> Iterator[_Complex]:
     archive = "benchmark5.5.tar.xz"
-    root = source.unpacked(archive) if source.has(archive) else source.path("data/benchmark5.5")
+    root = source.folder_or_archive("data/benchmark5.5", archive)
     clusters = {row["complex"]: row["cluster"] for row in read_tsv(INTERFACE_FOLDER / "clusters.tsv")}
     for split in SPLITS:
         for name in (root / "cv" / "cv_0" / f"{split}.txt").read_text(encoding="utf-8").split():

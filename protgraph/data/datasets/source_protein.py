@@ -90,10 +90,30 @@ class SourceFolder:
             It does not exist.
         """
         if not self.has(name):
-            raise DatasetError(
-                f"source folder {str(self.folder)!r} has no {name!r}. Give the folder of the dataset itself, complete."
-            )
+            raise self._missing(name)
         return self.folder / name
+
+    def folder_or_archive(self, folder: str, archive: str) -> Path:
+        """Return the path of a folder, or of the unpacked content of the archive that is given in its place.
+
+        Raises
+        ------
+        DatasetError
+            Neither exists, or the archive is damaged.
+        """
+        if self.has(archive):
+            return self.unpacked(archive)
+        if not self.has(folder):
+            raise self._missing(folder, archive)
+        return self.folder / folder
+
+    def _missing(self, *names: str) -> DatasetError:
+        """Return the error that none of some files exists, with a folder inside that has one."""
+        inside = next((place for name in names for place in sorted(self.folder.glob(f"*/{name}"))), None)
+        within = "" if inside is None else str(inside.relative_to(self.folder)).split("/")[0]
+        where = str(self.folder / within) if within else "the folder of the dataset itself, complete"
+        found = " or ".join(map(repr, names))
+        return DatasetError(f"source folder {str(self.folder)!r} has no {found}. Give {where}.")
 
     def unpacked(self, name: str) -> Path:
         """Return the folder with the content of a tar archive, unpacked once.
