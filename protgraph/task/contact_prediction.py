@@ -23,7 +23,7 @@ from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
-__all__ = ["CONTACT", "CONTACT_CUTOFF", "beta_carbons", "contact_labels", "precision", "top_rows"]
+__all__ = ["CONTACT", "CONTACT_CUTOFF", "PRECISIONS", "beta_carbons", "contact_labels", "precision", "top_rows"]
 ENTRY_POINTS = {"protgraph.tasks": {"contact": "CONTACT"}}
 
 #: Largest CB distance of a contact (CASP), exclusive, Å.
@@ -120,6 +120,7 @@ def _metric(part: int, separation: int) -> Metric:
     return Metric(f"precision_l{'' if part == 1 else part}_{separation}", "max", function)
 
 
+#: Metrics of contact prediction.
 PRECISIONS = tuple(_metric(part, separation) for separation in SEPARATIONS for part in PARTS)
 METRICS.update({metric.name: metric for metric in PRECISIONS})
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from protgraph.task.contact_prediction import PRECISIONS
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.predictions import SplitPredictions
@@ -34,9 +35,14 @@ __all__ = [
 
 RESAMPLES = 1000
 _LEVEL = 0.95
-_PER_CHAIN = frozenset(
-    {"dice_mean", "pearson", "pearson_undefined", "perplexity_mean", "recovery_mean", "recovery_median"}
+#: Metrics computed from the values of chains, or of proteins. The mean is over those that have a value.
+_MEANS_OVER_CHAINS = frozenset(
+    {"lddt", "lddt_ca", "pearson", "perplexity_mean", "recovery_mean", "rmsd", "rmsd_superposed", "tm_score"}
 )
+_MEANS_OVER_PROTEINS = frozenset({"dice_mean", *(metric.name for metric in PRECISIONS)})
+_MEDIANS_OVER_CHAINS = frozenset({"recovery_median"})
+_SUMS_OVER_CHAINS = frozenset({"pearson_undefined"})
+_OVER_CHAINS = _MEANS_OVER_CHAINS | _MEDIANS_OVER_CHAINS | _SUMS_OVER_CHAINS
 FEW_PROTEINS, FEW_POSITIVE = 10, 5
 """A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
 MIN_PROTEINS = 2
@@ -161,8 +167,7 @@ def bootstrap_scores(
     predictions : SplitPredictions
         With ``protein``. The same proteins, seed and number of resamples give the same samples, whatever the model is.
     metric : Metric
-        Metrics of pairs, vectors and coordinates, and means over chains, are averaged over proteins; others are
-        computed from all rows.
+        Computed from all rows of a sample, as for the whole split; a metric of your own is called once per sample.
     resamples : int
     seed : int
 
@@ -177,14 +182,33 @@ def bootstrap_scores(
         return np.full(resamples, np.nan)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
-    if predictions.pairs is not None or predictions.y.dim() == 3 or metric.name in _PER_CHAIN:
-        values = np.array([_score(predictions, metric, [own]) for own in _rows_of_proteins(place, count)])
-        return ratio(times @ np.nan_to_num(values), times @ ~np.isnan(values))
-    weighted = WEIGHTED.get(metric.name) if METRICS.get(metric.name) is metric else None
-    if weighted is not None:
-        return weighted(predictions, place, times)
     rows = _rows_of_proteins(place, count)
+    is_known = METRICS.get(metric.name) is metric
+    if is_known and metric.name in WEIGHTED and predictions.y.dim() < 3:
+        return WEIGHTED[metric.name](predictions, place, times)
+    if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
+        return _from_parts(predictions, metric, rows, times)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
+
+
+def _from_parts(
+    predictions: SplitPredictions, metric: Metric, rows: Sequence[torch.Tensor], times: np.ndarray
+) -> np.ndarray:
+    """Return the scores ``(R,)`` of a metric that is a mean, a median or a sum over chains or proteins.
+
+    ``rows`` are those of each of the P proteins, and ``times (R, P)`` their copies in each sample.
+    """
+    values, owner = [], []
+    for number, own in enumerate(rows):
+        chains = [own[part] for part in _one(predictions, [own]).chains()] if metric.name in _OVER_CHAINS else [own]
+        values += [_score(predictions, metric, [part]) for part in chains]
+        owner += [number] * len(chains)
+    value, times = np.array(values), times[:, owner]
+    if metric.name in _MEDIANS_OVER_CHAINS:
+        samples = (np.repeat(value, row) for row in times)
+        return np.array([np.median(sample) if len(sample) else np.nan for sample in samples])
+    total = times @ np.nan_to_num(value)
+    return total if metric.name in _SUMS_OVER_CHAINS else ratio(total, times @ ~np.isnan(value))
 
 
 def _rows_of_proteins(place: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
@@ -225,6 +249,11 @@ def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
 
 def _score(predictions: SplitPredictions, metric: Metric, sample: list[torch.Tensor]) -> float:
     """Compute a metric on the rows of a sample of proteins."""
+    one = _one(predictions, sample)
+    return float(metric(one)) if bool(known_labels(one.y).any()) else np.nan
+
+
+def _one(predictions: SplitPredictions, sample: list[torch.Tensor]) -> SplitPredictions:
+    """Return the rows of a sample of proteins."""
     copy = torch.repeat_interleave(torch.arange(len(sample)), torch.tensor([len(own) for own in sample]))
-    one = predictions.take(torch.cat(sample), copy)
-    return metric(one) if bool(known_labels(one.y).any()) else np.nan
+    return predictions.take(torch.cat(sample), copy)

@@ -11,35 +11,57 @@ from scipy.stats import bootstrap
 
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
-from protgraph.task.predictions import SplitPredictions
+from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.train import weighted_metrics
 from protgraph.train.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 
 
 def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:
-    """Return random predictions of proteins of 3 to 9 residues with some unknown labels and equal scores."""
+    """Return random predictions of proteins of 3 to 9 residues with some unknown labels and equal scores.
+
+    Every second protein has two chains.
+    """
     rng = np.random.default_rng(seed)
     protein = torch.from_numpy(np.repeat(np.arange(proteins), rng.integers(3, 10, proteins)))
     n = len(protein)
+    chain = 2 * protein + (protein % 2) * (torch.arange(n) % 2)
+    random = torch.Generator().manual_seed(seed)
+    if kind == "pairs":
+        return of_pairs(proteins, rng, random)
     if kind == "classes":
-        return SplitPredictions(
-            torch.randn(n, 3, generator=torch.Generator().manual_seed(seed)),
-            torch.from_numpy(rng.integers(-1, 3, n)),
-            protein,
-            protein=protein,
-        )
+        logits = torch.randn(n, 3, generator=random)
+        return SplitPredictions(logits, torch.from_numpy(rng.integers(-1, 3, n)), chain, protein=protein)
+    if kind == "vectors":
+        logits, y = (torch.randn(n, 2, 3, generator=random) for _ in range(2))
+        y[torch.from_numpy(rng.random(n) < 0.2)] = torch.nan
+        return SplitPredictions(logits, y, chain, protein=protein)
     width = 2 if kind == "binary" else 1
     logits = torch.from_numpy(rng.integers(-3, 4, (n, width)) / 2).float()
     y = torch.from_numpy(rng.integers(0, 2, (n, width)) if kind == "binary" else rng.normal(size=(n, width))).float()
     y[rng.random((n, width)) < 0.2] = torch.nan
-    return SplitPredictions(logits, y, protein, protein=protein)
+    return SplitPredictions(logits, y, chain, protein=protein)
+
+
+def of_pairs(proteins: int, rng: np.random.Generator, random: torch.Generator) -> SplitPredictions:
+    """Return random predictions of all pairs of residues of proteins of 12 to 19 residues."""
+    sizes = torch.from_numpy(rng.integers(12, 20, proteins))
+    separation = torch.cat([torch.triu_indices(n, n, 1).diff(dim=0)[0] for n in sizes.tolist()])
+    protein = torch.repeat_interleave(torch.arange(proteins), sizes * (sizes - 1) // 2)
+    logits = torch.randn(len(protein), 1, generator=random) + protein[:, None]  # the level depends on the protein
+    y = torch.from_numpy(rng.random((len(protein), 1)) < 0.1).float()
+    y[rng.random((len(protein), 1)) < 0.2] = torch.nan
+    return SplitPredictions(logits, y, pairs=ResiduePairs(protein, separation, sizes), protein=protein)
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
         *(("classes", name) for name in ("accuracy", "macro_f1", "perplexity", "recovery")),
-        *(("binary", name) for name in ("auprc", "auroc", "dice", "mcc")),
+        *(("classes", name) for name in ("perplexity_mean", "recovery_mean", "recovery_median")),
+        *(("binary", name) for name in ("auprc", "auroc", "dice", "mcc", "dice_mean")),
+        *(("pairs", name) for name in ("auprc", "auroc", "mcc", "precision_l_6", "precision_l5_6")),
+        *(("vectors", name) for name in ("mae", "rmse", "rmsd", "lddt")),
+        *(("values", name) for name in ("pearson", "pearson_undefined")),
         *(("values", name) for name in ("mae", "rmse", "pearson_overall")),
         *(("values", metric.name) for metric in (pearson_of_means, spearman_of_means, rmse_of_means)),
     ],
@@ -50,6 +72,11 @@ def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
     fast, slow = (bootstrap_scores(predictions, m, resamples=40, seed=3) for m in (metric, rows))
     np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-7)
     assert np.ptp(fast) > 0
+    for found, sample in zip(fast, np.random.default_rng(3).integers(0, 8, (40, 8)), strict=True):
+        parts = [(predictions.protein == p).nonzero().flatten() for p in sample.tolist()]
+        copy = torch.repeat_interleave(torch.arange(8), torch.tensor([len(part) for part in parts]))
+        expected = float(metric(predictions.take(torch.cat(parts), copy)))
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-7, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["auprc", "auroc"])
@@ -84,7 +111,7 @@ def test_copies_of_a_protein_are_separate_chains():
     rows = torch.cat([torch.nonzero(predictions.protein == p).flatten() for p in (1, 1, 0)])
     copy = torch.repeat_interleave(torch.arange(3), torch.tensor([once[1], once[1], once[0]]))
     sample = predictions.take(rows, copy)
-    assert len(sample.chain.unique()) == 3
+    assert len(sample.chain.unique()) == 2 + 2 + 1  # the second protein has two chains
     assert sample.protein.tolist() == copy.tolist()
 
 
