@@ -24,7 +24,7 @@ DEFAULT = "run"
 
 GROUP_HELP = """Compare models; test two runs against each other; classify graphs in nested folds; score mutations.
 
-Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, ts50, sites.
+Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, complexes, ts50, sites.
 
 \b
 Examples:
@@ -38,7 +38,7 @@ Examples:
 
 def bench_command(
     spec: Annotated[
-        str, typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, ts50, sites.")
+        str, typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, complexes, ts50, sites.")
     ] = "pdb_core",
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished runs too.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes; 0 starts one per core.")] = None,

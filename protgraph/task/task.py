@@ -97,8 +97,8 @@ class Task:
 
     @property
     def has_threshold(self) -> bool:
-        """Whether a threshold is chosen on validation: for yes/no labels, except those of pairs (probability 0.5)."""
-        return self.target.kind == "multilabel" and self.target.level != "pair"
+        """Whether a threshold is chosen on validation: for yes/no labels, unless only some rows are kept."""
+        return self.target.kind == "multilabel" and self.select_rows is None
 
     @property
     def derives_labels(self) -> bool:

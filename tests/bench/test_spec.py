@@ -108,7 +108,7 @@ def test_built_in_specs_name_registered_components(name: str) -> None:
     assert set(spec.tasks) <= set(registry.tasks)
 
 
-@pytest.mark.parametrize("name", ["pdb_core", "sequences", "contacts", "ts50", "sites"])
+@pytest.mark.parametrize("name", ["pdb_core", "sequences", "contacts", "complexes", "ts50", "sites"])
 def test_built_in_specs_name_registered_trained_models(name: str) -> None:
     spec = BenchSpec.built_in(name)
     missing = {model for names in spec.trained.values() for model in names} - set(registry.trained_models.names())

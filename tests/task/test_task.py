@@ -14,6 +14,7 @@ from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task import METRICS, Task, builtin, default_task
+from protgraph.task.contact_prediction import CONTACT
 
 TASKS = [registered.get(name) for name in registered.names()]
 
@@ -86,6 +87,11 @@ def test_every_kind_of_target_has_a_default_task(level, kind, monitor, mode):
     task = default_task(Target("mine", level, kind, 2))
     assert (task.name, task.monitor, task.mode) == ("mine", monitor, mode)
     assert task.has_threshold == (kind == "multilabel")
+
+
+def test_pairs_have_a_threshold_if_all_of_them_are_kept():
+    assert default_task(Target("mine", "pair", "multilabel", 1)).has_threshold
+    assert not CONTACT.has_threshold  # only the most probable pairs of validation are kept
 
 
 def test_a_label_per_protein_has_one_row(residues):
