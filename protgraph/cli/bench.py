@@ -39,7 +39,7 @@ Examples:
 def bench_command(
     spec: Annotated[
         str,
-        typer.Argument(help="Spec: a TOML file, or a built-in one: pdb_core, sequences, contacts, complexes, ts50, sites."),
+        typer.Argument(help="TOML file, or a built-in spec: pdb_core, sequences, contacts, complexes, ts50, sites."),
     ] = "pdb_core",
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished runs too.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes; 0 starts one per core.")] = None,
