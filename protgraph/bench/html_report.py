@@ -21,12 +21,13 @@ from protgraph.bench.page_charts import (
     style_of,
 )
 from protgraph.bench.page_proteins import ProteinBoxes
-from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table
+from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table, summary_table
 from protgraph.bench.protein_view import best_model, view_proteins
 from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import SplitStatistics
+from protgraph.bench.summary_table import summarize
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
@@ -110,9 +111,7 @@ def _task_section(
     if not own:
         parts += _card_tables(spec, task, dataset)
     elif not found:
-        parts.append(
-            '<p class="quiet">No predictions per protein are kept for this task; see the table in report.md.</p>'
-        )
+        parts += _summary_tables(spec, own, dataset)
     for one in found:
         parts += _split_parts(spec, own, one, series, proteins)
     return "".join([*parts, "</section>"])
@@ -161,6 +160,17 @@ def _split_parts(
         parts.append(proteins.boxes(views, one.monitor))
     parts.append(f'<p class="quiet">{escape(note)}</p>' if note else "")
     return parts
+
+
+def _summary_tables(spec: BenchSpec, rows: Sequence[BenchRow], dataset: Dataset) -> list[str]:
+    """Return a table per tested split, for a task whose predictions per protein are not kept."""
+    group = summarize(rows)
+    references = reference_scores(rows[0].task, dataset, spec.published)
+    parts = []
+    for split in dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "val"):
+        own = [row for row in references if row.split == split]
+        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", summary_table(group, split, spec.baselines, own)]
+    return [*parts, '<p class="quiet">No predictions per protein are kept for this task.</p>']
 
 
 def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:

@@ -6,12 +6,16 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from protgraph.bench.breakdown import GroupScore
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import PublishedScore
 from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
+from protgraph.bench.summary_table import Summary
+from protgraph.train.bootstrap import percentile_interval
 
-__all__ = ["breakdown_table", "pair_table", "published_table", "score_table"]
+__all__ = ["breakdown_table", "pair_table", "published_table", "score_table", "summary_table"]
 
 _AVERAGES = {"pooled": "", "proteins": ", per protein"}
 
@@ -45,6 +49,47 @@ def score_table(
         lines.append(f"<tr{kind}><td>{escape(name)}</td>{''.join(cells)}</tr>")
     lines += [_published_line(row, [metric if a == "pooled" else "" for metric, a in columns], 2) for row in published]
     return _table(head, lines)
+
+
+def summary_table(
+    group: Sequence[Summary], split: str, baselines: Sequence[str], published: Sequence[PublishedScore] = ()
+) -> str:
+    """Return the sortable table of one split of a task without predictions per protein, and published rows.
+
+    The monitored metric of the split "test" has the interval over resampled proteins.
+    """
+    modes = next(s.modes for s in group if s.seeds)
+    metrics = list(dict.fromkeys([group[0].monitor, *(metric for s in group for metric in s.splits.get(split, {}))]))
+    head = [_head("model", "ascending", text=True)]
+    for metric in metrics:
+        is_max = modes.get(metric, "max") == "max"
+        name = f"{metric.replace('_', ' ')} {'↑' if is_max else '↓'}"
+        head.append(_head(name, "descending" if is_max else "ascending"))
+    head += [_head("seeds"), _head("parameters", "ascending")]
+    scored = {m: [s for s in group if not math.isnan(s.of(m, split).mean)] for m in metrics}
+    best = {
+        m: (min if modes.get(m) == "min" else max)(rows, key=lambda s, m=m: s.of(m, split).mean, default=None)
+        for m, rows in scored.items()
+    }
+    lines = []
+    for s in (s for s in group if s.seeds):
+        cells = [_spread_cell(s, metric, split, is_best=best[metric] is s) for metric in metrics]
+        kind, note = (' class="baseline"', " (baseline)") if s.model in baselines else ("", "")
+        name = f"<td>{escape(s.model + note)}</td>"
+        lines.append(f"<tr{kind}>{name}{''.join(cells)}{_number(s.seeds, 'd')}{_number(s.parameters, ',')}</tr>")
+    return _table(head, [*lines, *(_published_line(row, metrics, 2) for row in published)])
+
+
+def _spread_cell(summary: Summary, metric: str, split: str, *, is_best: bool) -> str:
+    """Return the cell of a mean over seeds, with the interval over proteins if its samples are kept."""
+    spread = summary.of(metric, split)
+    if math.isnan(spread.mean):
+        return '<td data-value="">–</td>'
+    has_samples = metric == summary.monitor and split == "test" and len(summary.samples) > 0
+    interval = percentile_interval(np.array(summary.samples)).text() if has_samples else ""
+    kind = ' class="best"' if is_best else ""
+    small = f"<small>{interval}</small>" if interval else ""
+    return f'<td{kind} data-value="{spread.mean}">{spread.text()}{small}</td>'
 
 
 def published_table(published: Sequence[PublishedScore]) -> str:

@@ -7,8 +7,10 @@ import io
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.image import imread
 
@@ -18,6 +20,7 @@ from protgraph.bench.page_charts import COLORS, curves_chart, reliability_chart
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
+from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
 from protgraph.train import load_dataset
 from tests.bench.bench_runs import write_run
 from tests.page_checks import check_keyboard, check_logs
@@ -106,6 +109,25 @@ def test_texts_of_charts_are_within_their_frames(page, browser):
     assert browser.execute_script(outside) == []
 
 
+def test_a_task_without_predictions_per_protein_has_a_table_of_each_tested_split(run, tmp_path):
+    spec, rows, _ = run
+    apart = [replace(row, metrics=row.metrics | {"apart": {"auprc": 0.25 + row.seed}}) for row in rows]
+    (tmp_path / spec.name).mkdir()
+    text = write_html(spec.model_copy(update={"out": tmp_path}), apart, [], environment()).read_text(encoding="utf-8")
+    test, other = text.split("<h3>test: pdb_core</h3>")[1].split("<h3>apart: pdb_core</h3>")
+    for model in MODELS:
+        own = [row.metrics["test"]["auprc"] for row in rows if row.model == model]
+        assert f">{model}{' (baseline)' if model == 'majority' else ''}</td>" in test
+        assert f"{np.mean(own):.3f} ± {np.std(own, ddof=1):.3f}" in test
+    assert "Other &lt;b&gt;" in test and other.count("0.750 ± 0.707") == len(MODELS)
+    assert 'class="sortable"' in test and "see the table in report.md" not in text
+
+
+def test_tables_of_no_statistics_have_their_header():
+    assert estimates_csv([]).startswith("dataset,task,split,model,metric") and estimates_csv([]).count("\n") == 1
+    assert pairs_csv([]).startswith("dataset,task,split,metric,model,minus") and pairs_csv([]).count("\n") == 1
+
+
 def test_epochs_are_whole_numbers(run):
     _, rows, _ = run
     ticks = re.findall(r'text-anchor="middle">([\d.]+)</text>', curves_chart(rows, dict.fromkeys(MODELS, 0)))
@@ -168,6 +190,7 @@ def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(page, b
 def test_without_the_viewer_the_proteins_are_listed(page, run, monkeypatch, tmp_path):
     spec, rows, statistics = run
     monkeypatch.setitem(sys.modules, "molstar_cli", None)
+    (tmp_path / spec.name).mkdir()
     text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
     assert text.count('<p class="protein">') == 4 and 'id="molstar"' not in text
     assert "3D pictures are left out" in text and "protgraph-pyg[view]" in text
@@ -177,6 +200,7 @@ def test_without_the_viewer_the_proteins_are_listed(page, run, monkeypatch, tmp_
 def test_scenes_beyond_the_size_of_the_page_are_listed_with_the_reason(run, monkeypatch, tmp_path):
     spec, rows, statistics = run
     monkeypatch.setattr("protgraph.bench.page_proteins._MAX_SCENES", 120_000)
+    (tmp_path / spec.name).mkdir()
     text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
     boxes, listed = text.count('<details class="protein"'), text.count("not in 3D, as the page would exceed 6 MB")
     assert boxes + listed == 4 and boxes and listed
