@@ -42,10 +42,10 @@ class Spread:
         return cls(fmean(finite), stdev(finite) if len(finite) > 1 else math.nan)
 
     def text(self, digits: int = 3) -> str:
-        """Format as "0.712 ± 0.004"; without "±" for a single seed, "–" for NaN."""
+        """Format as "0.712 ± 0.004"; without "±" for a single seed, "–" for NaN, and without the sign of −0.000."""
         if math.isnan(self.mean):
             return "–"
-        return f"{self.mean:.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
+        return f"{self.mean:z.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
 
 
 _MISSING = Spread(math.nan, math.nan)

@@ -37,6 +37,7 @@ def test_spread_equals_numpy() -> None:
 )
 def test_spread_ignores_missing_values(values: list[float], text: str) -> None:
     assert Spread.of(values).text() == text
+    assert Spread.of([-0.0001, 0.0]).text() == "0.000 ± 0.000"
 
 
 def test_the_best_mean_is_bold_for_both_directions(rows: list[BenchRow]) -> None:
