@@ -72,7 +72,7 @@ class _DeferringLoader(Loader):
         pass
 
 
-class _CollectingLaterLoader(Loader):
+class _NoCollectionLoader(Loader):
     """Loader that runs the code of a module, and of all that it imports, without garbage collection."""
 
     def __init__(self, own: Loader) -> None:
@@ -117,7 +117,7 @@ class _DeferringFinder(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = (_DeferringLoader if fullname in self.names else _CollectingLaterLoader)(spec.loader)
+            spec.loader = (_DeferringLoader if fullname in self.names else _NoCollectionLoader)(spec.loader)
         return spec
 
 
@@ -145,7 +145,9 @@ def deferred_names(torch_version: str) -> frozenset[str]:
 
 
 def defer_imports(*, only_applies_models: bool) -> None:
-    """Defer imports (:func:`deferred_names`) in this process. For programs; a library leaves imports as they are.
+    """Defer imports (:func:`deferred_names`), and import large libraries without garbage collection, in this process.
+
+    For programs; a library leaves imports as they are.
 
     Parameters
     ----------

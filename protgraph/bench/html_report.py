@@ -21,7 +21,7 @@ from protgraph.bench.page_charts import (
     style_of,
 )
 from protgraph.bench.page_proteins import ProteinBoxes
-from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table, summary_table
+from protgraph.bench.page_tables import breakdown_table, pair_table, published_table, score_table, seed_means_table
 from protgraph.bench.protein_view import best_model, view_proteins
 from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
@@ -169,7 +169,8 @@ def _summary_tables(spec: BenchSpec, rows: Sequence[BenchRow], dataset: Dataset)
     parts = []
     for split in dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "val"):
         own = [row for row in references if row.split == split]
-        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", summary_table(group, split, spec.baselines, own)]
+        table = seed_means_table(group, split, spec.baselines, own)
+        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table]
     return [*parts, '<p class="quiet">No predictions per protein are kept for this task.</p>']
 
 

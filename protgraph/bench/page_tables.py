@@ -15,7 +15,7 @@ from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitSt
 from protgraph.bench.summary_table import Summary
 from protgraph.train.bootstrap import percentile_interval
 
-__all__ = ["breakdown_table", "pair_table", "published_table", "score_table", "summary_table"]
+__all__ = ["breakdown_table", "pair_table", "published_table", "score_table", "seed_means_table"]
 
 _AVERAGES = {"pooled": "", "proteins": ", per protein"}
 
@@ -51,28 +51,31 @@ def score_table(
     return _table(head, lines)
 
 
-def summary_table(
+def seed_means_table(
     group: Sequence[Summary], split: str, baselines: Sequence[str], published: Sequence[PublishedScore] = ()
 ) -> str:
-    """Return the sortable table of one split of a task without predictions per protein, and published rows.
+    """Return the sortable table of one split: the mean of every metric over seeds, and published rows.
 
+    For tasks whose predictions per protein are not kept; :func:`score_table` needs them.
     The monitored metric of the split "test" has the interval over resampled proteins.
     """
-    modes = next(s.modes for s in group if s.seeds)
-    metrics = list(dict.fromkeys([group[0].monitor, *(metric for s in group for metric in s.splits.get(split, {}))]))
+    finished = [s for s in group if s.seeds]
+    modes = finished[0].modes
+    found = (metric for s in finished for metric in s.splits.get(split, {}))
+    metrics = list(dict.fromkeys([finished[0].monitor, *found]))
     head = [_head("model", "ascending", text=True)]
     for metric in metrics:
         is_max = modes.get(metric, "max") == "max"
         name = f"{metric.replace('_', ' ')} {'↑' if is_max else '↓'}"
         head.append(_head(name, "descending" if is_max else "ascending"))
     head += [_head("seeds"), _head("parameters", "ascending")]
-    scored = {m: [s for s in group if not math.isnan(s.of(m, split).mean)] for m in metrics}
+    scored = {m: [s for s in finished if not math.isnan(s.of(m, split).mean)] for m in metrics}
     best = {
         m: (min if modes.get(m) == "min" else max)(rows, key=lambda s, m=m: s.of(m, split).mean, default=None)
         for m, rows in scored.items()
     }
     lines = []
-    for s in (s for s in group if s.seeds):
+    for s in finished:
         cells = [_spread_cell(s, metric, split, is_best=best[metric] is s) for metric in metrics]
         kind, note = (' class="baseline"', " (baseline)") if s.model in baselines else ("", "")
         name = f"<td>{escape(s.model + note)}</td>"

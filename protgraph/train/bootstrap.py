@@ -187,11 +187,11 @@ def bootstrap_scores(
     if is_known and metric.name in WEIGHTED and predictions.y.dim() < 3:
         return WEIGHTED[metric.name](predictions, place, times)
     if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
-        return _from_parts(predictions, metric, rows, times)
+        return _from_values(predictions, metric, rows, times)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
 
 
-def _from_parts(
+def _from_values(
     predictions: SplitPredictions, metric: Metric, rows: Sequence[torch.Tensor], times: np.ndarray
 ) -> np.ndarray:
     """Return the scores ``(R,)`` of a metric that is a mean, a median or a sum over chains or proteins.
@@ -200,7 +200,7 @@ def _from_parts(
     """
     values, owner = [], []
     for number, own in enumerate(rows):
-        chains = [own[part] for part in _one(predictions, [own]).chains()] if metric.name in _OVER_CHAINS else [own]
+        chains = [own[part] for part in _take(predictions, [own]).chains()] if metric.name in _OVER_CHAINS else [own]
         values += [_score(predictions, metric, [part]) for part in chains]
         owner += [number] * len(chains)
     value, times = np.array(values), times[:, owner]
@@ -249,11 +249,11 @@ def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
 
 def _score(predictions: SplitPredictions, metric: Metric, sample: list[torch.Tensor]) -> float:
     """Compute a metric on the rows of a sample of proteins."""
-    one = _one(predictions, sample)
+    one = _take(predictions, sample)
     return float(metric(one)) if bool(known_labels(one.y).any()) else np.nan
 
 
-def _one(predictions: SplitPredictions, sample: list[torch.Tensor]) -> SplitPredictions:
-    """Return the rows of a sample of proteins."""
+def _take(predictions: SplitPredictions, sample: list[torch.Tensor]) -> SplitPredictions:
+    """Return the rows of a sample of proteins, each a protein of its own."""
     copy = torch.repeat_interleave(torch.arange(len(sample)), torch.tensor([len(own) for own in sample]))
     return predictions.take(torch.cat(sample), copy)

@@ -110,8 +110,9 @@ class SourceFolder:
     def _missing(self, *names: str) -> DatasetError:
         """Return the error that none of some files exists, with a folder inside that has one."""
         inside = next((place for name in names for place in sorted(self.folder.glob(f"*/{name}"))), None)
-        within = "" if inside is None else str(inside.relative_to(self.folder)).split("/")[0]
-        where = str(self.folder / within) if within else "the folder of the dataset itself, complete"
+        where = "the folder of the dataset itself, complete"
+        if inside is not None:
+            where = str(self.folder / inside.relative_to(self.folder).parts[0])
         found = " or ".join(map(repr, names))
         return DatasetError(f"source folder {str(self.folder)!r} has no {found}. Give {where}.")
 
