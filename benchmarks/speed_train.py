@@ -18,6 +18,7 @@ __all__ = ["MODELS", "measure"]
 
 MODELS = ("gcn", "gat", "mpnn", "egnn", "gvp", "schnet", "transformer")
 DATASET, TASK = "pdb_core", "secondary_structure"
+COPIES = 6  # of each training protein, in a second row of the first model
 WARM_UP, FEWEST = 1, 5  # epochs that are not counted, and that are
 
 
@@ -26,7 +27,8 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        rows = show_rows((m, *_rates(m, seconds, device)) for m in MODELS)
+        runs = [(MODELS[0], 1), (MODELS[0], COPIES), *((model, 1) for model in MODELS[1:])]
+        rows = show_rows((model, *_rates(model, copies, seconds, device)) for model, copies in runs)
     finally:
         torch.set_num_threads(before)
     return [
@@ -35,6 +37,7 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
             f"residues, {machine(device)}",
             columns=(
                 "model",
+                "residues per epoch",
                 "bare residues/s",
                 "train residues/s",
                 "train / bare",
@@ -53,7 +56,8 @@ def measure(*, seconds: float = 5.0, device: str = "cpu") -> list[CostTable]:
             "epochs, with the quartiles of the first. train / bare, train / without clipping: without the forward\n"
             "passes of validation, at the time that the bare loop takes for them. with validation: nothing\n"
             "subtracted. steps alone: train / bare until the last step of an epoch. ms per epoch: what follows it,\n"
-            "without the forward passes of validation; it does not depend on the number of training residues.",
+            "without the forward passes of validation; it does not depend on the number of training residues. The\n"
+            f"second row has each training protein {COPIES} times.",
         )
     ]
 
@@ -67,24 +71,24 @@ def _config(epochs: int, device: str) -> FitConfig:
     return FitConfig(epochs=epochs, device=device, patience=None)
 
 
-def _rates(model: str, seconds: float, device: str) -> tuple[float, ...]:
-    """Return the values of a row after the model."""
-    loops = TrainingLoops(model, DATASET, TASK, _config(1, device))
+def _rates(model: str, copies: int, seconds: float, device: str) -> tuple[float, ...]:
+    """Return the values of a row after the model, with each training protein ``copies`` times."""
+    loops = TrainingLoops(model, DATASET, TASK, _config(1, device), copies=copies)
     loops.bare()
     start = time.perf_counter()
     loops.bare()
     epochs = max(FEWEST, round(seconds / (3 * (time.perf_counter() - start)))) + WARM_UP
-    loops = TrainingLoops(model, DATASET, TASK, _config(epochs, device))
+    loops = TrainingLoops(model, DATASET, TASK, _config(epochs, device), copies=copies)
     pairs: list[tuple[EpochTimes, EpochTimes]] = []
     command = loops.command(lambda: pairs.append((loops.bare(clip=False), loops.bare())))[WARM_UP:]
     unclipped, bare = zip(*pairs[WARM_UP:], strict=True)
-    return _row(loops.residues, bare, unclipped, command)
+    return loops.residues, *_row(loops.residues, bare, unclipped, command)
 
 
 def _row(
     residues: int, bare: Sequence[EpochTimes], unclipped: Sequence[EpochTimes], command: Sequence[EpochTimes]
 ) -> tuple[float, ...]:
-    """Return the values of a row after the model; epoch i of the command is between the bare epochs i and i + 1."""
+    """Return the rates and ratios of a row; epoch i of the command is between the bare epochs i and i + 1."""
     turns = [_turn(*one) for one in zip(pairwise(bare), pairwise(unclipped), command, strict=True)]
     bare_time, time_taken, ratio, *others = zip(*turns, strict=True)
     lower, _, upper = quantiles(ratio, n=4, method="inclusive")

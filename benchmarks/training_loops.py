@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,17 @@ from lightning.pytorch.loggers import CSVLogger
 from torch_geometric.data import Batch
 
 from benchmarks.timing import device_clock
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.labels import Labels
+from protgraph.data.datasets.wrapped_dataset import WrappedDataset
+from protgraph.structure.residues.residues import Residues
 from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import evaluation_mode
 from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 
-__all__ = ["EpochTimes", "TrainingLoops"]
+__all__ = ["EpochTimes", "RepeatedTraining", "TrainingLoops"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,9 @@ class _EpochClock(Callback):
 
     ``before_epoch`` is called before each epoch and after the last one; its time is not counted.
     """
+
+    on_train_batch_start = on_train_batch_end = on_before_zero_grad = None  # Lightning skips hooks that are None
+    on_before_backward = on_after_backward = on_before_optimizer_step = None
 
     def __init__(self, before_epoch: Callable[[], None], clock: Callable[[], float]) -> None:
         self.epochs: list[EpochTimes] = []
@@ -67,6 +74,40 @@ class _EpochClock(Callback):
             del self._start
 
 
+class RepeatedTraining(WrappedDataset):
+    """A dataset whose training split has each protein several times, so that epochs are longer.
+
+    Parameters
+    ----------
+    base : Dataset
+    copies : int
+    """
+
+    def __init__(self, base: Dataset, copies: int) -> None:
+        super().__init__(base)
+        self.card = replace(base.card, version=f"{base.version}, {copies} copies")
+        self._copies = copies
+
+    def examples(self, task: str, split: str | None = None) -> list[Example]:
+        """Return the examples of all splits or of one; copies have a number after the id."""
+        return [
+            replace(example, id=f"{example.id}#{copy}")
+            for example in self.base.examples(task, split)
+            for copy in range(self._copies if example.split == "train" else 1)
+        ]
+
+    def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of the protein."""
+        return self.base.labels(task, self._original(example))
+
+    def read(self, example: Example) -> Residues:
+        """Return the residues of the protein."""
+        return self.base.read(self._original(example))
+
+    def _original(self, example: Example) -> Example:
+        return replace(example, id=example.id.rpartition("#")[0])
+
+
 class TrainingLoops:
     """Two ways to train a model on a task of a dataset.
 
@@ -75,12 +116,16 @@ class TrainingLoops:
     model, dataset, task : str
         Registry names.
     config : FitConfig
+    copies : int
+        Number of times that the training split has each protein.
     """
 
-    def __init__(self, model: str, dataset: str, task: str, config: FitConfig) -> None:
-        self._arguments, self._config, device = (model, dataset, task), config, config.torch_device()
+    def __init__(self, model: str, dataset: str, task: str, config: FitConfig, *, copies: int = 1) -> None:
+        data, device = load_dataset(dataset, task=task), config.torch_device()
+        data = data if copies == 1 else RepeatedTraining(data, copies)
+        self._arguments, self._config = (model, data, task), config
         self._clock = device_clock(device)
-        self._setup: RunSetup = set_up_run(model, load_dataset(dataset, task=task), task, config, cache=None, jobs=1)
+        self._setup: RunSetup = set_up_run(model, data, task, config, cache=None, jobs=1)
         splits = self._setup.prepared.splits
         data = FitData(splits["train"], splits["val"], self._setup.task, config)
         self._train: list[Batch] = [splits["train"].collate(members).to(device) for members in data.batches]

@@ -19,9 +19,11 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluate import evaluation_batch, evaluation_batches
+from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 
 __all__ = ["FitData"]
+
+_TOGETHER = 8 << 20  # bytes of stored graphs that are collated together, or kept from epoch to epoch
 
 
 class FitData(pl.LightningDataModule):
@@ -75,8 +77,10 @@ class FitData(pl.LightningDataModule):
         self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
         if self._train_loader is None:
             sampler = RankBatches(self.batches, self._rank, self._world_size)
-            collate = partial(self.train.collate, fields=self.fields)
-            self._train_loader = StoreLoader(collate, sampler, workers=self.workers)
+            collate = partial(self.train.collate_each, fields=self.fields)
+            bytes_each = self.train.num_bytes / max(len(self.batches), 1)
+            together = max(1, int(_TOGETHER / max(bytes_each, 1)))
+            self._train_loader = StoreLoader(collate, sampler, workers=self.workers, together=together)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
         sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice
@@ -87,8 +91,9 @@ class FitData(pl.LightningDataModule):
         if self._val_loader is None:
             batches = evaluation_batches(self.val, self.task)
             sampler = RankBatches(batches, self._rank, self._world_size, deal=True)
-            collate = partial(evaluation_batch, self.val, task=self.task, fields=self.fields)
-            self._val_loader = StoreLoader(collate, sampler, workers=self.workers)
+            collate = partial(collate_evaluation, self.val, task=self.task, fields=self.fields)
+            keep = self.val.num_bytes <= _TOGETHER
+            self._val_loader = StoreLoader(collate, sampler, workers=self.workers, keep=keep)
         return self._val_loader
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:

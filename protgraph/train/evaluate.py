@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.model.build import ProteinModel
@@ -24,8 +24,8 @@ from protgraph.task.task import Task
 
 __all__ = [
     "BatchPredictions",
+    "collate_evaluation",
     "evaluate",
-    "evaluation_batch",
     "evaluation_batches",
     "evaluation_mode",
     "join_predictions",
@@ -109,8 +109,9 @@ def predict_split(
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:
         parts = [
-            predict_batch(model, evaluation_batch(store, members, task).to(device), task, loss=loss)
+            predict_batch(model, batch.to(device), task, loss=loss)
             for members in batches
+            for batch in collate_evaluation(store, [members], task)
         ]
     joined = join_predictions(parts)
     order = torch.tensor([i for members in batches for i in members])
@@ -124,30 +125,31 @@ def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUA
     return list(ProteinBatches(store.sizes, max_nodes=max_nodes, bucket=True))
 
 
-def evaluation_batch(
-    store: GraphStore, members: Sequence[int], task: Task, *, fields: Collection[str] | None = None
-) -> Batch:
-    """Collate these proteins as the task corrupts them in evaluation, with labels in ``y``.
+def collate_evaluation(
+    store: GraphStore, batches: Sequence[Sequence[int]], task: Task, *, fields: Collection[str] | None = None
+) -> list[Batch]:
+    """Collate batches of proteins as the task corrupts them in evaluation, with labels in ``y``.
 
     The random generator is seeded by the name of each protein, so that labels do not depend on the batch. ``fields``
     are those that the model reads, of a task that does not corrupt its inputs; default: all.
     """
     if task.inputs.corrupt is None:
-        return store.collate(members, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
-    graphs = []
-    for i in members:
-        generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))
-        graph, y = task.inputs.apply(store[i], generator, training=False)
-        graph = copy.copy(graph)
-        graph.y, graph.y_level = y, task.target.level
-        graphs.append(graph)
-    return collate(graphs)
+        return store.collate_each(batches, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
+    return [collate([_corrupted(store, i, task) for i in members]) for members in batches]
+
+
+def _corrupted(store: GraphStore, i: int, task: Task) -> ProteinGraph:
+    generator = torch.Generator().manual_seed(zlib.crc32(store.names[i].encode()))
+    graph, y = task.inputs.apply(store[i], generator, training=False)
+    graph = copy.copy(graph)
+    graph.y, graph.y_level = y, task.target.level
+    return graph
 
 
 def predict_batch(
     model: ProteinModel, batch: Batch, task: Task, *, loss: Callable[[Tensor, Tensor], Tensor] | None = None
 ) -> BatchPredictions:
-    """Predict one batch of :func:`evaluation_batch`, on the device of the model."""
+    """Predict one batch of :func:`collate_evaluation`, on the device of the model."""
     loss = loss or task.loss
     logits = model(batch)["logits"].float()
     if task.target.level == "pair":

@@ -24,7 +24,7 @@ from protgraph.process_memory import (
     release_memory,
     reset_peak_memory,
 )
-from protgraph.train.evaluate import evaluation_batch, evaluation_batches
+from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 from protgraph.train.module import FitModule
 from protgraph.train.trainer import step_options
 
@@ -268,9 +268,9 @@ class _EvaluationProbe:
     def __iter__(self) -> Iterator[Batch]:
         for store, members in self._batches:
             fields = self._fields if store is self._validation else None
-            evaluation_batch(store, members, self._task, fields=fields)  # reads the file
+            collate_evaluation(store, [members], self._task, fields=fields)  # reads the file
             self._meter.begin(BatchSize.of(store, members), 0)
-            yield evaluation_batch(store, members, self._task, fields=fields)
+            yield from collate_evaluation(store, [members], self._task, fields=fields)
 
 
 def _largest(store: GraphStore, batches: Sequence[list[int]]) -> list[int]:

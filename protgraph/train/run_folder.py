@@ -17,14 +17,14 @@ from filelock import FileLock, Timeout
 
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.file_io import remove_if_empty, write_text_file
-from protgraph.train.callbacks import BEST, STATE
+from protgraph.train.callbacks import BEST
 from protgraph.train.session import is_first_process
 from protgraph.train.state_file import check_state_file
 
 __all__ = ["RunFolder"]
 
 RECORD, LOCK = "run.json", "run.lock"
-STATE_FORMAT = 2  # of the training state; raise it when its content changes
+STATE_FORMAT = 3  # of the training state; raise it when its content changes
 _WAIT = 10.0  # seconds; worker processes of a killed run end within 5 and hold its lock until then
 
 
@@ -56,7 +56,7 @@ class RunFolder:
     @property
     def state(self) -> Path:
         """File of the training state."""
-        return self.checkpoints / f"{STATE}.ckpt"
+        return self.checkpoints / "state.ckpt"
 
     @property
     def best(self) -> Path:

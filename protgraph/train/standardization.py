@@ -13,7 +13,7 @@ from protgraph.data.store.loader import pack
 from protgraph.model.build import ProteinModel
 from protgraph.nn.standardize import Standardize
 from protgraph.task.task import Task
-from protgraph.train.evaluate import evaluation_batch
+from protgraph.train.evaluate import collate_evaluation
 
 __all__ = ["standardize_inputs"]
 
@@ -112,7 +112,8 @@ def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[s
     statistics = {name: _Statistics() for name in names}
     with torch.no_grad():
         for members in pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=_BATCH):
-            f = model.fields_of(evaluation_batch(store, members, task))
+            (batch,) = collate_evaluation(store, [members], task)
+            f = model.fields_of(batch)
             for name, one in statistics.items():
                 one.add(f[name], has_absent=task.inputs.mutation_environment is not None)
     return statistics

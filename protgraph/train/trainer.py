@@ -22,9 +22,9 @@ from protgraph.train.callbacks import (
     EpochCallback,
     EpochLearningRate,
     SignalCallback,
+    StateCheckpoint,
     best_checkpoint,
     early_stopping,
-    state_checkpoints,
 )
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
@@ -74,7 +74,8 @@ class TrainerOptions:
     def reads_batches(self) -> bool:
         """True if a callback of the user receives batches."""
         hooks = [f"on_{stage}_batch_{end}" for stage in ("train", "validation") for end in ("start", "end")]
-        return any(getattr(type(one), hook) is not getattr(Callback, hook) for one in self.callbacks for hook in hooks)
+        own = [(getattr(type(one), hook), getattr(Callback, hook)) for one in self.callbacks for hook in hooks]
+        return any(callable(hook) and hook is not empty for hook, empty in own)  # None: Lightning skips it
 
 
 def train(
@@ -121,7 +122,7 @@ def train(
             callbacks=[
                 *callbacks,
                 best,
-                *([] if folder.is_temporary else state_checkpoints(folder.checkpoints, options.state_interval)),
+                *([] if folder.is_temporary else [StateCheckpoint(folder.state, options.state_interval)]),
             ],
             logger=options.logger or False,
             profiler=NoProfiler(),

@@ -14,10 +14,10 @@ from benchmarks import speed_estimate, speed_scale, speed_store, speed_train
 from benchmarks.large_structures import write_large_structure
 from benchmarks.measurements import COSTS, MEASUREMENTS, measure_costs
 from benchmarks.synthetic_inputs import protein
-from benchmarks.training_loops import EpochTimes
+from benchmarks.training_loops import EpochTimes, RepeatedTraining
 from protgraph.data.graph.protein_graph import collate
 from protgraph.structure import clean, load_structure
-from protgraph.train import FitConfig
+from protgraph.train import FitConfig, load_dataset
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -56,6 +56,22 @@ def test_rates_compare_the_command_without_the_forward_passes_of_validation():
     assert row[2:5] == pytest.approx([0.625, 0.5625, 0.6875])
 
 
+def test_copies_of_training_proteins_have_their_residues_and_labels():
+    base = load_dataset("pdb_core")
+    repeated = RepeatedTraining(base, 3)
+    before, after = (one.examples("interface") for one in (base, repeated))
+    train, copies = ([one for one in examples if one.split == "train"] for examples in (before, after))
+    assert len(copies) == 3 * len(train) and len(after) == len(before) + 2 * len(train)
+    assert len({example.id for example in after}) == len(after)
+    for number in (0, 1, 5):
+        labels, expected = (
+            data.labels("interface", example)
+            for data, example in ((repeated, copies[number]), (base, train[number // 3]))
+        )
+        assert labels.name == expected.name and np.array_equal(labels.values, expected.values)
+        assert repeated.read(copies[number]).name == base.read(train[number // 3]).name
+
+
 def test_the_lanes_have_names_of_their_own():
     assert not set(COSTS) & set(MEASUREMENTS)
     for name in COSTS:
@@ -66,11 +82,13 @@ def test_the_lanes_have_names_of_their_own():
 def test_training_keeps_most_of_the_bare_rate(monkeypatch):
     monkeypatch.setattr(speed_train, "MODELS", ("gat",))
     monkeypatch.setattr(speed_train, "FEWEST", 2)
+    monkeypatch.setattr(speed_train, "COPIES", 2)
     (table,) = measure_costs("train", seconds=0)
-    assert [row[0] for row in table.rows] == ["gat"] and len(table.columns) == 10
-    _, bare, rate, ratio, lower, upper, _, whole, steps, per_epoch = table.rows[0]
-    assert 0 < steps < 2 and abs(per_epoch) < 5000
-    assert 0 < rate < 2 * bare and 0 < whole < ratio and lower <= ratio <= upper
+    assert [row[0] for row in table.rows] == ["gat", "gat"] and len(table.columns) == 11
+    assert table.rows[1][1] == 2 * table.rows[0][1]
+    for _, _, bare, rate, ratio, lower, upper, _, whole, steps, per_epoch in table.rows:
+        assert 0 < steps < 2 and abs(per_epoch) < 5000
+        assert 0 < rate < 2 * bare and 0 < whole < ratio and lower <= ratio <= upper
 
 
 def test_each_step_has_a_process_of_its_own():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,23 +31,26 @@ def start(structures_dir, out, options) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-@pytest.fixture(scope="module")
+@contextmanager
 def one_thread():
-    """Use one thread, as the processes that :func:`start` starts."""
+    """Use one thread, as the processes that :func:`start` starts; not in other tests, whose bits depend on it."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 LONG = {"config": {"epochs": 6}, "dropout": 0.2}
 
 
 @pytest.fixture(scope="module")
-def whole(structures_dir, tmp_path_factory, one_thread) -> Path:
+def whole(structures_dir, tmp_path_factory) -> Path:
     """Weights of a run that is not interrupted."""
     out = tmp_path_factory.mktemp("whole") / "m.safetensors"
-    run(out, structures_dir, LONG)
+    with one_thread():
+        run(out, structures_dir, LONG)
     return out
 
 
@@ -63,7 +67,8 @@ def test_a_killed_run_is_resumed_to_the_same_bits(interval, whole, structures_di
     assert killed.wait(60) == -signal.SIGKILL
     assert (tmp_path / "run" / "checkpoints" / "state.ckpt").is_file()
     assert not (tmp_path / "m.safetensors").exists()
-    run(tmp_path / "m.safetensors", structures_dir, options | {"resume": True})
+    with one_thread():
+        run(tmp_path / "m.safetensors", structures_dir, options | {"resume": True})
     expected, weights = load_file(whole), load_file(tmp_path / "m.safetensors")
     assert expected.keys() == weights.keys()
     assert all(torch.equal(expected[name], weights[name]) for name in expected)
@@ -206,16 +211,10 @@ def test_the_content_of_a_state_is_that_of_its_format(small, tiny, quick, tmp_pa
     interrupt(small, tiny, quick, tmp_path)
     state = torch.load(tmp_path / "checkpoints" / "state.ckpt", weights_only=True)
     own = "random history thresholds residues nodes seconds loss count"
-    assert STATE_FORMAT == 2 and set(state["protgraph"]) == set(own.split()) == _STATE_KEYS
+    assert STATE_FORMAT == 3 and set(state["protgraph"]) == set(own.split()) == _STATE_KEYS
     assert set(state["FitData"]) == {"epoch", "batch"}
     kinds = [key.partition("{")[0] for key in state["callbacks"]]
-    assert sorted(kinds) == [
-        "FitEarlyStopping",
-        "FitEarlyStopping",
-        "MidEpochCheckpoint",
-        "RunCheckpoint",
-        "RunCheckpoint",
-    ]
+    assert sorted(kinds) == ["FitEarlyStopping", "FitEarlyStopping", "RunCheckpoint"]
 
 
 def test_an_interrupted_write_keeps_the_earlier_state(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from protgraph.task import metrics as m
 from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
-from protgraph.train.evaluate import evaluation_batch, predict_split, symmetrize_pairs
+from protgraph.train.evaluate import collate_evaluation, predict_split, symmetrize_pairs
 
 CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
 EPOCH = FitConfig(epochs=1, batch_residues=128, device="cpu")
@@ -74,8 +74,8 @@ def store_of(dataset, task, split="train"):
 def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
     store = store_of(derived, MASKED_LM)
     together, alone = (
-        evaluation_batch(store, range(len(store)), MASKED_LM),
-        [evaluation_batch(store, [i], MASKED_LM) for i in (2, 0)],
+        collate_evaluation(store, [range(len(store))], MASKED_LM)[0],
+        [collate_evaluation(store, [[i]], MASKED_LM)[0] for i in (2, 0)],
     )
     starts = together.ptr.tolist()
     for i, one in zip((2, 0), alone, strict=True):
@@ -90,7 +90,7 @@ def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
 def test_types_of_masked_residues_do_not_change_predictions(derived, window):
     result = fit(window, derived, "masked_lm", config=EPOCH)
     store = store_of(derived, MASKED_LM)
-    batch = evaluation_batch(store, range(len(store)), MASKED_LM)
+    batch = collate_evaluation(store, [range(len(store))], MASKED_LM)[0]
     other = batch.clone()
     other.y = torch.where(batch.y >= 0, (batch.y + 7) % 20, batch.y)
     a, b = (result.model(x)["logits"] for x in (batch, other))

@@ -6,7 +6,7 @@ Both heuristics fail for proteins (e.g. a protein with as many edges as nodes); 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -223,35 +223,66 @@ def make_batch(
     attributes : mapping of str to sequence
         Plain attributes, one value per protein (``name``, ``residue_ids``, ``degree``, …).
     """
-    ptr = torch.tensor([*accumulate(sizes, initial=0)])
-    starts, unshifted = ptr[:-1], torch.zeros(len(sizes), dtype=torch.long)
-    one_each = torch.arange(len(sizes) + 1)
-    pointer: dict[tuple[int, ...], Tensor] = {}  # shared by fields of the same level
-    slices: dict[str, Tensor] = {}
-    shifts: dict[str, Tensor | None] = {}
     values: dict[str, Any] = dict(tensors)
-    for key in tensors:
-        counts = tuple(rows[key])
-        if counts not in pointer:
-            pointer[counts] = torch.tensor([*accumulate(counts, initial=0)])
-        slices[key] = pointer[counts]
-        shifts[key] = starts if is_registered(key) and field(key).irreps == "index" else unshifted
+    each = [1] * len(sizes)
+    counts: dict[str, Sequence[int]] = dict(rows)
     for key, per_protein in attributes.items():
         if key not in ("degree", "y_level"):
-            values[key], slices[key], shifts[key] = list(per_protein), one_each, None
+            values[key], counts[key] = list(per_protein), each
         elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
             values[key] = per_protein[0]
-    values["sizes"] = tuple(int(s) for s in sizes)
+    values["sizes"] = sizes = tuple(int(s) for s in sizes)
     if "edge_index" in tensors and "degree" not in values:
         targets = tensors["edge_index"][1]
         values["max_degree"] = int(targets.bincount().max()) if len(targets) else 0
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    values["ptr"] = ptr
+    values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
     set_attributes(batch, values)
-    batch._num_graphs = len(sizes)
-    batch._slice_dict, batch._inc_dict = slices, shifts
+    batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=_Slices(counts), _inc_dict=_Shifts(counts, sizes))
     return batch
+
+
+class _Slices(Mapping[str, Tensor | None]):
+    """First row of each protein in each field, and the number of rows, ``(B + 1,)``.
+
+    PyG reads them to separate a batch. They are made then: most batches are never separated.
+
+    Parameters
+    ----------
+    counts : mapping of str to sequence of int
+        Rows of each protein.
+    """
+
+    def __init__(self, counts: Mapping[str, Sequence[int]]) -> None:
+        self._counts = counts
+        self._made: dict[str, Tensor | None] = {}
+
+    def __getitem__(self, key: str) -> Tensor | None:
+        if key not in self._made:
+            self._made[key] = self._make(key, self._counts[key])
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def _make(self, key: str, counts: Sequence[int]) -> Tensor | None:
+        return torch.tensor([*accumulate(counts, initial=0)])
+
+
+class _Shifts(_Slices):
+    """Number that was added to the values of each protein in each field, ``(B,)``; None: nothing."""
+
+    def __init__(self, counts: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> None:
+        super().__init__(counts)
+        self._sizes = sizes
+
+    def _make(self, key: str, counts: Sequence[int]) -> Tensor | None:
+        is_shifted = is_registered(key) and field(key).irreps == "index"
+        return super()._make(key, self._sizes)[:-1] if is_shifted else None
 
 
 def set_attributes(graph: Data, values: Mapping[str, Any]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import torch
@@ -69,29 +72,50 @@ class StoreLoader:
     Parameters
     ----------
     collate : callable
-        From protein numbers to a batch.
+        From the protein numbers of several batches to these batches.
     sampler : RankBatches
     workers : int
         Worker processes; 0 collates in this process.
+    together : int
+        Batches that are collated in one call without workers, which takes less time per batch.
+    keep : bool
+        Keep the batches of the first pass without workers and return shallow copies of them in the others: each pass
+        has the same.
     """
 
-    def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
-        self.collate, self.rank_batches = collate, sampler
-        self._loader = _worker_loader(collate, sampler, workers) if workers else None
+    def __init__(
+        self,
+        collate: Callable[[Sequence[Sequence[int]]], Sequence[Batch]],
+        sampler: RankBatches,
+        *,
+        workers: int = 0,
+        together: int = 1,
+        keep: bool = False,
+    ) -> None:
+        self.rank_batches = sampler
+        self._collate, self._together, self._keep = collate, together, keep
+        self._kept: list[Batch] | None = None
+        self._loader = _worker_loader(partial(_collate_one, collate), sampler, workers) if workers else None
 
     def __len__(self) -> int:
         return len(self.rank_batches)
 
     def __iter__(self) -> Iterator[Batch]:
-        first = self.rank_batches.start
-        batches = map(self.collate, self.rank_batches) if self._loader is None else self._loader
-        if self.rank_batches.world_size == 1:  # without padding
-            yield from batches
-            return
-        for number, batch in enumerate(batches, first):
-            if self.rank_batches.share(number)[1]:
+        first, is_shared = self.rank_batches.start, self.rank_batches.world_size > 1
+        for number, batch in enumerate(self._batches() if self._loader is None else self._loader, first):
+            if is_shared and self.rank_batches.share(number)[1]:
                 batch.is_padding = True
             yield batch
+
+    def _batches(self) -> Iterator[Batch]:
+        """Collate in this process."""
+        numbers = iter(self.rank_batches)
+        parts = iter(lambda: list(islice(numbers, self._together)), [])
+        batches = (batch for part in parts for batch in self._collate(part))
+        if not self._keep:
+            return batches
+        self._kept = self._kept or list(batches)
+        return map(copy.copy, self._kept)
 
     def state_dict(self) -> dict[str, Any]:
         """Return nothing: ``FitData`` keeps the position, which Lightning restores before the loader exists."""
@@ -99,6 +123,12 @@ class StoreLoader:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Accept the empty state; see :meth:`state_dict`."""
+
+
+def _collate_one(collate: Callable[[Sequence[Sequence[int]]], Sequence[Batch]], members: Sequence[int]) -> Batch:
+    """Collate one batch in a worker process; tensors that share memory would be sent whole with each batch."""
+    (batch,) = collate([members])
+    return batch
 
 
 def _worker_loader(collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, workers: int) -> DataLoader:

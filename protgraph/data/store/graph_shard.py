@@ -5,7 +5,6 @@ If every node of a protein has the same number K of edges, only sources are kept
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from protgraph.errors import DatasetError
 from protgraph.failure import Failure
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["EDGES", "GraphShard", "join_edge_index"]
+__all__ = ["EDGES", "GraphShard"]
 
 EDGES = ("edge_source", "edge_target")
 """Arrays of ``edge_index``: int32 numbers of the nodes in their protein."""
@@ -132,20 +131,3 @@ class GraphShard:
         """Return the number of residues of protein i."""
         offsets = self.arrays["residues.ptr_residue"]
         return int(offsets[i + 1] - offsets[i])
-
-
-def join_edge_index(
-    places: Sequence[tuple[GraphShard, int]], counts: Sequence[int], starts: Sequence[int]
-) -> np.ndarray:
-    """Return ``(2, E)`` int64 edges of proteins; nodes of protein b are numbered from ``starts[b]``."""
-    index = np.empty((2, sum(counts)), np.int64)
-    degrees = {shard.degrees[i] for shard, i in places}
-    same = degrees.pop() if len(degrees) == 1 and all(EDGES[1] not in shard.arrays for shard, _ in places) else None
-    if same:
-        index[1].reshape(-1, same)[:] = np.arange(starts[-1])[:, None]  # (N, K)
-    for row, name in zip(index[: 1 if same else 2], EDGES, strict=False):
-        end = 0
-        for (shard, i), count, start in zip(places, counts, starts, strict=False):
-            begin, end = end, end + count
-            np.add(shard.edges(name, i), start, out=row[begin:end])
-    return index
