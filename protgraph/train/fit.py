@@ -111,8 +111,9 @@ def fit(
         Lightning loggers. They receive the names of model, dataset and task, the options, and ``train_loss``,
         ``val_loss``, all metrics and the learning rate of each epoch.
     run_dir : str or Path, optional
-        Folder of the training state ``checkpoints/state.ckpt``. It is written at the end of each epoch, of short epochs
-        only as often as takes 1 % of the time, and removed at the end of training. The folder is locked meanwhile.
+        Folder of the training state ``checkpoints/state.ckpt``. It is written at the end of each epoch, or of
+        some if writing takes more than 1 % of the training time, and removed at the end of training. The folder is
+        locked meanwhile.
     resume : bool
         Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
         bit on the CPU.
