@@ -122,8 +122,8 @@ def train_command(
     files with the same sequence are in the same split.
 
     Logs and the training state are in the folder OUT without its suffix, with '.run'. The state is written after every
-    epoch (after some, if writing takes more than 1 % of the time) and every ten minutes, and removed at the end. After a
-    crash or kill, add --resume to the same command. Ctrl-C and SIGTERM write the best epoch so far to OUT; --resume
+    epoch (after some, if writing takes more than 1 % of the time) and every ten minutes, and removed at the end. After
+    a crash or kill, add --resume to the same command. Ctrl-C and SIGTERM write the best epoch so far to OUT; --resume
     replaces it at the end.
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
