@@ -80,11 +80,11 @@ def test_the_lanes_have_names_of_their_own():
 
 @pytest.mark.slow
 def test_training_keeps_most_of_the_bare_rate(monkeypatch):
-    monkeypatch.setattr(speed_train, "MODELS", ("gat",))
+    monkeypatch.setattr(speed_train, "MODELS", ("gcn",))
     monkeypatch.setattr(speed_train, "FEWEST", 2)
     monkeypatch.setattr(speed_train, "COPIES", 2)
     (table,) = measure_costs("train", seconds=0)
-    assert [row[0] for row in table.rows] == ["gat", "gat"] and len(table.columns) == 11
+    assert [row[0] for row in table.rows] == ["gcn", "gcn"] and len(table.columns) == 11
     assert table.rows[1][1] == 2 * table.rows[0][1]
     for _, _, bare, rate, ratio, lower, upper, _, whole, steps, per_epoch in table.rows:
         assert 0 < steps < 2 and abs(per_epoch) < 5000
