@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
+from protgraph import deferred_imports
 from protgraph.registry import registries
 
 __all__ = ["describe_fault", "print_error", "print_fault", "print_warning"]
@@ -41,7 +44,8 @@ def print_fault(error: BaseException) -> None:
 def describe_fault(error: BaseException) -> str:
     """Return the class, message and place of an unexpected exception, and who can repair it.
 
-    The place is the innermost frame of a plugin or of protgraph, not that of a library that it called.
+    The place is the innermost frame of a plugin or of protgraph, not that of a library that it called. A library that
+    cannot be imported is named instead, e.g. torchvision of another torch.
 
     Examples
     --------
@@ -53,9 +57,38 @@ def describe_fault(error: BaseException) -> str:
     """
     text = " ".join(str(error).split())
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if library := _failed_import(error):
+        return (
+            f"{named}, while the library {_with_version(library)} is imported. It does not fit the other installed "
+            f"packages ({_with_version('torch')}, Python {platform.python_version()}): install another version of it, "
+            "or remove it if nothing needs it. Run with --debug for the traceback."
+        )
     frame, owner = _place(error)
     where = f" ({_short(frame.filename)}:{frame.lineno})" if frame else ""
     return f"{named}{where}. This is an error in {owner}. Run with --debug for the traceback."
+
+
+def _failed_import(error: BaseException) -> str | None:
+    """Return the library whose import raised the exception; None if other code did."""
+    own = [Path(__file__).parents[1], *dict(_plugin_folders())]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if frame.filename.startswith("<frozen") or frame.filename == deferred_imports.__file__:
+            continue
+        if any(place == path or place in path.parents for place in own):
+            return None
+        root = next((i for i, part in enumerate(path.parts) if part in _LIBRARIES), None)
+        if root is not None and frame.name == "<module>":
+            return path.parts[root + 1].removesuffix(".py")
+        if root is None and Path(sysconfig.get_path("stdlib")) not in path.parents:
+            return None
+    return None
+
+
+def _with_version(module: str) -> str:
+    """Return the distribution that provides a module, with its version."""
+    names = packages_distributions().get(module)
+    return f"{names[0]} {version(names[0])}" if names else module
 
 
 def _place(error: BaseException) -> tuple[traceback.FrameSummary | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import protgraph
 from protgraph.cli import app
@@ -119,6 +121,26 @@ def test_the_distribution_of_a_plugin_is_named_for_its_error(
         component.names()
     text = describe_fault(caught.value)
     assert "cracked_mod.py:7" in text and "cracked-dist 0.3" in text
+
+
+BROKEN = {
+    "at import": ("raise RuntimeError('operator nms does not exist')\n", "import broken_library"),
+    "in a function": ("def f():\n    raise RuntimeError('wrong value')\n", "import broken_library; broken_library.f()"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_library_that_cannot_be_imported_is_named(kind, tmp_path, monkeypatch) -> None:
+    library, use = BROKEN[kind]
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "broken_library.py").write_text(library)
+    (folder / "user_library.py").write_text(f"{use}\n" if kind == "at import" else f"def use():\n    {use}\n")
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(RuntimeError) as caught:
+        importlib.import_module("user_library").use()
+    text = describe_fault(caught.value)
+    assert ("the library broken_library is imported" in text and torch.__version__ in text) == (kind == "at import")
 
 
 def test_ctrl_c_is_one_line(run, failing) -> None:
