@@ -59,9 +59,9 @@ def describe_fault(error: BaseException) -> str:
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if library := _failed_import(error):
         return (
-            f"{named}, while the library {_with_version(library)} is imported. It does not fit the other installed "
-            f"packages ({_with_version('torch')}, Python {platform.python_version()}): install another version of it, "
-            "or remove it if nothing needs it. Run with --debug for the traceback."
+            f"{named}, while the library {_with_version(library)} is imported. It is damaged or does not fit the "
+            f"installed packages ({_with_version('torch')}, Python {platform.python_version()}): install another "
+            "version of it, or remove it if nothing needs it. Run with --debug for the traceback."
         )
     frame, owner = _place(error)
     where = f" ({_short(frame.filename)}:{frame.lineno})" if frame else ""

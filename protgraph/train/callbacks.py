@@ -42,7 +42,7 @@ __all__ = [
 
 BEST = "best"  # file name in the folder of a run
 _UNLIMITED = 10**9  # epochs
-_WRITING = 0.01  # largest share of the time that writes the state at the end of epochs
+_WRITING_SHARE = 0.01  # largest share of the time that writes the state at the end of epochs
 
 
 class _NoStepHooks:
@@ -154,7 +154,7 @@ class StateCheckpoint(_NoStepHooks, Checkpoint):
         if trainer.strategy.broadcast(is_last or is_due):  # the same in all processes
             trainer.save_checkpoint(self.path)
             self._written = time.monotonic()
-            self._due = pl_module.seconds + (self._written - start) / _WRITING
+            self._due = pl_module.seconds + (self._written - start) / _WRITING_SHARE
 
 
 class SignalCallback(_NoStepHooks, Callback):

@@ -23,7 +23,7 @@ from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 
 __all__ = ["FitData"]
 
-_TOGETHER = 8 << 20  # bytes of stored graphs that are collated together, or kept from epoch to epoch
+_COLLATED_BYTES = 8 << 20  # bytes of stored graphs that are collated together, or kept from epoch to epoch
 
 
 class FitData(pl.LightningDataModule):
@@ -77,10 +77,10 @@ class FitData(pl.LightningDataModule):
         self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
         if self._train_loader is None:
             sampler = RankBatches(self.batches, self._rank, self._world_size)
-            collate = partial(self.train.collate_each, fields=self.fields)
+            collate = partial(self.train.collate_batches, fields=self.fields)
             bytes_each = self.train.num_bytes / max(len(self.batches), 1)
-            together = max(1, int(_TOGETHER / max(bytes_each, 1)))
-            self._train_loader = StoreLoader(collate, sampler, workers=self.workers, together=together)
+            batches_per_call = max(1, int(_COLLATED_BYTES / max(bytes_each, 1)))
+            self._train_loader = StoreLoader(collate, sampler, workers=self.workers, batches_per_call=batches_per_call)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
         sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice
@@ -92,7 +92,7 @@ class FitData(pl.LightningDataModule):
             batches = evaluation_batches(self.val, self.task)
             sampler = RankBatches(batches, self._rank, self._world_size, deal=True)
             collate = partial(collate_evaluation, self.val, task=self.task, fields=self.fields)
-            keep = self.val.num_bytes <= _TOGETHER
+            keep = self.val.num_bytes <= _COLLATED_BYTES
             self._val_loader = StoreLoader(collate, sampler, workers=self.workers, keep=keep)
         return self._val_loader
 

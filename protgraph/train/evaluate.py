@@ -134,7 +134,7 @@ def collate_evaluation(
     are those that the model reads, of a task that does not corrupt its inputs; default: all.
     """
     if task.inputs.corrupt is None:
-        return store.collate_each(batches, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
+        return store.collate_batches(batches, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
     return [collate([_corrupted(store, i, task) for i in members]) for members in batches]
 
 

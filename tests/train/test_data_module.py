@@ -119,15 +119,15 @@ def test_padding_is_marked():
     assert [graph.get("is_padding", False) for graph in loader] == [False, True, False, False]
 
 
-@pytest.mark.parametrize(("together", "calls"), [(1, [1] * 4), (3, [3, 1]), (9, [4])])
-def test_batches_that_are_collated_together_keep_their_order(together, calls):
+@pytest.mark.parametrize(("batches_per_call", "calls"), [(1, [1] * 4), (3, [3, 1]), (9, [4])])
+def test_batches_that_are_collated_together_keep_their_order(batches_per_call, calls):
     counts = []
 
     def collate(batches):
         counts.append(len(batches))
         return batches
 
-    loader = StoreLoader(collate, RankBatches(BATCHES), together=together)
+    loader = StoreLoader(collate, RankBatches(BATCHES), batches_per_call=batches_per_call)
     assert list(loader) == BATCHES and counts == calls
     loader.rank_batches.start = 2
     assert list(loader) == BATCHES[2:]
@@ -138,7 +138,7 @@ def test_batches_that_are_kept_are_collated_once_and_returned_as_copies(stores):
 
     def collate(batches):
         collated.extend(batches)
-        return store.collate_each(batches)
+        return store.collate_batches(batches)
 
     loader = StoreLoader(collate, RankBatches([[0], [1]]), keep=True)
     for batch in loader:

@@ -9,6 +9,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint
 
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.train import fit
+from protgraph.train.trainer import TrainerOptions
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,19 @@ def test_a_callback_can_stop_training(hook, small, tiny, quick):
 def test_training_that_ends_before_the_first_validation_is_an_error(hook, small, tiny, quick):
     with pytest.raises(ProtgraphError, match="'tiny'"):
         fit(tiny, small, "helix", config=quick, callbacks=[Stop(hook)])
+
+
+class ReadsBatches(Callback):
+    def on_validation_batch_end(self, *arguments) -> None:
+        """Receive a batch."""
+
+
+class WithoutHooks(Callback):
+    on_train_batch_start = on_train_batch_end = None  # Lightning skips hooks that are None
+
+
+@pytest.mark.parametrize(("callback", "expected"), [(ReadsBatches, True), (WithoutHooks, False), (Callback, False)])
+def test_batches_are_complete_only_for_callbacks_that_receive_them(callback, expected):
+    options = {"devices": 1, "strategy": "auto", "logger": None, "workers": 0, "state_interval": 600.0}
+    made = TrainerOptions(callbacks=[callback()], progress=False, on_epoch=None, **options)
+    assert made.reads_batches is expected

@@ -239,7 +239,7 @@ def make_batch(
     values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
     set_attributes(batch, values)
-    batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=_Slices(counts), _inc_dict=_Shifts(counts, sizes))
+    batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=_Slices(counts), _inc_dict=_Increments(counts, sizes))
     return batch
 
 
@@ -273,7 +273,7 @@ class _Slices(Mapping[str, Tensor | None]):
         return torch.tensor([*accumulate(counts, initial=0)])
 
 
-class _Shifts(_Slices):
+class _Increments(_Slices):
     """Number that was added to the values of each protein in each field, ``(B,)``; None: nothing."""
 
     def __init__(self, counts: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> None:

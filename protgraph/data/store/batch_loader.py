@@ -76,7 +76,7 @@ class StoreLoader:
     sampler : RankBatches
     workers : int
         Worker processes; 0 collates in this process.
-    together : int
+    batches_per_call : int
         Batches that are collated in one call without workers, which takes less time per batch.
     keep : bool
         Keep the batches of the first pass without workers and return shallow copies of them in the others: each pass
@@ -89,11 +89,11 @@ class StoreLoader:
         sampler: RankBatches,
         *,
         workers: int = 0,
-        together: int = 1,
+        batches_per_call: int = 1,
         keep: bool = False,
     ) -> None:
         self.rank_batches = sampler
-        self._collate, self._together, self._keep = collate, together, keep
+        self._collate, self._batches_per_call, self._keep = collate, batches_per_call, keep
         self._kept: list[Batch] | None = None
         self._loader = _worker_loader(partial(_collate_one, collate), sampler, workers) if workers else None
 
@@ -110,7 +110,7 @@ class StoreLoader:
     def _batches(self) -> Iterator[Batch]:
         """Collate in this process."""
         numbers = iter(self.rank_batches)
-        parts = iter(lambda: list(islice(numbers, self._together)), [])
+        parts = iter(lambda: list(islice(numbers, self._batches_per_call)), [])
         batches = (batch for part in parts for batch in self._collate(part))
         if not self._keep:
             return batches

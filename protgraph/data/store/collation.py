@@ -14,21 +14,23 @@ from torch_geometric.data import Batch
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.data.store.graph_shard import EDGES, GraphShard
 
-__all__ = ["collate_places", "join_edge_index"]
+__all__ = ["Members", "collate_places", "join_edge_index"]
+
+Members = Sequence[tuple[GraphShard, int]]
+"""Proteins of a batch: the shard of each, and its place in the shard."""
 
 
 def collate_places(
-    batches: Sequence[Sequence[tuple[GraphShard, int]]],
+    batches: Sequence[Members],
     levels: Mapping[str, str],
     attributes: Sequence[str],
     shifted: Collection[str],
 ) -> list[Batch]:
-    """Return batches whose tensors are parts of common ones.
+    """Collate batches whose tensors are views of common tensors.
 
     Parameters
     ----------
-    batches : sequence of sequence of tuple
-        Shard, and place in the shard, of each protein of each batch.
+    batches : sequence of Members
     levels : mapping of str to str
         Numeric fields to read, and the level of their rows.
     attributes : sequence of str
@@ -77,7 +79,7 @@ class _Rows:
         Rows of each batch.
     """
 
-    def __init__(self, batches: Sequence[Sequence[tuple[GraphShard, int]]], level: str) -> None:
+    def __init__(self, batches: Sequence[Members], level: str) -> None:
         spans = [[(shard, *shard.offsets[level][i : i + 2]) for shard, i in places] for places in batches]
         self.spans = [span for own in spans for span in own]
         self.counts = [[b - a for _, a, b in own] for own in spans]
@@ -85,7 +87,7 @@ class _Rows:
 
 
 def join_edge_index(
-    batches: Sequence[Sequence[tuple[GraphShard, int]]],
+    batches: Sequence[Members],
     counts: Sequence[Sequence[int]],
     starts: Sequence[Sequence[int]],
 ) -> list[Tensor]:
@@ -93,8 +95,7 @@ def join_edge_index(
 
     Parameters
     ----------
-    batches : sequence of sequence of tuple
-        Shard, and place in the shard, of each protein of each batch.
+    batches : sequence of Members
     counts : sequence of sequence of int
         Edges of each protein.
     starts : sequence of sequence of int
@@ -108,9 +109,7 @@ def join_edge_index(
     return made
 
 
-def _fill_edge_index(
-    index: np.ndarray, places: Sequence[tuple[GraphShard, int]], counts: Sequence[int], starts: Sequence[int]
-) -> None:
+def _fill_edge_index(index: np.ndarray, places: Members, counts: Sequence[int], starts: Sequence[int]) -> None:
     """Write the edges of one batch."""
     degrees = {shard.degrees[i] for shard, i in places}
     same = degrees.pop() if len(degrees) == 1 and all(EDGES[1] not in shard.arrays for shard, _ in places) else None

@@ -277,11 +277,13 @@ class GraphStore:
         FieldError
             The list is empty.
         """
-        (batch,) = self.collate_each([indices], fields=fields)
+        (batch,) = self.collate_batches([indices], fields=fields)
         return batch
 
-    def collate_each(self, batches: Sequence[Sequence[int]], *, fields: Collection[str] | None = None) -> list[Batch]:
-        """Return several batches as :meth:`collate` does, in less time: their tensors are parts of common ones.
+    def collate_batches(
+        self, batches: Sequence[Sequence[int]], *, fields: Collection[str] | None = None
+    ) -> list[Batch]:
+        """Collate several batches in less time than one by one; their tensors are views of common tensors.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ class StreamingDataLoader:
         workers: int = 0,
     ) -> None:
         batches = ProteinBatches(store.sizes, max_nodes=max_nodes, shuffle=True, seed=seed, epoch=epoch)
-        self._loader = StoreLoader(store.collate_each, RankBatches(batches, rank, world_size), workers=workers)
+        self._loader = StoreLoader(store.collate_batches, RankBatches(batches, rank, world_size), workers=workers)
 
     def set_epoch(self, epoch: int) -> None:
         """Select the order of an epoch."""

@@ -84,14 +84,14 @@ def test_a_batch_of_the_store_equals_the_collated_batch(graphs, tmp_path, indice
 @pytest.mark.parametrize("fields", [None, {"pos", "edge_index", "name"}])
 def test_batches_that_are_collated_together_equal_single_ones(graphs, tmp_path, fields):
     store, batches = write_store(tmp_path / "s", graphs), [[0, 1, 2], [3], [4, 0, 0, 2], [2]]
-    for ours, indices in zip(store.collate_each(batches, fields=fields), batches, strict=True):
+    for ours, indices in zip(store.collate_batches(batches, fields=fields), batches, strict=True):
         plain = store.collate(indices, fields=fields)
         assert_same(ours, plain)
         assert ours.sizes == plain.sizes and ours.edge_index.is_contiguous()
         for result, expected in zip(ours.to_data_list(), plain.to_data_list(), strict=True):
             assert_same(result, expected)
         assert_same(pickle.loads(pickle.dumps(ours))[0], plain[0])
-    assert store.collate_each([]) == []
+    assert store.collate_batches([]) == []
 
 
 def test_a_batch_of_some_fields_equals_the_whole_batch_in_these(graphs, tmp_path):
