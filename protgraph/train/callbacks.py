@@ -118,6 +118,8 @@ class StateCheckpoint(_NoStepHooks, Checkpoint):
     passed or if writing takes no more than 1 % of the time of training steps: a run with epochs of 0.1 s, whose state
     is written in 3 ms, repeats at most 0.3 s after an interruption.
 
+    Lightning runs it after all other callbacks, whose states it contains, because it is a ``Checkpoint``.
+
     It is not written after the last batch of an epoch: Lightning 2.6 skips the validation of an epoch that is resumed
     there (measured 2026-11-22).
 
