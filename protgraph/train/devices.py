@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from protgraph.errors import OptionError, suggest
 from protgraph.train.session import quiet_lightning
 
 if TYPE_CHECKING:
+    from lightning.pytorch.plugins.environments import LightningEnvironment
     from lightning.pytorch.strategies import Strategy
 
-__all__ = ["STRATEGIES", "check_strategy", "trainer_devices"]
+__all__ = ["STRATEGIES", "check_strategy", "process_environment", "trainer_devices"]
 
 STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true", "fsdp")
 _ALLOWED = (
@@ -27,6 +29,22 @@ def trainer_devices(device: torch.device, devices: int | str | Sequence[int]) ->
     is_gpu = device.type == "cuda"
     own = [device.index or 0] if is_gpu and devices == 1 else devices
     return {"accelerator": "gpu" if is_gpu else "cpu", "devices": own}
+
+
+def process_environment() -> list[LightningEnvironment]:
+    """Return the plugin of ``lightning.pytorch.Trainer`` that starts the processes of a run, if Lightning needs it.
+
+    In a job of SLURM, Lightning 2.6 takes every process for one of the ``SLURM_NTASKS`` tasks that ``srun`` starts. A
+    process of a batch script, an allocation or a notebook is none, and no further task follows: Lightning refuses the
+    devices or waits for the others. Only ``srun`` sets ``SLURM_STEP_ID``.
+    """
+    from lightning.pytorch.plugins.environments import LightningEnvironment, TorchElasticEnvironment
+
+    tasks_of_step = int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ.get("SLURM_NTASKS") or 1)
+    is_task_of_srun = "SLURM_STEP_ID" in os.environ and tasks_of_step > 1
+    if "SLURM_NTASKS" not in os.environ or is_task_of_srun or TorchElasticEnvironment.detect():
+        return []
+    return [LightningEnvironment()]
 
 
 def check_strategy(device: torch.device, devices: int | str | Sequence[int], strategy: str | Strategy) -> None:
@@ -60,8 +78,8 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
         options |= {"enable_model_summary": False, **trainer_devices(device, devices)}
         try:
             with quiet_lightning():
-                used = Trainer(strategy=resolve_strategy(strategy), **options).strategy
-        except (MisconfigurationException, ValueError, TypeError) as e:
+                used = Trainer(strategy=resolve_strategy(strategy), plugins=process_environment(), **options).strategy
+        except (MisconfigurationException, ValueError, TypeError, RuntimeError) as e:
             raise OptionError(
                 f"fit: devices = {devices!r} on {device.type}. Allowed: the number of processes (cpu), or of GPUs that "
                 f"exist (cuda), 1 or more. {' '.join(str(e).split())}"

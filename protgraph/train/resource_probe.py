@@ -24,6 +24,7 @@ from protgraph.process_memory import (
     release_memory,
     reset_peak_memory,
 )
+from protgraph.train.devices import process_environment
 from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 from protgraph.train.module import FitModule
 from protgraph.train.trainer import step_options
@@ -141,6 +142,7 @@ def probe_run(
         max_epochs=1,
         accelerator="gpu" if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
+        plugins=process_environment(),
         **step_options(module.config),
         limit_val_batches=0,
         logger=False,

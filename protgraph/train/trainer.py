@@ -28,7 +28,7 @@ from protgraph.train.callbacks import (
 )
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
-from protgraph.train.devices import trainer_devices
+from protgraph.train.devices import process_environment, trainer_devices
 from protgraph.train.module import FitModule
 from protgraph.train.no_profiler import NoProfiler
 from protgraph.train.run_folder import RunFolder
@@ -111,13 +111,14 @@ def train(
     """
     config, best = module.config, best_checkpoint(module.task, folder.checkpoints)
     callbacks = _callbacks(module.task, config, options)
+    state_files = [StateFileIO()] if isinstance(options.strategy, str) else []  # a Strategy has its own
     try:
         trainer = pl.Trainer(
             max_epochs=config.epochs,
             max_time=None if config.max_time is None else timedelta(seconds=config.max_time),
             **trainer_devices(device, options.devices),
             strategy=resolve_strategy(options.strategy),
-            plugins=[StateFileIO()] if isinstance(options.strategy, str) else None,  # a Strategy has its own
+            plugins=[*state_files, *process_environment()],
             **step_options(config),
             callbacks=[
                 *callbacks,
