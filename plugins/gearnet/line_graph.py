@@ -55,7 +55,8 @@ def angle_bin_sum(edges: Edges, x: Tensor, angles: Tensor, weight: Tensor) -> Te
     """
     incoming = edges.incoming(x)  # (N, K, C)
     if edges.device.type == "cpu":
-        return _AngleBinSum.apply(incoming, angles, edges.index[0], weight)
+        with torch.autocast("cpu", enabled=False):  # the products of the backward pass need one type
+            return _AngleBinSum.apply(incoming.to(weight.dtype), angles.to(weight.dtype), edges.index[0], weight)
     return _mixed(incoming, angles, edges.index[0]) @ weight.t()
 
 

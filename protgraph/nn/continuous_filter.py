@@ -47,7 +47,10 @@ def filtered_sum(edges: Edges, x: Tensor, weight: Tensor, scale: Tensor) -> Tens
     """
     if torch.compiler.is_compiling() or edges.device.type != "cpu" or not edges.degree or not edges.num_nodes:
         return edges.sum(scale * weight * edges.source(x))
-    return _Filtered.apply(edges, x, weight, scale)
+    # Mixed precision: the products of the backward pass need one type.
+    dtype = torch.promote_types(torch.promote_types(x.dtype, weight.dtype), scale.dtype)
+    with torch.autocast("cpu", enabled=False):
+        return _Filtered.apply(edges, x.to(dtype), weight.to(dtype), scale.to(dtype))
 
 
 class _Filtered(torch.autograd.Function):

@@ -118,4 +118,4 @@ class SE3Conv(GraphLayer):
         if self.own is None:
             return {"h": h}
         own = self.own(f)["h"] if self.reduce == "mean" else count * self.own(f)["h"]
-        return {"h": h.index_add(1, self._own_columns, own)}
+        return {"h": h.index_add(1, self._own_columns, own.to(h.dtype))}  # other types in mixed precision
