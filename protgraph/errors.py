@@ -162,6 +162,10 @@ class FieldError(ProtgraphError, ValueError):
     """A graph field is not registered, or has the wrong shape, dtype or level."""
 
 
+class IndexRangeError(ProtgraphError, IndexError):
+    """The number of a node, edge or segment is negative or beyond the last one."""
+
+
 class WiringError(ProtgraphError, ValueError):
     """The components of a model spec cannot be connected."""
 

@@ -51,6 +51,13 @@ class Edges:
     backend : {"auto", "native", "scatter"}
         Reduction method; see :class:`protgraph.ops.Segments`.
 
+    Raises
+    ------
+    IndexRangeError
+        If a source or target is not the number of a node.
+    FieldError
+        If the targets are not sorted, or do not have ``degree`` edges each.
+
     Attributes
     ----------
     index : Tensor
@@ -83,8 +90,10 @@ class Edges:
         self.degree = degree
         self._max_degree = max_degree
         self._cache: dict[str, tuple[Tensor, Any]] = {}
-        self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend)
-        self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, backend=backend)
+        self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend, number_name="target")
+        self.sources = Segments(
+            edge_index[0], self.num_sources, is_sorted=False, backend=backend, number_name="source"
+        )
 
     @classmethod
     def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Edges:

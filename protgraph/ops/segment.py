@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from protgraph.errors import FieldError, MissingExtraError, OptionError
+from protgraph.errors import FieldError, IndexRangeError, MissingExtraError, OptionError
 from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.computed_once import computed_once
 from protgraph.ops.gpu_kernels import segment_sum, uses_kernels
@@ -50,13 +50,22 @@ class Segments:
     backend : {"auto", "native", "scatter"}
         Reduction method: "auto" chooses the fastest; "native" (``index_add``) and "scatter" (torch-scatter) are for
         tests and benchmarks.
+    number_name : str
+        What a number of ``index`` is, for errors.
 
     Raises
     ------
     OptionError
         If ``backend`` is unknown.
+    IndexRangeError
+        If a number of ``index`` is negative, or ``num_segments`` or more.
     FieldError
-        If the number of rows is not ``num_segments * length``.
+        If ``index`` is not sorted as stated, or does not have ``length`` rows for each segment.
+
+    Notes
+    -----
+    The values of ``index`` are checked on the CPU. On a GPU their range is checked without waiting for the device, by
+    ``torch._assert_async``. On "meta" and within a compiled function there are no values to check.
     """
 
     def __init__(
@@ -68,11 +77,13 @@ class Segments:
         is_sorted: bool = True,
         ptr: Tensor | None = None,
         backend: Backend = "auto",
+        number_name: str = "segment",
     ) -> None:
         if backend not in ("auto", "native", "scatter"):
             raise OptionError(f"backend {backend!r} is not one of 'auto', 'native', 'scatter'")
         if length is not None and num_segments * length != index.numel():
             raise FieldError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
+        _check_index(index, num_segments, length, is_sorted, number_name)
         self.index, self.num_segments = index, num_segments
         self._device = index.device  # a compiled function that reads `index` for it alone would take it as an input
         self.is_sorted, self.backend = is_sorted, backend
@@ -106,10 +117,7 @@ class Segments:
     @property
     def _is_counted(self) -> bool:
         """True if unsorted rows are counted by SciPy; within a transform of torch.func, tensors are wrapped."""
-        if self._device.type != "cpu" or torch.compiler.is_compiling():
-            return False
-        result = self.index.detach()
-        return torch.func.debug_unwrap(result) is result
+        return _has_values(self.index)
 
     @computed_once
     def count(self) -> Tensor:
@@ -210,6 +218,46 @@ class _Expand(AutogradFunction):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         return None, ctx.segments.sum(grad)
+
+
+def _has_values(index: Tensor) -> bool:
+    """Return True if NumPy can read the values: tensors of torch.compile and torch.func have none."""
+    if index.device.type != "cpu" or torch.compiler.is_compiling() or type(index) is not Tensor:
+        return False
+    result = index.detach()
+    return torch.func.debug_unwrap(result) is result
+
+
+def _check_index(index: Tensor, num_segments: int, length: int | None, is_sorted: bool, number_name: str) -> None:
+    """Check range and order of ``index (R,)``; an error names the largest number that is out of range."""
+    rows = index.numel()
+    if rows == 0 or torch.compiler.is_compiling():
+        return
+    if index.is_cuda:
+        low, high = torch.aminmax(index)
+        torch._assert_async((low >= 0) & (high < num_segments), f"a {number_name} is not in 0 to {num_segments - 1}")
+        return
+    if not _has_values(index):
+        return
+    numbers = index.detach().numpy()
+    descents = np.flatnonzero(numbers[1:] < numbers[:-1]) if is_sorted else ()
+    is_ascending = is_sorted and len(descents) == 0
+    low, high = (numbers[0], numbers[-1]) if is_ascending else (numbers.min(), numbers.max())
+    if low < 0 or high >= num_segments:
+        number = high if high >= num_segments else low
+        row = np.flatnonzero(numbers == number)[0]
+        raise IndexRangeError(f"{number_name} {number} (row {row} of {rows}). Allowed: 0 to {num_segments - 1}.")
+    if is_sorted and not is_ascending:
+        row = descents[0] + 1
+        raise FieldError(
+            f"{number_name} {numbers[row]} (row {row} of {rows}) follows {numbers[row - 1]}. Allowed: ascending. Sort "
+            f"the rows by {number_name}, or create Segments with is_sorted=False."
+        )
+    if length is None:
+        return
+    segments = np.arange(num_segments)  # sorted numbers are equal within a segment if its first and last row are
+    if (numbers[::length] != segments).any() or (numbers[length - 1 :: length] != segments).any():
+        raise FieldError(f"not every {number_name} has {length} rows. Leave out the number of rows.")
 
 
 def _counting_sort(index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from torch_geometric.data import Batch
 from torch_geometric.transforms import AddSelfLoops, ToUndirected
 
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
-from protgraph.errors import FieldError, OptionError
+from protgraph.errors import FieldError, IndexRangeError, OptionError
 from protgraph.ops import Edges, Proteins, Segments
 
 BACKENDS = ["auto", "native"] + ["scatter"] * (importlib.util.find_spec("torch_scatter") is not None)
@@ -220,6 +220,50 @@ def test_nodes_out_of_range_raise_with_their_number():
             graph.degree = 1
         with pytest.raises(FieldError, match=number):
             Edges.from_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "number"),
+    [
+        ([70000, 9000, 5000, 1, 0], {"is_sorted": False}, "70000 "),  # a segmentation fault without the check
+        ([1, 0, -70000, 2, -1], {"is_sorted": False}, "-70000 "),
+        ([0, 0, 1, 5000, 9000], {}, "9000 "),
+        ([-2, -1, 0, 1, 2], {}, "-2 "),
+        ([0, 1, 3], {"length": 1}, "3 "),
+    ],
+)
+def test_segments_out_of_range_raise_with_the_largest_number(index, options, number):
+    with pytest.raises(IndexRangeError, match=f"segment {number}") as e:
+        Segments(torch.tensor(index), 3, **options)
+    assert isinstance(e.value, IndexError) and "0 to 2" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("index", "sizes", "text"),
+    [
+        ([[0, 1], [0, 50000]], (3,), "target 50000 "),
+        ([[0, 1], [-1, 2]], (3,), "target -1 "),
+        ([[0, 50000], [0, 1]], (3,), "source 50000 "),
+        ([[-50000, 0], [0, 1]], (3,), "source -50000 "),
+        ([[5, 6], [0, 1]], (2, 6), "source 6 "),  # bipartite
+    ],
+)
+def test_edges_out_of_range_raise_with_the_largest_number(index, sizes, text):
+    with pytest.raises(IndexRangeError, match=text):
+        Edges(torch.tensor(index), sizes[0], num_sources=sizes[-1])
+
+
+@pytest.mark.parametrize(("index", "length"), [([0, 2, 1], None), ([0, 0, 0, 1], 2), ([0, 1, 1, 1], 2)])
+def test_segments_that_are_not_sorted_or_not_of_equal_length_raise(index, length):
+    with pytest.raises(FieldError):
+        Segments(torch.tensor(index), len(index) // (length or 1), length=length)
+
+
+def test_segments_on_meta_and_in_a_compiled_function_have_no_values_to_check():
+    wrong = torch.tensor([7, 9])
+    assert Segments(wrong.to("meta"), 2).sum(torch.ones(2, 1, device="meta")).shape == (2, 1)
+    compiled = torch.compile(lambda i, x: Segments(i, 2).sum(x), backend="eager", fullgraph=True)
+    assert compiled(torch.tensor([0, 1]), torch.ones(2, 1)).tolist() == [[1.0], [1.0]]
 
 
 @pytest.mark.parametrize("segments", [2**15, 2**15 + 1])
