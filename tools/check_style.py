@@ -21,7 +21,7 @@ __all__ = ["Finding", "main", "words_in_text"]
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("protgraph", "plugins", "datasets", "benchmarks", "tools")
-MODULE_LINES, FUNCTION_LINES, LAYER_LINES = 350, 50, 150
+MODULE_LINES, FUNCTION_LINES, LAYER_LINES = 600, 80, 150
 VAGUE_FILES = {"utils", "util", "common", "helpers", "misc"}
 
 #: Figurative verbs and archaisms that readers of PyG, biotite or scikit-learn documentation do not expect.

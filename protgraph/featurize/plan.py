@@ -14,7 +14,7 @@ from torch import Tensor
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec, field, require_fit
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
@@ -118,18 +118,27 @@ class FeaturePlan:
         if n.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if isinstance(featurizer, EdgeFeaturizer):
+            if n.reads or n.writes:
+                raise WiringError(f"{path} makes the edges of the graph, which have no other name: no reads, no writes.")
             if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
                 raise WiringError(
                     f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
                     "Between atoms, use e.g. 'radius', 'knn', 'covalent_bond' or 'hydrogen_bond'."
                 )
             return
+        for renamed, names, kind in ((n.reads, featurizer.reads, "input"), (n.writes, featurizer.writes, "output")):
+            unknown = sorted(set(renamed) - set(names))
+            if unknown:
+                raise WiringError(
+                    f"{path} has no {kind} {unknown[0]!r}. Its {kind}s are {', '.join(names) or 'none'}."
+                )
         for local in featurizer.reads:
             if n.reads.get(local, local) not in self.fields:
                 raise WiringError(
                     f"{path} reads {n.reads.get(local, local)!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
+            require_fit(path, type(featurizer), local, self.fields[n.reads.get(local, local)])
         for local, spec in featurizer.out.items():
             name = n.writes.get(local, local)
             if name in self.fields:

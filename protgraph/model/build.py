@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import field
+from protgraph.data.graph.fields import field, require_fit
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
@@ -53,6 +53,10 @@ class ProteinModel(nn.Module):
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
             specs = {local: self.fields[name] for local, name in w.reads.items()}
+            layer_class = registry.layers.get(w.component.name)
+            for local in specs:
+                if local not in w.component.inputs:
+                    require_fit(path, layer_class, local, specs[local])
             layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
@@ -76,6 +80,11 @@ class ProteinModel(nn.Module):
         if missing:
             raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
         specs = {local: self.fields[f] for local, f in reads.items()}
+        path = f"readout of model {self.spec.name!r}, head {name!r}"
+        for local, spec in specs.items():
+            require_fit(path, head_class, local, spec)
+            if local == "h" and self.target.level == "node" and spec.level != "node":
+                raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
         options = self.spec.heads.get(name, {})
         head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
         if not isinstance(head, Head):

@@ -84,11 +84,23 @@ class GraphLayer(nn.Module, ABC):
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in ("fields", "out") and not isinstance(value, dict):
-            raise WiringError(
-                f"{type(self).__name__} sets self.{name} to {type(value).__name__}, but {name!r} is an attribute of "
-                "every layer: the specs of its inputs or outputs. Choose another name."
-            )
+            raise self._reserved(name, value)
+        if hasattr(GraphLayer, name) and isinstance(value, (nn.Module, nn.Parameter)):
+            raise self._reserved(name, value)
         super().__setattr__(name, value)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Register a buffer; see :meth:`torch.nn.Module.register_buffer`."""
+        if hasattr(GraphLayer, name):
+            raise self._reserved(name, tensor)
+        super().register_buffer(name, tensor, persistent)
+
+    def _reserved(self, name: str, value: object) -> WiringError:
+        """Return the error for a value under the name of an attribute of every layer."""
+        return WiringError(
+            f"{type(self).__name__} sets self.{name} to {type(value).__name__}, but {name!r} is an attribute of every "
+            "layer. Choose another name."
+        )
 
     def scalar_width(self, name: str) -> int:
         """Return the width of a field that must be rotation-invariant; 0 for an optional field that is not wired.
@@ -135,6 +147,8 @@ class GraphLayer(nn.Module, ABC):
             else:
                 known = self.fields.get(name) or (field(name) if is_registered(name) else None)
                 spec = FieldSpec(name, known.level if known else "node", declared)
+            if not spec.is_tensor:
+                raise WiringError(f"{type(self).__name__} declares {name!r} as an object. Allowed outputs: tensors.")
             self.out[name] = spec.as_(name, chiral=spec.chiral or chiral)
 
     @abstractmethod

@@ -80,9 +80,11 @@ class _Search:
         scalars, mixed = self._required(_SCALARS), self._required(kinds)
         if isinstance(scalars, Exception) and isinstance(mixed, Exception):
             reads = ", ".join(self.component.reads) or "nothing"
+            hint = "\nState them: conformity = protgraph.Conformity(inputs={...})."
+            if "is an attribute of every layer" in str(scalars):  # a name of the component's own, not one of its inputs
+                hint = ""
             raise WiringError(
-                f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}\n"
-                "State them: conformity = protgraph.Conformity(inputs={...})."
+                f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}{hint}"
             ) from scalars
         bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, kinds)) if isinstance(specs, dict)]
         chosen = [bare[0][0], *(self._with_optional(*b) for b in bare)]

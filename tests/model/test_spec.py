@@ -12,6 +12,7 @@ from torch import nn
 
 from protgraph import registry
 from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.base import TensorFeaturizer
@@ -100,7 +101,36 @@ class LinearHead(Head):
         return {"logits": self.linear(f["h"])}
 
 
+class Buffered(GraphLayer):
+    """Gives a buffer the name of a method of every layer."""
+
+    reads, writes = ("h",), ("h",)
+
+    def __init__(self, fields):
+        super().__init__(fields)
+        self.register_buffer("step", torch.zeros(1))
+        self.declare(h=fields["h"].irreps)
+
+    def forward(self, f):
+        return {"h": f["h"] + self.step}
+
+
+class Line(GraphLayer):
+    """Declares a second set of edges, which is not a tensor."""
+
+    reads, writes = ("edges",), ("line",)
+
+    def __init__(self, fields):
+        super().__init__(fields)
+        self.declare(line=FieldSpec("line", "edge", "object"))
+
+    def forward(self, f):
+        return {"line": f["edges"]}
+
+
 COMPONENTS = (
+    (registry.layers, "model_test_buffered", Buffered),
+    (registry.layers, "model_test_line", Line),
     (registry.featurizers, "model_test_height", Height),
     (registry.layers, "model_test_lift", Lift),
     (registry.layers, "model_test_mix", Mix),
@@ -282,6 +312,8 @@ def test_a_layer_without_effect_on_the_head_is_dead():
         ([component("model_test_lift", reads=["pos"])], {}, WiringError, "pos"),
         ([LIFT, component("model_test_undeclared")], {}, WiringError, r"model_test_undeclared.*\['h'\]"),
         ([LIFT, component("model_test_shadow")], {}, WiringError, r"Shadow sets self\.out to Linear"),
+        ([LIFT, component("model_test_buffered")], {}, WiringError, r"Buffered sets self\.step to Tensor"),
+        ([LIFT, component("model_test_line")], {"features": ["knn"]}, WiringError, "Line declares 'line' as an object"),
         ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "'b_factor'"),
         (
             [LIFT],
@@ -295,6 +327,53 @@ def test_a_layer_without_effect_on_the_head_is_dead():
 def test_invalid_wiring_is_an_error_with_its_path_and_data(layers, rest, error, words):
     with pytest.raises(error, match=words):
         build_model(graph(layers, **rest), TARGET)
+
+
+EDGES = ["knn", "edge_distance", "b_factor"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "readout", "words"),
+    [
+        ([component("gat", reads={"edge_attr": "h"})], "h", "edge_attr is of level edge, 'h' of level node"),
+        ([component("gat", reads={"h": "edge_dist"})], "h", "h is of level node, 'edge_dist' of level edge"),
+        ([component("transformer", reads={"h": "edge_dist"})], "h", "h is of level node, 'edge_dist' of level edge"),
+        ([component("schnet", reads={"edge_dist": "b_factor"})], "h", "edge_dist is of level edge"),
+        ([component("gcn", reads={"edges": "edge_dist"})], "h", "edges are reduction objects"),
+        ([component("gcn", reads={"h": "aatype"})], "h", "h are floating-point numbers, 'aatype' are integers"),
+        ([component("egnn", reads={"pos": "aatype"})], "h", "pos are floating-point numbers, 'aatype' are integers"),
+        ([], "pos", "readout of model 'test'.*'pos' are positions"),
+        ([], "aatype", "readout of model 'test'.*'aatype' are integers"),
+        ([], "backbone_mask", "readout of model 'test'.*'backbone_mask' are booleans"),
+        ([], "edge_dist", "readout of model 'test'.*'edge_dist' is of level edge"),
+        ([], "proteins", "readout of model 'test'.*'proteins' are reduction objects"),
+    ],
+)
+def test_a_field_of_another_level_or_kind_is_an_error_when_the_model_is_built(layers, readout, words):
+    embed = component("embed", reads=["aatype"], dim=16)
+    with pytest.raises(WiringError, match=words):
+        build_model(graph([embed, *layers], features=EDGES, readout={"h": readout}), TARGET)
+
+
+def test_a_layer_of_any_level_reads_edges_under_the_name_h():
+    layers = [LIFT, component("linear", reads={"h": "edge_dist"}, writes={"h": "edge_attr"}), component("gat")]
+    model = build_model(graph(layers, features=EDGES), TARGET)
+    assert model.fields["edge_attr"].level == "edge"
+
+
+@pytest.mark.parametrize(
+    ("feature", "words"),
+    [
+        (component("edge_distance", writes={"zzz": "foo"}), "no output 'zzz'.*edge_dist"),
+        (component("edge_distance", reads={"zzz": "pos"}), "no input 'zzz'.*pos, edges"),
+        (component("radius", writes={"edge_index": "edges2"}), "makes the edges"),
+        (component("edge_rbf", reads={"edge_dist": "b_factor"}), "edge_dist is of level edge, 'b_factor' of level node"),
+        (component("residue_one_hot", reads={"aatype": "b_factor"}), "aatype are integers"),
+    ],
+)
+def test_a_featurizer_with_another_name_level_or_kind_is_an_error(feature, words):
+    with pytest.raises(WiringError, match=words):
+        graph([LIFT], features=[*EDGES, feature]).plan()
 
 
 def test_a_tensor_featurizer_may_read_what_a_renamed_one_wrote(batch):

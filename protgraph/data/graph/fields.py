@@ -13,12 +13,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from protgraph.argument_types import check_fields
-from protgraph.errors import DuplicateNameError, FieldError, UnknownNameError, list_first, suggest
+from protgraph.errors import (
+    DuplicateNameError,
+    FieldError,
+    UnknownNameError,
+    WiringError,
+    list_first,
+    suggest,
+)
 
 if TYPE_CHECKING:
     from e3nn.o3 import Irreps
 
-__all__ = ["FieldSpec", "Level", "field", "field_table", "irreps_terms", "is_registered", "register_field"]
+__all__ = [
+    "FieldSpec",
+    "Level",
+    "field",
+    "field_table",
+    "irreps_terms",
+    "is_registered",
+    "register_field",
+    "require_fit",
+]
 
 Level = Literal["node", "edge", "graph", "pair"]
 """Meaning of the rows of a field."""
@@ -230,6 +246,67 @@ def field(name: str) -> FieldSpec:
             f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {list_first(sorted(_TABLE), _LISTED)}. "
             "Plugins add one with protgraph.register_field(FieldSpec(...))."
         ) from None
+
+
+def require_fit(path: str, component: object, local: str, given: FieldSpec) -> None:
+    """Raise :class:`WiringError` if a component cannot read a field under a local name.
+
+    Level and kind of values are compared with those of the field table, of a FieldSpec in ``conformity.inputs``, or of
+    the conventions: ``h`` are numbers, per node in a component that reads ``edges`` or ``proteins``; ``edge_…`` and
+    ``graph_…`` have the level of their prefix. Any other name can be any field.
+
+    Parameters
+    ----------
+    path : str
+        E.g. "layers[2] (gat)".
+    component : class
+        Layer, head or featurizer.
+    local : str
+        One of its ``reads`` or ``optional``.
+    given : FieldSpec
+        Field of the model.
+    """
+    stated = getattr(getattr(component, "conformity", None), "inputs", {}).get(local)
+    level, values = "", ""
+    if isinstance(stated, FieldSpec):
+        level, values = stated.level, _values(stated)
+    elif is_registered(local):
+        level, values = field(local).level, _values(field(local))
+    elif local == "h":
+        level, values = "node" if {"edges", "proteins"} & set(component.reads) else "", _NUMBERS
+    elif local.startswith(("edge_", "graph_")):
+        level = local.partition("_")[0]
+    elif local == "pair":
+        level = "pair"
+    wiring = f"reads={{{local!r}: {given.name!r}}}"
+    if level and given.level != level:
+        raise WiringError(
+            f"{path}: {wiring}: {local} is of level {level}, {given.name!r} of level {given.level}. Allowed: a field of "
+            f"level {level}."
+        )
+    if local == "h" and given.irreps == "point":
+        raise WiringError(
+            f"{path}: {wiring}: h are numbers per node, {given.name!r} are positions. Allowed: a field of scalars, "
+            "vectors or higher irreps."
+        )
+    if values and _values(given) != values:
+        hint = f" Add a layer that makes {values} of it, e.g. 'embed'." if given.is_category else ""
+        raise WiringError(
+            f"{path}: {wiring}: {local} are {values}, {given.name!r} are {_values(given)}. Allowed: a field of "
+            f"{values}.{hint}"
+        )
+
+
+_NUMBERS = "floating-point numbers"
+
+
+def _values(spec: FieldSpec) -> str:
+    """Return the kind of values of a field, in words."""
+    if spec.irreps == "object":
+        return "reduction objects"
+    if spec.dtype == "bool":
+        return "booleans"
+    return _NUMBERS if "float" in spec.dtype else "integers"
 
 
 def field_table() -> dict[str, FieldSpec]:
