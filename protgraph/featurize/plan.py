@@ -119,7 +119,9 @@ class FeaturePlan:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if isinstance(featurizer, EdgeFeaturizer):
             if n.reads or n.writes:
-                raise WiringError(f"{path} makes the edges of the graph, which have no other name: no reads, no writes.")
+                raise WiringError(
+                    f"{path} makes the edges of the graph, which have no other name. Leave out reads and writes."
+                )
             if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
                 raise WiringError(
                     f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
@@ -129,9 +131,7 @@ class FeaturePlan:
         for renamed, names, kind in ((n.reads, featurizer.reads, "input"), (n.writes, featurizer.writes, "output")):
             unknown = sorted(set(renamed) - set(names))
             if unknown:
-                raise WiringError(
-                    f"{path} has no {kind} {unknown[0]!r}. Its {kind}s are {', '.join(names) or 'none'}."
-                )
+                raise WiringError(f"{path} has no {kind} {unknown[0]!r}. Its {kind}s are {', '.join(names) or 'none'}.")
         for local in featurizer.reads:
             if n.reads.get(local, local) not in self.fields:
                 raise WiringError(

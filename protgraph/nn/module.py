@@ -90,7 +90,7 @@ class GraphLayer(nn.Module, ABC):
         super().__setattr__(name, value)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a buffer; see :meth:`torch.nn.Module.register_buffer`."""
+        """Register ``tensor``, of any shape; see :meth:`torch.nn.Module.register_buffer`."""
         if hasattr(GraphLayer, name):
             raise self._reserved(name, tensor)
         super().register_buffer(name, tensor, persistent)

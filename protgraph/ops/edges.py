@@ -91,9 +91,7 @@ class Edges:
         self._max_degree = max_degree
         self._cache: dict[str, tuple[Tensor, Any]] = {}
         self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend, number_name="target")
-        self.sources = Segments(
-            edge_index[0], self.num_sources, is_sorted=False, backend=backend, number_name="source"
-        )
+        self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, backend=backend, number_name="source")
 
     @classmethod
     def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Edges:

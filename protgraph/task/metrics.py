@@ -62,7 +62,7 @@ class Metric:
         return (self.function.__doc__ or "").partition("\n")[0]
 
     def __call__(self, predictions: SplitPredictions) -> float:
-        return float(self.function(predictions))
+        return float(self.function(predictions.copy()))  # what a metric changes in place, the next one does not read
 
 
 #: The metrics of this module, by name.

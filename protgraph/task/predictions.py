@@ -75,6 +75,14 @@ class SplitPredictions:
         known = self.y[known_labels(self.y)]
         return self.y.is_floating_point() and bool(((known == 0) | (known == 1)).all())
 
+    def copy(self) -> SplitPredictions:
+        """Return a copy of all tensors."""
+        pairs = self.pairs
+        if pairs is not None:
+            pairs = ResiduePairs(**{name: x.clone() for name, x in vars(pairs).items()})
+        tensors = {name: x.clone() for name, x in vars(self).items() if isinstance(x, Tensor)}
+        return replace(self, **tensors, pairs=pairs)
+
     def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:
         """Return the predictions with another threshold, ``(C,)`` or ``(N, C)``."""
         return replace(self, threshold=threshold)

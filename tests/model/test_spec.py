@@ -367,7 +367,7 @@ def test_a_layer_of_any_level_reads_edges_under_the_name_h():
         (component("edge_distance", writes={"zzz": "foo"}), "no output 'zzz'.*edge_dist"),
         (component("edge_distance", reads={"zzz": "pos"}), "no input 'zzz'.*pos, edges"),
         (component("radius", writes={"edge_index": "edges2"}), "makes the edges"),
-        (component("edge_rbf", reads={"edge_dist": "b_factor"}), "edge_dist is of level edge, 'b_factor' of level node"),
+        (component("edge_rbf", reads={"edge_dist": "b_factor"}), "edge_dist is of level edge, 'b_factor'"),
         (component("residue_one_hot", reads={"aatype": "b_factor"}), "aatype are integers"),
     ],
 )

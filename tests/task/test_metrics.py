@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from protgraph import registry
 from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
-from protgraph.task.predictions import SplitPredictions
+from protgraph.task.predictions import ResiduePairs, SplitPredictions
 
 
 def _of(name: str, *args, **kwargs) -> float:
@@ -190,6 +190,20 @@ def test_without_any_known_label_every_metric_is_undefined():
     found = compute_metrics(METRICS.values(), classes) | compute_metrics(METRICS.values(), values)
     assert len(found) == len(METRICS)
     assert all(math.isnan(v) for v in found.values())
+
+
+def test_a_metric_that_changes_its_tensors_does_not_change_the_next_one():
+    def zero(o: SplitPredictions) -> float:
+        o.logits.zero_()
+        o.y.numpy()[:] = 0  # not counted by torch
+        o.pairs.separation.zero_()
+        return 0.0
+
+    pairs = ResiduePairs(torch.zeros(2, dtype=torch.long), torch.tensor([1, 9]), torch.tensor([10]))
+    o = SplitPredictions(torch.tensor([[3.0], [5.0]]), torch.tensor([[1.0], [1.0]]), pairs=pairs)
+    found = compute_metrics([Metric("zero", "min", zero), METRICS["rmse"]], o)
+    assert found == {"zero": 0.0, "rmse": pytest.approx(10**0.5)}
+    assert pairs.separation.tolist() == [1, 9] and o.y.tolist() == [[1.0], [1.0]]
 
 
 def test_a_function_becomes_a_metric_of_its_name():

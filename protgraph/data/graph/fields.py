@@ -281,8 +281,8 @@ def require_fit(path: str, component: object, local: str, given: FieldSpec) -> N
     wiring = f"reads={{{local!r}: {given.name!r}}}"
     if level and given.level != level:
         raise WiringError(
-            f"{path}: {wiring}: {local} is of level {level}, {given.name!r} of level {given.level}. Allowed: a field of "
-            f"level {level}."
+            f"{path}: {wiring}: {local} is of level {level}, {given.name!r} of level {given.level}. Allowed: a field "
+            f"of level {level}."
         )
     if local == "h" and given.irreps == "point":
         raise WiringError(
