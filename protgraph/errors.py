@@ -191,8 +191,9 @@ class MutationError(ProtgraphError, ValueError):
     mutation : str
         The mutation as given.
     kind : str
-        Cause: "syntax", "separator", "ambiguous", "letter", "deletion", "insertion", "frameshift", "stop",
-        "nucleotide", "no_chain", "duplicate", "unknown_chain", "unknown_residue", "wild_type" or "no_value".
+        Cause: "syntax", "separator", "sequence", "ambiguous", "letter", "deletion", "insertion", "frameshift", "stop",
+        "nucleotide", "no_chain", "duplicate", "unknown_chain", "unknown_residue", "wild_type", "numbering" or
+        "no_value".
     """
 
     def __init__(self, message: str, *, mutation: str = "", kind: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mutate_command"]
 
+_LISTED_SIZES = 3  # numbers of mutations per variant in a message
+
 Files = Annotated[
     list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq. One or more.")
 ]
@@ -44,7 +47,9 @@ def mutate_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
     mutations: Annotated[
         list[str] | None,
-        typer.Option(help="One variant, all mutations together: 'A:G42D,A:L45P'; repeat for more variants."),
+        typer.Option(
+            help="Variants: 'A:G42D,A:L45P' are two; 'A:G42D+A:L45P' is one, with both mutations together. Repeatable."
+        ),
     ] = None,
     table: Annotated[
         str | None, typer.Option(help="Table with a variant per row: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
@@ -72,9 +77,10 @@ def mutate_command(
 
     Chain, residue number and insertion code are those of the file, and the wild type must be the residue there.
 
-    Tables have a column 'mutations', or chain, res_id, ins_code, wild_type and mutant with ';' between several; and
-    'file' with names of the structures if there are several. Rows that do not fit are listed in OUT.failures.csv, and
-    the exit code is then 1 (2 if none fits).
+    Tables have a variant per row: a column 'mutations', or 'mutant' as in ProteinGym's tables (K1A:V2G), or the columns
+    chain, res_id, ins_code, wild_type and mutant with ';' between several; and 'file' with names of the structures if
+    there are several. Rows that do not fit are listed in OUT.failures.csv, and the exit code is then 1 (2 if none
+    fits).
 
     \b
     Forms of a mutation:
@@ -82,10 +88,14 @@ def mutate_command(
       A:G52[A]D   with the insertion code A
       GA42D       wild type, chain, number, mutant, as in SKEMPI
       p.Gly42Asp  HGVS; this and G42D need a structure with one chain
+    Between mutations:
+      ,           separates variants; in a row of a table, which is one variant, it is as '+'
+      + : ;       join the mutations of one variant, A:G42D+A:L45P
 
     \b
     Examples:
-      protgraph mutate 1ubq.cif --mutations A:G47D,A:L50P -o out.csv
+      protgraph mutate 1ubq.cif --mutations A:G47D,A:L50P -o out.csv    (two variants)
+      protgraph mutate 1ubq.cif --mutations A:G47D+A:L50P -o out.csv    (one variant)
       protgraph mutate structures/ --table muts.csv -o out.csv
       protgraph mutate dimer.pdb --mutations A:G42D --symmetric -o out.csv
       protgraph mutate complex.pdb --mutations D:D39A --partners A/D -o out.csv    (binding)
@@ -111,6 +121,7 @@ def mutate_command(
             from protgraph.data.datasets.mutation_table import read_mutation_table
 
             variants = read_mutation_table(table, default_chain=structures.only_chain)
+        _print_variants(variants)
         scored = score_variants(scorer, structures, variants, symmetric=symmetric)
         print_convention(scorer)
         for note in scored.notes:
@@ -130,21 +141,39 @@ def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> Mutati
         A text cannot be parsed, or it does not fit the only structure.
     """
     from protgraph.data.datasets.mutation_table import MutationRow, MutationTable
-    from protgraph.structure.mutation import find_residues, parse_mutations
+    from protgraph.structure.mutation import find_residues, parse_variants
 
     rows = []
     for source in structures.sources:
         for text in texts:
-            variant = parse_mutations(text, default_chain=structures.only_chain(source))
-            if len(structures.sources) == 1:
-                find_residues(structures.residues(source), variant)
-            rows.append(MutationRow(len(rows) + 1, source, variant, {}))
+            for variant in parse_variants(text, default_chain=structures.only_chain(source)):
+                if len(structures.sources) == 1:
+                    find_residues(structures.residues(source), variant)
+                rows.append(MutationRow(len(rows) + 1, source, variant, {}))
     return MutationTable("--mutations", (), tuple(rows), ())
+
+
+def _print_variants(table: MutationTable) -> None:
+    """Print how many variants there are, and how many have several mutations."""
+    from protgraph.wording import count_noun
+
+    sizes = Counter(len(row.variant) for row in table.rows)
+    several = [f"{sizes[n]} with {n} mutations" for n in sorted(sizes) if n > 1]
+    if len(several) > _LISTED_SIZES:
+        several = [f"{sum(sizes[n] for n in sizes if n > 1)} with 2 to {max(sizes)} mutations"]
+    wild_types = [f"{sizes[0]} of the wild type"] if sizes[0] else []
+    typer.echo(f"{table.where}: {', '.join([count_noun(len(table.rows), 'variant'), *several, *wild_types])}")
+    if table.rows_with_commas:
+        typer.echo(
+            f"note: {count_noun(table.rows_with_commas, 'row')} with ',' between mutations: a row is one variant, "
+            "and its mutations are made together",
+            err=True,
+        )
 
 
 def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable) -> ResultTable:
     """Return a row per variant: row of the table, file, mutations, score, then the other columns of the table."""
-    from protgraph.structure.mutation import score_column
+    from protgraph.structure.mutation import format_variant, score_column
     from protgraph.train.result_table import ResultTable
 
     own = ("row", "file", "mutations", "n_mutations", "model", score_column(scorer))
@@ -152,7 +181,7 @@ def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable
     columns = (*own, *(f"{name}_in_table" if name in own else name for name in others))
     rows = [
         (
-            *(row.row, source, ",".join(map(str, row.variant)) or "WT", len(row.variant), scorer.name, value),
+            *(row.row, source, format_variant(row.variant), len(row.variant), scorer.name, value),
             *(row.cells[name] for name in others),
         )
         for row, source, value in scored.rows

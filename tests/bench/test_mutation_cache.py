@@ -33,7 +33,7 @@ def ubiquitin(structures_dir):
     return clean(load_structure(structures_dir / "1ubq.bcif"))
 
 
-VARIANTS = [parse_mutations(text) for text in ("A:I44A", "WT", "A:L67A,A:I44A")]
+VARIANTS = [parse_mutations(text) for text in ("A:I44A", "WT", "A:L67A+A:I44A")]
 
 
 def test_a_second_run_reads_the_scores_of_the_first(tmp_path, ubiquitin):

@@ -58,16 +58,64 @@ def swap(residues: Residues, row: int, step: int = 4) -> str:
 
 def test_variants_of_the_command_line(run, tmp_path, monomer, residues):
     first, second = swap(residues, 4), swap(residues, 9)
-    texts = [f"A:{first},A:{second}", first, f"A{first}", "WT"]
+    texts = [f"A:{first}+A:{second}", first, f"A{first}", "WT"]
     texts[2] = f"{first[0]}A{first[1:]}"  # SKEMPI
     options = [part for text in texts for part in ("--mutations", text)]
     result = run("mutate", monomer, *options, "-o", tmp_path / "o.csv")
     assert result.code == 0 and "positive = unfavorable" in result.out
     rows = rows_of(tmp_path / "o.csv")
-    assert [r["mutations"] for r in rows] == [f"A:{first},A:{second}", f"A:{first}", f"A:{first}", "WT"]
+    assert [r["mutations"] for r in rows] == [f"A:{first}+A:{second}", f"A:{first}", f"A:{first}", "WT"]
     scores = [float(r["unfavorable_log_odds"]) for r in rows]
     assert scores[1] == scores[2] != 0 and scores[3] == 0 and len(set(scores)) == 3
     assert [r["n_mutations"] for r in rows] == ["2", "1", "1", "0"]
+    assert "--mutations: 4 variants, 1 with 2 mutations, 1 of the wild type" in result.out
+
+
+def test_commas_separate_variants_and_other_marks_join_mutations(run, tmp_path, monomer, residues):
+    first, second = swap(residues, 4), swap(residues, 9)
+    text = f"A:{first},A:{second},A:{first}+A:{second},{first}:{second}"
+    result = run("mutate", monomer, "--mutations", text, "-o", tmp_path / "list.csv")
+    assert result.code == 0 and "--mutations: 4 variants, 2 with 2 mutations" in result.out
+    both = f"A:{first}+A:{second}"
+    assert [r["mutations"] for r in rows_of(tmp_path / "list.csv")] == [f"A:{first}", f"A:{second}", both, both]
+    run("mutate", monomer, "--mutations", f"A:{second}", "-o", tmp_path / "one.csv")
+    scores = [float(r["unfavorable_log_odds"]) for name in ("list", "one") for r in rows_of(tmp_path / f"{name}.csv")]
+    assert scores[1] == pytest.approx(scores[4], abs=1e-5)
+
+
+def test_a_table_of_proteingym_is_scored_as_it_is_and_its_columns_stay(run, tmp_path, monomer, residues):
+    first, second = swap(residues, 4), swap(residues, 9)
+    lines = ["mutant,mutated_sequence,DMS_score,DMS_score_bin"]
+    lines += [f"{first},AAA,1.5,1", f"{first}:{second},AAC,-0.5,0", f"{first[:-1]}*,AA,0,0"]
+    (tmp_path / "dms.csv").write_text("\n".join(lines) + "\n")
+    result = run("mutate", monomer, "--table", tmp_path / "dms.csv", "-o", tmp_path / "o.csv")
+    assert result.code == 1 and "2 variants, 1 with 2 mutations" in result.out
+    rows = rows_of(tmp_path / "o.csv")
+    assert [(r["mutations"], r["DMS_score"], r["DMS_score_bin"]) for r in rows] == [
+        (f"A:{first}", "1.5", "1"),
+        (f"A:{first}+A:{second}", "-0.5", "0"),
+    ]
+    again = run("mutate", monomer, "--table", tmp_path / "o.csv", "-o", tmp_path / "again.csv")
+    assert again.code == 0, again.err
+    assert [r["mutations"] for r in rows_of(tmp_path / "again.csv")] == [r["mutations"] for r in rows]
+
+
+def test_commas_in_a_table_join_mutations_and_are_noted(run, tmp_path, monomer, residues):
+    """Results of earlier versions have commas."""
+    first, second = swap(residues, 4), swap(residues, 9)
+    (tmp_path / "t.csv").write_text(f'mutations\n"A:{first},A:{second}"\n')
+    result = run("mutate", monomer, "--table", tmp_path / "t.csv", "-o", tmp_path / "o.csv")
+    assert result.code == 0 and "1 row with ',' between mutations" in result.err
+    assert [r["mutations"] for r in rows_of(tmp_path / "o.csv")] == [f"A:{first}+A:{second}"]
+
+
+def test_a_table_with_the_numbers_of_another_sequence_is_refused(run, tmp_path, monomer, residues):
+    letters = residues.sequence
+    lines = [f"{letter}{k + 3}{'A' if letter != 'A' else 'G'}" for k, letter in enumerate(letters, 1)]
+    (tmp_path / "t.csv").write_text("\n".join(["mutant", *lines]) + "\n")
+    result = run("mutate", monomer, "--table", tmp_path / "t.csv", "-o", tmp_path / "o.csv")
+    assert result.code == 2 and "With -3 added to the numbers" in result.err and not (tmp_path / "o.csv").exists()
+    assert len(rows_of(tmp_path / "o.csv.failures.csv")) == len(letters)
 
 
 def test_a_wrong_wild_type_is_an_error_with_the_residue(run, tmp_path, monomer, residues):
@@ -103,7 +151,7 @@ def test_every_row_of_a_table_is_scored_or_in_the_failures(run, tmp_path, dimer,
         ("2", "x", f"A:{good}"),
         ("3", "y", f"A:{good}"),
         ("7", "w", "WT"),
-        ("8", "", f"A:{good},B:{bad}"),
+        ("8", "", f"A:{good}+B:{bad}"),
     ]
     assert rows[0]["unfavorable_log_odds"] == rows[1]["unfavorable_log_odds"] != rows[3]["unfavorable_log_odds"]
     assert sorted(f["source"].rpartition(" ")[2] for f in failures) == ["4", "5", "6"]
@@ -117,7 +165,7 @@ def test_symmetric_mutates_all_copies_that_have_the_residue(run, tmp_path, dimer
     together = run("mutate", dimer, *arguments, tmp_path / "all.csv", "--symmetric")
     assert "identical to 'B'" in alone.err and "B:3" in together.err and "identical to" not in together.err
     assert [r["mutations"] for r in rows_of(tmp_path / "one.csv")] == [f"A:{both}", f"A:{lacking}"]
-    assert [r["mutations"] for r in rows_of(tmp_path / "all.csv")] == [f"A:{both},B:{both}", f"A:{lacking}"]
+    assert [r["mutations"] for r in rows_of(tmp_path / "all.csv")] == [f"A:{both}+B:{both}", f"A:{lacking}"]
 
 
 def test_an_ensemble_is_the_mean_and_scaled_scores_have_unit_deviation(run, tmp_path, monomer, residues):

@@ -71,7 +71,7 @@ def test_positions_and_substitutions_of_the_tests_are_new(small_variants):
     for name, of in (("fitness_position", lambda m: m.residue), ("fitness_mutation", str)):
         seen: dict[str, set] = {}
         for v in small_variants(name):
-            seen.setdefault(v.split, set()).update(of(m) for m in parse_mutations(v.mutations))
+            seen.setdefault(v.split, set()).update(of(m) for m in parse_mutations(v.mutations, join_commas=True))
         assert not seen["test"] & (seen["train"] | seen["val"]) and seen["test"]
 
 

@@ -18,7 +18,7 @@ from protgraph.structure import clean, load_structure
 from protgraph.structure.mutation import Mutation, parse_mutations, score_column, sign_convention
 from protgraph.task.mutation_graph import mutation_graph
 
-RECORDED = {"A:T152A": 1.292, "B:K136A": 0.746, "B:C231W": -0.642, "A:P142A,B:K136A": 0.112}
+RECORDED = {"A:T152A": 1.292, "B:K136A": 0.746, "B:C231W": -0.642, "A:P142A+B:K136A": 0.112}
 
 
 @pytest.fixture(scope="module")

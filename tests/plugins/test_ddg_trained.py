@@ -13,7 +13,7 @@ from protgraph.recipes.card_page import card_page
 from protgraph.structure import clean, load_structure
 from protgraph.structure.mutation import parse_mutations
 
-RECORDED = {"A:L67A": 2.7780, "A:I44A": 2.4746, "A:K48R": -0.2319, "A:G47W": 0.2965, "A:L67A,A:I44A": 5.0560}
+RECORDED = {"A:L67A": 2.7780, "A:I44A": 2.4746, "A:K48R": -0.2319, "A:G47W": 0.2965, "A:L67A+A:I44A": 5.0560}
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ class SourceVariant:
     structure : str
         Id of the structure.
     mutations : str
-        Text of :func:`protgraph.structure.mutation.parse_mutations`.
+        Text of :func:`protgraph.structure.mutation.parse_mutations`, with "," between the mutations.
     split : str
     value : float
         Label; NaN if it is unknown, e.g. for rows that are kept beside a benchmark.
@@ -143,7 +143,7 @@ class MutationDataset(PreparedDataset):
 
     def mutations(self, example: Example) -> tuple[Mutation, ...]:
         """Return the mutations of a variant."""
-        return parse_mutations(self._texts[example.id])
+        return parse_mutations(self._texts[example.id], join_commas=True)
 
     def partners(self, structure: str) -> tuple[tuple[str, ...], ...] | None:
         """Return the chains of each side of a complex; None for datasets that are not of binding."""
@@ -222,7 +222,7 @@ def _checked(
                     raise MutationError(
                         f"no structure file of {structure}.", mutation=one.mutations, kind="no_structure"
                     )
-                mutations = parse_mutations(one.mutations)
+                mutations = parse_mutations(one.mutations, join_commas=True)
                 index.rows(mutations)
             except MutationError as e:
                 message = " ".join(str(e).split())

@@ -9,7 +9,7 @@ from typing import Any
 from protgraph.data.datasets.table_reader import read_cells
 from protgraph.errors import LabelError, MutationError
 from protgraph.failure import Failure
-from protgraph.structure.mutation import Mutation, parse_mutations
+from protgraph.structure.mutation import Mutation, format_variant, parse_mutations
 
 __all__ = ["MutationRow", "MutationTable", "read_mutation_table"]
 
@@ -62,12 +62,15 @@ class MutationTable:
         Valid rows in the order of the table.
     failures : tuple of Failure
         One per other row, with its number.
+    rows_with_commas : int
+        Valid rows whose text has commas between mutations.
     """
 
     where: str
     columns: tuple[str, ...]
     rows: tuple[MutationRow, ...]
     failures: tuple[Failure, ...]
+    rows_with_commas: int = 0
 
     def failure(self, row: int, text: str, error: Exception) -> Failure:
         """Return the record of an error of a row, e.g. of a mutation that does not fit its structure."""
@@ -83,10 +86,11 @@ def read_mutation_table(
     ----------
     source : str, Path or data frame
         CSV, TSV, .xlsx or Parquet file, or data frame; see :func:`protgraph.data.datasets.table_reader.read_cells`.
-        Either a column ``mutations`` (or ``mutation``) with texts of
+        Either a column ``mutations`` (or ``mutation``, or ``mutant`` as in ProteinGym's tables) with texts of
         :func:`protgraph.structure.mutation.parse_mutations`, or the columns ``chain``, ``res_id``, ``wild_type``,
-        ``mutant`` and optionally ``ins_code``, with ";" between the values of several mutations. A column ``file`` (or
-        ``id``) has the structure. ``n_mutations`` is compared with the mutations of the row; 0 is the wild type.
+        ``mutant`` and optionally ``ins_code``, with ";" between the values of several mutations. A row is one variant:
+        commas join mutations, too. A column ``file`` (or ``id``) has the structure, and ``chain`` is the chain of texts
+        without one. ``n_mutations`` is compared with the mutations of the row; 0 is the wild type.
     default_chain : str or callable, optional
         Chain of mutations without one, or a function that returns it, or None, for the file of a row.
 
@@ -103,7 +107,7 @@ def read_mutation_table(
     cells = read_cells(source)
     (_, header), *body = cells.rows
     columns = _find_columns(header, cells.where)
-    rows, failures = [], []
+    rows, failures, with_commas = [], [], 0
     for number, values in body:
         given = dict(zip(header, [*values, *[""] * (len(header) - len(values))], strict=False))
         named = {key: given[name] for key, name in columns.items()}
@@ -117,7 +121,8 @@ def read_mutation_table(
             failures.append(Failure.of(f"{cells.where} row {number}", text.strip(), e))
             continue
         rows.append(MutationRow(number, named.get("file", ""), variant, given))
-    return MutationTable(cells.where, tuple(header), tuple(rows), tuple(failures))
+        with_commas += "," in named.get("mutations", "")
+    return MutationTable(cells.where, tuple(header), tuple(rows), tuple(failures), with_commas)
 
 
 def _find_columns(header: Sequence[str], where: str) -> dict[str, str]:
@@ -130,10 +135,13 @@ def _find_columns(header: Sequence[str], where: str) -> dict[str, str]:
             raise LabelError(f"two columns {here[0]!r} ({where}). Rename one.")
         if here:
             found[key] = header[lower.index(here[0])]
+    # without columns of the residue, "mutant" has whole mutations, as in ProteinGym's tables
+    if "mutant" in found and not {"mutations", "res_id", "wild_type"} & set(found):
+        found["mutations"] = found.pop("mutant")
     if "mutations" not in found and not set(_PARTS) <= set(found):
         raise LabelError(
             f"no mutations in the columns {', '.join(header)} ({where}). Required: a column 'mutations' such as "
-            f"'A:G42D;A:L45P', or the columns {', '.join(_PARTS)} and optionally ins_code."
+            f"'A:G42D+A:L45P', or the columns {', '.join(_PARTS)} and optionally ins_code."
         )
     return found
 
@@ -143,13 +151,15 @@ def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutat
     count = named.get("n_mutations", "")
     from_text = from_columns = None
     if named.get("mutations"):
-        from_text = parse_mutations(named["mutations"], default_chain=default_chain)
+        chain = named.get("chain", "")
+        chain_of_text = chain if chain and ";" not in chain else default_chain
+        from_text = parse_mutations(named["mutations"], default_chain=chain_of_text, join_commas=True)
     if all(named.get(name) for name in ("res_id", "wild_type", "mutant")) and set(_PARTS) <= set(named):
         from_columns = _of_columns(named, default_chain)
     if from_text is not None and from_columns is not None and from_text != from_columns:
-        other = ",".join(map(str, from_columns))
         raise MutationError(
-            f"two different mutations in one row: {named['mutations']!r} and {other!r} in its other columns.",
+            f"two different mutations in one row: {named['mutations']!r} and {format_variant(from_columns)!r} in its "
+            "other columns.",
             mutation=named["mutations"],
             kind="ambiguous",
         )
@@ -162,8 +172,8 @@ def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutat
         )
     if count and count != str(len(variant)):
         raise MutationError(
-            f"n_mutations is {count}, and the row has {len(variant)}: {','.join(map(str, variant))}.",
-            mutation=",".join(map(str, variant)),
+            f"n_mutations is {count}, and the row has {len(variant)}: {format_variant(variant)}.",
+            mutation=format_variant(variant),
             kind="ambiguous",
         )
     return variant
@@ -186,4 +196,4 @@ def _of_columns(named: Mapping[str, str], default_chain: str | None) -> tuple[Mu
         f"{chain}:{old}{number}{f'[{code}]' if code else ''}{new}"
         for chain, old, number, code, new in zip(*columns, strict=True)
     ]
-    return parse_mutations(",".join(texts))
+    return parse_mutations("+".join(texts))

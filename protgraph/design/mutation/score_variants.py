@@ -16,7 +16,7 @@ from protgraph.failure import Failure
 from protgraph.structure import ReadOptions, Residues
 from protgraph.structure.io import open_source
 from protgraph.structure.io.sources import read_residues
-from protgraph.structure.mutation import MutationScorer, ResidueIndex
+from protgraph.structure.mutation import MutationScorer, ResidueIndex, format_variant
 from protgraph.wording import count_noun
 
 __all__ = ["ScoredVariants", "StructureFolder", "score_variants"]
@@ -155,7 +155,12 @@ def _variants(
     """Return the rows that fit structure and scorer by number, with all copies mutated if wanted; errors; and notes."""
     index, made, problems, lacking = ResidueIndex(residues), {}, {}, []
     copies = chain_copies(residues)
+    numbering = index.numbering_errors(row.variant for row in rows)
     for number, row in enumerate(rows):
+        misnumbered = [numbering[m.chain] for m in row.variant if m.chain in numbering]
+        if misnumbered:
+            problems[number] = misnumbered[0]
+            continue
         try:
             index.rows(row.variant)
             variant, absent = mutate_copies(residues, row.variant, copies=copies) if symmetric else (row.variant, ())
@@ -196,12 +201,11 @@ def _mutates(row: MutationRow, chain: str) -> bool:
 
 
 def _failed(table: MutationTable, row: MutationRow, error: ProtgraphError) -> Failure:
-    text = ",".join(map(str, row.variant)) or "WT"
-    return table.failure(row.row, f"{row.file} {text}".strip(), error)
+    return table.failure(row.row, f"{row.file} {format_variant(row.variant)}".strip(), error)
 
 
 def _no_value(scorer: MutationScorer, row: MutationRow) -> MutationError:
-    text = ",".join(map(str, row.variant))
+    text = format_variant(row.variant)
     return MutationError(
         f"no value: {text}. {scorer.name} has none at these residues, e.g. without a complete backbone (N, CA, C, O).",
         mutation=text,

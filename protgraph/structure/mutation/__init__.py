@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protgraph.structure.mutation.mutation import Mutation, parse_mutations
+from protgraph.structure.mutation.mutation import Mutation, format_variant, parse_mutations, parse_variants
 from protgraph.structure.mutation.residue_index import ResidueIndex, find_residues
 from protgraph.structure.mutation.scorer import DDG_UNIT, MutationScorer, score_column, sign_convention
 
@@ -12,7 +12,9 @@ __all__ = [
     "MutationScorer",
     "ResidueIndex",
     "find_residues",
+    "format_variant",
     "parse_mutations",
+    "parse_variants",
     "score_column",
     "sign_convention",
 ]

@@ -1,15 +1,18 @@
-"""Substitutions of residues as records, and their forms in text."""
+"""Substitutions of residues as records, and their forms in text.
+
+In a text, "," separates variants, and "+" (also ":" and ";") joins the mutations of one variant.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from protgraph.errors import MutationError
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN
 
-__all__ = ["Mutation", "parse_mutations"]
+__all__ = ["Mutation", "format_variant", "parse_mutations", "parse_variants"]
 
 _LETTERS = frozenset(ALPHABET[:UNKNOWN])
 _ONE_LETTER = {name: ALPHABET[code] for code, name in enumerate(THREE_LETTER[:UNKNOWN])}
@@ -23,12 +26,16 @@ _FORMS = (
     re.compile(rf"(?P<old>[A-Z][a-z]{{2}}|[A-Z]{{3}}){_NUMBER}{_CODE}(?P<new>[A-Z][a-z]{{2}}|[A-Z]{{3}}|=)"),
 )
 _SKEMPI = re.compile(rf"(?P<old>[A-Z])(?P<chain>[A-Za-z]){_NUMBER}(?P<lower>[a-z])?(?P<new>[A-Z])")
-_SUBSTITUTION = re.compile(r"[A-Z][A-Za-z]{0,2}-?[0-9]+[A-Za-z]+")
-_WILD_TYPE = "wt"
+#: A text before ":" that is a mutation, and not the id of a chain.
+_BEFORE_COLON = re.compile(r"(p\.\(?)?[A-Z][A-Za-z]{0,2}-?[0-9]+(\[[A-Za-z0-9]\])?([A-Za-z]+|[*=-])\)?")
+_LOWER_CASE = re.compile(r"[a-z]-?[0-9]+[A-Za-z]")
+_WILD_TYPE = "WT"
+_SHOWN = 60  # characters of a text in a message
 _ALLOWED = "Allowed: substitutions by one of the 20 amino acids, e.g. A:G42D, A:Y100[A]F, GA42D, A:p.Gly42Asp."
 
 #: Pattern of texts that are not substitutions → kind of the error and its explanation. The first that is found applies.
 _REFUSED: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"^[A-Za-z*-]{10,}$"), "sequence", "a whole sequence, e.g. one with insertions or deletions"),
     (re.compile(r"^[cgmnr]\."), "nucleotide", "a change of nucleotides. Give the change of the protein, p.Gly42Asp"),
     (re.compile(r"delins|indel|>", re.I), "deletion", "a deletion with an insertion, which has no fixed backbone"),
     (re.compile(r"del|Δ|∆|-$|^-(?=[A-Z])", re.I), "deletion", "a deletion, for which there is no fixed backbone"),
@@ -52,7 +59,7 @@ _REFUSED: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "dash",
         "with a dash or minus sign that is not '-'. Use '-' for negative numbers",
     ),
-    (re.compile(r"[\s/_+&|]"), "separator", "not one mutation. Separate mutations by ','"),
+    (re.compile(r"[\s/_&|]"), "separator", "not one mutation. Join the mutations of one variant by '+'"),
 )
 
 
@@ -117,8 +124,42 @@ class Mutation:
         return replace(self, wild_type=self.mutant, mutant=self.wild_type)
 
 
-def parse_mutations(text: str, *, default_chain: str | None = None) -> tuple[Mutation, ...]:
-    """Parse one variant: substitutions separated by commas or semicolons.
+def format_variant(variant: Sequence[Mutation]) -> str:
+    """Return the text of a variant, with "+" between its mutations; "WT" for the wild type.
+
+    Examples
+    --------
+    >>> format_variant(parse_mutations("GA42D:LA45P")), format_variant(())
+    ('A:G42D+A:L45P', 'WT')
+    """
+    return "+".join(map(str, variant)) or _WILD_TYPE
+
+
+def parse_variants(text: str, *, default_chain: str | None = None) -> tuple[tuple[Mutation, ...], ...]:
+    """Parse variants separated by commas.
+
+    Parameters
+    ----------
+    text : str
+        Each variant is in one of the forms of :func:`parse_mutations`.
+    default_chain : str, optional
+        Chain of mutations without one, e.g. the only chain of a structure.
+
+    Raises
+    ------
+    MutationError
+        A variant cannot be parsed.
+
+    Examples
+    --------
+    >>> [format_variant(variant) for variant in parse_variants("A:G42D, A:L45P, A:G42D+A:L45P, WT")]
+    ['A:G42D', 'A:L45P', 'A:G42D+A:L45P', 'WT']
+    """
+    return tuple(_parse_variant(part, start, text, default_chain) for start, part in _split(text, ","))
+
+
+def parse_mutations(text: str, *, default_chain: str | None = None, join_commas: bool = False) -> tuple[Mutation, ...]:
+    """Parse one variant: substitutions joined by "+", ":" (as in ProteinGym's tables) or ";".
 
     Parameters
     ----------
@@ -126,6 +167,9 @@ def parse_mutations(text: str, *, default_chain: str | None = None) -> tuple[Mut
         Each part is in one of the forms of Notes. "WT" is the wild type, without substitutions.
     default_chain : str, optional
         Chain of parts without one, e.g. the only chain of a structure.
+    join_commas : bool
+        Read "," as "+", for tables with one variant per row, e.g. those of SKEMPI. Otherwise a comma is an error,
+        since it separates variants (:func:`parse_variants`).
 
     Returns
     -------
@@ -152,21 +196,38 @@ def parse_mutations(text: str, *, default_chain: str | None = None) -> tuple[Mut
     ``A:G42=``      synonymous, as ``A:G42G``.
     ==============  ==============================================================================================
 
+    A chain applies to the mutation that follows it: in ``A:G42D:L45P``, the second mutation has ``default_chain``.
+
     Examples
     --------
-    >>> [str(m) for m in parse_mutations("A:G42D, YH100aF; p.Leu45Pro", default_chain="B")]
+    >>> [str(m) for m in parse_mutations("A:G42D + YH100aF + p.Leu45Pro", default_chain="B")]
     ['A:G42D', 'H:Y100[A]F', 'B:L45P']
+    >>> [str(m) for m in parse_mutations("K1A:V2G", default_chain="A")]
+    ['A:K1A', 'A:V2G']
     """
-    if text.strip().lower() == _WILD_TYPE:
+    if "," in text and not join_commas:
+        raise MutationError(
+            f"several variants: {_shortened(text)!r}. ',' separates variants. Join the mutations of one by '+', "
+            "or read several with parse_variants.",
+            mutation=text,
+            kind="separator",
+        )
+    return _parse_variant(text, 1, text, default_chain)
+
+
+def _parse_variant(variant: str, place: int, text: str, default_chain: str | None) -> tuple[Mutation, ...]:
+    """Return the mutations of a variant that begins at a character of the text, counted from 1."""
+    if variant.strip().upper() == _WILD_TYPE:
         return ()
     mutations: list[Mutation] = []
-    for start, part in _parts(text):
-        parsed = _Part(part, start, text, default_chain).parse()
+    for start, part in _split_mutations(variant, default_chain):
+        found_at = place + start - 1
+        parsed = _Part(part, found_at, text, default_chain).parse()
         same = [m for m in mutations if m.residue == parsed.residue]
         if same:
             raise MutationError(
-                f"two mutations of residue {parsed.residue}: {same[0]} and {parsed} (character {start} of {text!r}). "
-                "Give one per residue.",
+                f"two mutations of residue {parsed.residue}: {same[0]} and {parsed} (character {found_at} of "
+                f"{_shortened(text)!r}). Give one per residue.",
                 mutation=part,
                 kind="duplicate",
             )
@@ -174,12 +235,41 @@ def parse_mutations(text: str, *, default_chain: str | None = None) -> tuple[Mut
     return tuple(mutations)
 
 
-def _parts(text: str) -> Iterator[tuple[int, str]]:
+def _split_mutations(variant: str, default_chain: str | None) -> Iterator[tuple[int, str]]:
+    """Yield the place, counted from 1, and the text of each mutation, with its chain: "G42D", "A:G42D".
+
+    A text before ":" is a mutation if it has the form of one, and otherwise the chain of the mutation after it. With a
+    default chain, a mutation in lower case is one too: the structure has no chain of that name.
+    """
+    for start, part in _split(variant, "+;,"):
+        chain_start, chain = 0, ""
+        words = list(_split(part, ":"))
+        for number, (offset, word) in enumerate(words, 1):
+            if not chain_start and number < len(words) and not _is_mutation(word, default_chain):
+                chain_start, chain = offset, f"{word}:"
+                continue
+            yield start + (chain_start or offset) - 1, chain + word
+            chain_start, chain = 0, ""
+
+
+def _is_mutation(word: str, default_chain: str | None) -> bool:
+    if word == default_chain:
+        return False
+    in_lower_case = default_chain is not None and _LOWER_CASE.fullmatch(word)
+    return bool(_BEFORE_COLON.fullmatch(word) or in_lower_case)
+
+
+def _split(text: str, separators: str) -> Iterator[tuple[int, str]]:
     """Yield the place, counted from 1, and the text of each part."""
     start = 1
-    for part in re.split("[,;]", text):
+    for part in re.split(f"[{separators}]", text):
         yield start + len(part) - len(part.lstrip()), part.strip()
         start += len(part) + 1
+
+
+def _shortened(text: str) -> str:
+    """Return the first characters of a text, e.g. of a whole sequence."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 @dataclass(frozen=True)
@@ -200,8 +290,6 @@ class _Part:
                 return self._mutation(match, match["chain"])
         elif not chain.isprintable():
             raise self._error("syntax", f"the chain {chain!r} has a character that is not printable. Remove it")
-        elif _SUBSTITUTION.fullmatch(chain) or ":" in rest:
-            raise self._error("separator", "':' separates chain and residue. Separate mutations by ','")
         match = next((m for form in _FORMS if (m := form.fullmatch(rest))), None)
         if match is None:
             raise self._refusal(rest)
@@ -237,7 +325,9 @@ class _Part:
         return self._error("syntax", "its form is unknown")
 
     def _error(self, kind: str, reason: str) -> MutationError:
-        where = f"character {self.start} of {self.text!r}"
+        where = f"character {self.start} of {_shortened(self.text)!r}"
         return MutationError(
-            f"invalid mutation: {self.part!r} ({where}): {reason}. {_ALLOWED}", mutation=self.part, kind=kind
+            f"invalid mutation: {_shortened(self.part)!r} ({where}): {reason}. {_ALLOWED}",
+            mutation=self.part,
+            kind=kind,
         )

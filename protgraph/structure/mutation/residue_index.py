@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +17,7 @@ __all__ = ["ResidueIndex", "find_residues"]
 
 _SHIFTS = 200  # largest difference of numbers that is searched for a hint
 _LISTED = 12  # chains in a message
+_FEWEST_PLACES, _LEAST_FIT = 10, 0.5  # numbers of a table are wrong if fewer of its residues have their wild type
 
 
 def find_residues(residues: Residues, mutations: Sequence[Mutation]) -> np.ndarray:
@@ -63,6 +66,40 @@ class ResidueIndex:
         """Return the rows of mutated residues; see :func:`find_residues`."""
         rows = [self._checked(m, mutations) for m in mutations]
         return np.array(rows, np.int64)
+
+    def numbering_errors(self, variants: Iterable[Sequence[Mutation]]) -> dict[str, MutationError]:
+        """Return an error for each chain in which most mutated residues of a table have another type.
+
+        The numbers are then those of another sequence, and the rows that fit do so by chance: one in about twenty.
+        Residues that the structure does not have are not counted.
+        """
+        places = {(m.chain, m.res_id, m.ins_code, m.wild_type) for variant in variants for m in variant}
+        errors: dict[str, MutationError] = {}
+        for chain in dict.fromkeys(place[0] for place in sorted(places)):
+            wild_types = {place: self.row(*place[:3]) for place in places if place[0] == chain}
+            present = {place: row for place, row in wild_types.items() if row is not None}
+            fitting = [place for place, row in present.items() if self._letters[row] == place[3]]
+            if len(present) >= _FEWEST_PLACES and len(fitting) < _LEAST_FIT * len(present):
+                errors[chain] = self._numbering_error(chain, list(wild_types), len(present), len(fitting))
+        return errors
+
+    def _numbering_error(
+        self, chain: str, places: Sequence[tuple[str, int, str, str]], present: int, fitting: int
+    ) -> MutationError:
+        """Return the error with the shift of numbers at which most places have their wild type, if there is one."""
+        r = self.residues
+        numbers: dict[str, list[int]] = {}
+        for row in np.flatnonzero(r.chain == chain).tolist():
+            numbers.setdefault(self._letters[row], []).append(int(r.res_id[row]))
+        shifts = Counter(there - number for _, number, _, letter in places for there in numbers.get(letter, ()))
+        (shift, shifted), *_ = shifts.most_common(1) or [(0, 0)]
+        cause = f"{present - fitting} of {present} mutated residues have another type in the structure"
+        remedy = "Renumber the table, or give the structure that it describes."
+        if shifted >= _LEAST_FIT * len(places):
+            remedy = f"With {shift:+d} added to the numbers, {shifted} of {len(places)} have theirs. {remedy}"
+        return MutationError(
+            f"numbers of another sequence: chain {chain!r} ({r.name}). {cause}. {remedy}", kind="numbering"
+        )
 
     def _checked(self, m: Mutation, mutations: Sequence[Mutation]) -> int:
         row = self.row(m.chain, m.res_id, m.ins_code)
@@ -115,17 +152,42 @@ class ResidueIndex:
         """Return a sentence with places of the wild type near the requested one, or ""."""
         same_chain = [other for other in mutations if other.chain == m.chain]
         others_fit = any(self._fits(other, other.chain, other.res_id) for other in same_chain)
-        shift = self._shift([m] if others_fit else same_chain)
-        if shift is not None:
-            place = f"{m.chain}:{m.res_id + shift}{m.ins_code}"
-            if others_fit:
-                return f" The nearest {_name(m.wild_type)} is at {place}."
-            return f" {_name(m.wild_type)} is at {place}: numbering shifted by {shift:+d}?"
+        if len(same_chain) > 1 and not others_fit:
+            shift = self._shift(same_chain)
+            if shift is not None:
+                place = f"{m.chain}:{m.res_id + shift}{m.ins_code}"
+                return f" {_name(m.wild_type)} is at {place}: numbering shifted by {shift:+d}?"
+        nearest = self._nearest(m)
+        if nearest is not None:
+            return self._nearest_hint(m, nearest, alone=len(same_chain) == 1)
         others = [name for name in self.residues.chain_names if name != m.chain and self._fits(m, name, m.res_id)]
         if others:
             places = list_first([f"{name}:{m.res_id}{m.ins_code}" for name in others], _LISTED)
             return f" {_name(m.wild_type)} is at {places}: another chain?"
         return ""
+
+    def _nearest(self, m: Mutation) -> int | None:
+        """Return the row of the nearest residue of the chain with the wild type, whatever its insertion code."""
+        r = self.residues
+        rows = np.flatnonzero((r.chain == m.chain) & (abs(r.res_id - m.res_id) <= _SHIFTS))
+        fitting = [row for row in rows.tolist() if self._letters[row] == m.wild_type]
+
+        def distance(row: int) -> tuple[int, bool, int]:
+            shift = int(r.res_id[row]) - m.res_id
+            return abs(shift), r.ins_code[row] != m.ins_code, -shift
+
+        return min(fitting, key=distance, default=None)
+
+    def _nearest_hint(self, m: Mutation, row: int, *, alone: bool) -> str:
+        name, code = _name(m.wild_type), str(self.residues.ins_code[row])
+        shift = int(self.residues.res_id[row]) - m.res_id
+        there = replace(m, res_id=m.res_id + shift, ins_code=code)
+        place = f"{m.chain}:{there.res_id}" + (f"[{code}]" if code else "")
+        if shift == 0:
+            return f" {name} is at {place}: {there}?"
+        if alone and code == m.ins_code:
+            return f" {name} is at {place}: numbering shifted by {shift:+d}?"
+        return f" The nearest {name} is at {place}."
 
     def _shift(self, mutations: Sequence[Mutation]) -> int | None:
         """Return the smallest shift of numbers at which all of these mutations have their wild types, or None."""

@@ -9,6 +9,7 @@ import pytest
 
 from protgraph.data.datasets.mutation_table import read_mutation_table
 from protgraph.errors import LabelError
+from protgraph.structure.mutation import format_variant
 
 TEXT = "file,mutations,score\n1abc.cif,A:G42D,1\n1abc.cif,A:G42D;A:L45P,2\n2abc.cif,WT,3\n1abc.cif,A:Y52[A]F,4\n"
 COLUMNS = (
@@ -17,8 +18,8 @@ COLUMNS = (
 )
 EXPECTED = [
     (2, "1abc.cif", "A:G42D", "1"),
-    (3, "1abc.cif", "A:G42D,A:L45P", "2"),
-    (4, "2abc.cif", "", "3"),
+    (3, "1abc.cif", "A:G42D+A:L45P", "2"),
+    (4, "2abc.cif", "WT", "3"),
     (5, "1abc.cif", "A:Y52[A]F", "4"),
 ]
 
@@ -26,7 +27,7 @@ EXPECTED = [
 def rows_of(source, **options) -> list[tuple[int, str, str, str]]:
     table = read_mutation_table(source, **options)
     assert not table.failures
-    return [(r.row, r.file, ",".join(map(str, r.variant)), r.cells["score"]) for r in table.rows]
+    return [(r.row, r.file, format_variant(r.variant), r.cells["score"]) for r in table.rows]
 
 
 @pytest.mark.parametrize("content", [TEXT, COLUMNS, TEXT.replace(";", "/").replace(",", "\t").replace("/", ";")])
@@ -50,6 +51,69 @@ def test_default_chain(tmp_path):
     (tmp_path / "m.csv").write_text("mutation,score\nG42D,1\np.Leu45Pro,2\nB:G42D,3\n")
     found = [text for _, _, text, _ in rows_of(tmp_path / "m.csv", default_chain="A")]
     assert found == ["A:G42D", "A:L45P", "B:G42D"]
+
+
+PROTEINGYM = """mutant,mutated_sequence,DMS_score,DMS_score_bin
+K1A,AVLG,0.5,1
+K1A:V2G,AGLG,-1.25,0
+L3L,KVLG,0.0,1
+WT,KVLG,0.1,1
+"""
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_tables_of_proteingym_are_read_as_they_are(tmp_path, separator, index):
+    lines = [f"{k - 1 if k else ''},{line}" if index else line for k, line in enumerate(PROTEINGYM.splitlines())]
+    (tmp_path / "dms.csv").write_text("\n".join(lines).replace(",", separator))
+    table = read_mutation_table(tmp_path / "dms.csv", default_chain="A")
+    assert not table.failures and table.rows_with_commas == 0
+    assert [format_variant(r.variant) for r in table.rows] == ["A:K1A", "A:K1A+A:V2G", "A:L3L", "WT"]
+    assert [r.cells["DMS_score"] for r in table.rows] == ["0.5", "-1.25", "0.0", "0.1"]
+    assert table.rows[1].cells["mutated_sequence"] == "AGLG"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("MKTAYIAKQRQISFVKSHFSRQ", "whole sequence"),  # of insertions and deletions
+        ("K1A:V2*", "stop"),
+        ("K1*:V2A", "stop"),
+        ("K1-:V2A", "deletion"),
+        ("k1a", "lower case"),
+        ("k1a:v2g", "lower case"),
+        ("K1A/V2G", "Join the mutations"),
+        ("K1A V2G", "Join the mutations"),
+        ("K1A_V2G", "Join the mutations"),
+        ("K1A:K1G", "two mutations of residue A:1"),
+        ("K1X", "20 amino acids"),
+        ("K1_V2insA", "insertion"),
+        ("", "no mutation"),
+        ("_wt", "not one mutation"),
+        ("K1A:", "empty"),
+    ],
+)
+def test_a_row_of_proteingym_that_is_no_substitution_is_a_failure(tmp_path, text, part):
+    (tmp_path / "dms.csv").write_text(f"mutant,DMS_score\nK1A,1\n{text},2\nV2G,3\n")
+    table = read_mutation_table(tmp_path / "dms.csv", default_chain="A")
+    assert [format_variant(r.variant) for r in table.rows] == ["A:K1A", "A:V2G"]
+    (failure,) = table.failures
+    assert failure.source.endswith("row 3") and failure.error_type == "MutationError" and part in failure.message
+
+
+@pytest.mark.parametrize("text", ["K1A;V2G", "K1A+V2G", "K1A:V2G", "K1A,V2G", " K1A : V2G "])
+def test_a_row_is_one_variant_with_any_separator_and_commas_are_counted(tmp_path, text):
+    (tmp_path / "m.csv").write_text(f'mutations,score\n"{text}",1\n')
+    table = read_mutation_table(tmp_path / "m.csv", default_chain="A")
+    assert [format_variant(r.variant) for r in table.rows] == ["A:K1A+A:V2G"]
+    assert table.rows_with_commas == ("," in text)
+
+
+def test_the_column_chain_is_the_chain_of_texts_without_one(tmp_path):
+    (tmp_path / "m.csv").write_text("chain,mutant,score\nB,K1A:V2G,1\nB,A:K1A,2\n,K1A,3\nH;L,K1A,4\n")
+    table = read_mutation_table(tmp_path / "m.csv", default_chain="A")
+    assert [format_variant(r.variant) for r in table.rows] == ["B:K1A+B:V2G", "A:K1A", "A:K1A", "A:K1A"]
+    assert len(read_mutation_table(tmp_path / "m.csv").failures) == 2
 
 
 @pytest.mark.parametrize(

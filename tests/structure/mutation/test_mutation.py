@@ -8,7 +8,7 @@ import gzip
 import pytest
 
 from protgraph.errors import MutationError
-from protgraph.structure.mutation import Mutation, parse_mutations
+from protgraph.structure.mutation import Mutation, format_variant, parse_mutations, parse_variants
 
 G42D = Mutation("A", 42, "", "G", "D")
 
@@ -28,7 +28,7 @@ def test_the_default_chain_is_for_parts_without_one(text):
 
 
 def test_a_chain_in_the_text_has_priority():
-    assert [m.chain for m in parse_mutations("GA42D,B:G43D,G44D", default_chain="C")] == ["A", "B", "C"]
+    assert [m.chain for m in parse_mutations("GA42D+B:G43D+G44D", default_chain="C")] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,74 @@ def test_digits_after_the_wild_type_are_the_number():
     assert caught.value.kind == "no_chain"
 
 
-@pytest.mark.parametrize("text", ["A:G42D,A:L45P", "A:G42D;A:L45P", "GA42D, LA45P", "A:G42D , A:p.Leu45Pro"])
-def test_several_substitutions(text):
-    assert parse_mutations(text) == (G42D, Mutation("A", 45, "", "L", "P"))
+L45P = Mutation("A", 45, "", "L", "P")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A:G42D+A:L45P",
+        "A:G42D;A:L45P",
+        "GA42D+ LA45P",
+        "A:G42D + A:p.Leu45Pro",
+        "A:G42D:A:L45P",
+        "GA42D:LA45P",
+        "A:p.Gly42Asp:A:Leu45Pro",
+    ],
+)
+def test_several_substitutions_of_one_variant(text):
+    assert parse_mutations(text) == (G42D, L45P)
+    assert parse_mutations(format_variant((G42D, L45P))) == (G42D, L45P)
+
+
+@pytest.mark.parametrize("text", ["G42D:L45P", "A:G42D:L45P", "p.(Gly42Asp):L45P", "G42D : L45P"])
+def test_lists_of_proteingym_have_the_default_chain(text):
+    assert parse_mutations(text, default_chain="A") == (G42D, L45P)
+
+
+def test_lists_of_proteingym_with_insertion_codes_negative_numbers_and_many_mutations():
+    found = parse_mutations("Y100[A]F:G-3D:Y101aF:K1=", default_chain="H")
+    assert [str(m) for m in found] == ["H:Y100[A]F", "H:G-3D", "H:Y101[A]F", "H:K1K"]
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    expected = [Mutation("A", k, "", letters[k % 20], letters[(k + 3) % 20]) for k in range(1, 40)]
+    text = ":".join(f"{m.wild_type}{m.res_id}{m.mutant}" for m in expected)
+    assert list(parse_mutations(text, default_chain="A")) == expected
+
+
+def test_a_chain_that_looks_like_a_mutation():
+    """It is a chain if the structure has this chain only; else the text would have two meanings, and is refused."""
+    assert parse_mutations("A1A:G42D", default_chain="A1A") == (Mutation("A1A", 42, "", "G", "D"),)
+    assert parse_mutations("a1a:G42D") == (Mutation("a1a", 42, "", "G", "D"),)
+    with pytest.raises(MutationError) as caught:
+        parse_mutations("A1A:G42D")
+    assert caught.value.kind == "no_chain"
+
+
+def test_commas_separate_variants():
+    text = "A:G42D, A:L45P,A:G42D+A:L45P,G42D:L45P, WT"
+    assert parse_variants(text, default_chain="A") == ((G42D,), (L45P,), (G42D, L45P), (G42D, L45P), ())
+    assert parse_variants("A:G42D") == ((G42D,),)
+
+
+def test_a_comma_in_one_variant_is_an_error_unless_a_row_of_a_table_is_read():
+    with pytest.raises(MutationError) as caught:
+        parse_mutations("A:G42D,A:L45P")
+    assert caught.value.kind == "separator" and "parse_variants" in str(caught.value)
+    assert parse_mutations("A:G42D,A:L45P", join_commas=True) == (G42D, L45P)
+
+
+@pytest.mark.parametrize(("text", "place"), [("A:G42D,A:L45*", 8), ("A:G42D,A:G42D+A:L4*", 15), ("A:G42D,", 8)])
+def test_an_error_of_a_list_of_variants_has_the_place_in_the_list(text, place):
+    with pytest.raises(MutationError) as caught:
+        parse_variants(text)
+    assert f"character {place} of" in str(caught.value)
+
+
+def test_a_message_has_the_first_characters_of_a_sequence_only():
+    """ProteinGym's tables of insertions and deletions have whole sequences."""
+    with pytest.raises(MutationError) as caught:
+        parse_mutations("MKTAYIAKQRQISFVKSHFSRQ" * 40, default_chain="A")
+    assert caught.value.kind == "sequence" and len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("text", ["WT", "wt", " wt "])
@@ -112,23 +177,34 @@ def test_synonymous(text):
         ("A:Y100AF", "ambiguous"),
         ("YH100AF", "ambiguous"),
         ("G42D", "no_chain"),
-        ("A:G42D:L45P", "separator"),
-        ("G42D:L45P", "separator"),
-        ("A1G:B2D", "separator"),
+        ("A:G42D:L45P", "no_chain"),
+        ("G42D:L45P", "no_chain"),
+        ("A1G:B2D", "no_chain"),
+        ("A:B:G42D", "syntax"),
+        ("A:G42D:A:L45*", "stop"),
+        ("A:G42*:A:L45P", "stop"),
+        ("A:G42del:A:L45P", "deletion"),
+        ("A:g42d:A:L45P", "letter"),
+        ("A:G42D::", "syntax"),
         ("A:G42D A:L45P", "separator"),
         ("A:G42D/L45P", "separator"),
         ("A:G42D_L45P", "separator"),
-        ("A:G42D+L45P", "separator"),
+        ("A:G42D+L45P", "no_chain"),
+        ("A:G42D|A:L45P", "separator"),
+        ("A:G42D&A:L45P", "separator"),
+        ("A:MKTAYIAKQRQISFVKSHFSRQ", "sequence"),
         ("", "syntax"),
         ("A:", "syntax"),
-        ("A:G42D,", "syntax"),
-        ("A:G42D,,A:L45P", "syntax"),
+        ("A:G42D+", "syntax"),
+        ("A:G42D++A:L45P", "syntax"),
+        ("+A:G42D", "syntax"),
+        ("A:G42D+WT", "syntax"),
         ("A:42", "syntax"),
         ("A:G4.2D", "syntax"),
         ("A:G٤٢D", "syntax"),
         ("A:G42[AB]D", "syntax"),
-        ("A:G42D,A:G42E", "duplicate"),
-        ("A:G42D,GA42D", "duplicate"),
+        ("A:G42D+A:G42E", "duplicate"),
+        ("A:G42D:GA42D", "duplicate"),
     ],
 )
 def test_other_changes_are_refused(text, kind):
@@ -138,7 +214,7 @@ def test_other_changes_are_refused(text, kind):
     assert len(str(caught.value).splitlines()) <= 3
 
 
-@pytest.mark.parametrize(("text", "place"), [("A:G42D,A:L45*", 8), ("A:L4*", 1), ("A:G42D, A:L45P; A:K5del", 17)])
+@pytest.mark.parametrize(("text", "place"), [("A:G42D+A:L45*", 8), ("A:L4*", 1), ("A:G42D+ A:L45P; A:K5del", 17)])
 def test_an_error_has_the_part_and_its_place(text, place):
     with pytest.raises(MutationError) as caught:
         parse_mutations(text)
@@ -172,8 +248,9 @@ def test_forms_of_skempi_agree_with_its_parsed_columns(shared_data):
         if len(set(expected)) < len(expected):
             twice.append(row)
             with pytest.raises(MutationError):
-                parse_mutations(row["Mutation(s)_cleaned"])
+                parse_mutations(row["Mutation(s)_cleaned"], join_commas=True)
             continue
-        assert list(parse_mutations(row["Mutation(s)_cleaned"])) == expected
-    inserted = [m for r in rows if r not in twice for m in parse_mutations(r["Mutation(s)_PDB"]) if m.ins_code]
+        assert list(parse_mutations(row["Mutation(s)_cleaned"], join_commas=True)) == expected
+    once = [parse_mutations(r["Mutation(s)_PDB"], join_commas=True) for r in rows if r not in twice]
+    inserted = [m for variant in once for m in variant if m.ins_code]
     assert len(rows) == 7085 and len(twice) == 2 and len(inserted) > 50
