@@ -200,6 +200,7 @@ def run_worker() -> None:
     """Run the program of a worker process: read the function, then items, and write their results."""
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries does not mix with results
+    sys.stdout.reconfigure(line_buffering=True)  # lines before a crash are not lost
     items = sys.stdin.buffer
     message, function = _read(items), None
     while (item := _read(items)) is not None:
@@ -208,6 +209,7 @@ def run_worker() -> None:
             answer = _dumps(function(pickle.loads(item)))
         except Exception as e:  # noqa: BLE001 -- raised in the process of the caller
             answer = _dumps(WorkerRaised(_picklable(e)))
+        sys.stdout.flush()  # the process ends by being killed, which loses what is still in the buffer
         try:
             _write(results, answer)
         except BrokenPipeError:  # the caller is gone

@@ -41,6 +41,10 @@ FUNCTIONS = """
         print("printed", item)
         return os.getpid()
 
+    def noisy_until_killed(item):
+        print("before", item)
+        os.kill(os.getpid(), signal.SIGKILL)
+
     def kill_odd(item):
         if item % 2:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -147,11 +151,19 @@ def test_tensors_are_the_same_in_the_other_process(functions):
     answer["b"] += 1  # memory of its own
 
 
-def test_output_goes_to_the_log_and_signals_to_the_first_process(functions, tmp_path):
+def test_output_goes_to_the_log_and_signals_to_the_first_process(functions, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # with it, no output is ever buffered
     log = tmp_path / "log" / "workers.txt"
     assert len(set(values(functions.noisy, range(3), workers=1, log=log))) == 1
     assert log.read_text().splitlines() == ["printed 0", "printed 1", "printed 2"]
     assert values(functions.ignore, [0]) == [[True, "1"]]
+
+
+def test_output_before_a_crash_is_in_the_log(functions, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    log = tmp_path / "workers.txt"
+    values(functions.noisy_until_killed, ["a", "b"], workers=1, log=log)
+    assert set(log.read_text().splitlines()) == {"before a", "before b"}  # twice: an item is tried again
 
 
 def test_functions_of_a_script_are_not_portable(functions, monkeypatch):
