@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
+import re
 import resource
 import stat
+import subprocess
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +22,7 @@ from matplotlib.figure import Figure
 from safetensors.numpy import save_file
 
 from protgraph.errors import OutputFileError
-from protgraph.file_io import atomic_write, file_sha256, write_text_file
+from protgraph.file_io import atomic_write, file_sha256, unpack_tar, write_text_file
 
 
 def test_file_appears_when_the_block_ends(tmp_path):
@@ -191,3 +195,65 @@ def test_link_stays_and_its_target_is_replaced(tmp_path):
     link.symlink_to(target)
     write_text_file(link, "new")
     assert link.is_symlink() and target.read_text() == "new"
+
+
+def _tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for member, content in members:
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def _member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def test_unpacked_files_equal_those_of_tar(tmp_path):
+    source, theirs, ours = tmp_path / "source", tmp_path / "theirs", tmp_path / "ours"
+    (source / "deep" / "empty").mkdir(parents=True)
+    (source / "deep" / "one.txt").write_bytes(b"1\r\n\x00")
+    (source / "two.txt").write_bytes(b"2" * 100_000)
+    (source / "link.txt").symlink_to("two.txt")
+    (source / "hard.txt").hardlink_to(source / "two.txt")
+    archive = tmp_path / "a.tar.xz"
+    subprocess.run(["tar", "--xz", "-cf", archive, "-C", source, "."], check=True)
+    theirs.mkdir()
+    subprocess.run(["tar", "-xf", archive, "-C", theirs], check=True)
+    ours.mkdir()
+    unpack_tar(archive, ours)
+    assert {p.relative_to(ours) for p in ours.rglob("*")} == {p.relative_to(theirs) for p in theirs.rglob("*")}
+    for path in theirs.rglob("*"):
+        if path.is_file():
+            assert (ours / path.relative_to(theirs)).read_bytes() == path.read_bytes()
+    assert not any(path.is_symlink() for path in ours.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        _member("../outside.txt"),
+        _member("inside/../../outside.txt"),
+        _member("..\\outside.txt"),
+        _member("/outside.txt"),
+        _member("C:\\outside.txt"),
+        _member("link", tarfile.SYMTYPE, "../outside.txt"),
+        _member("link", tarfile.SYMTYPE, "/etc/hostname"),
+        _member("link", tarfile.SYMTYPE, "link"),
+        _member("hard", tarfile.LNKTYPE, "../outside.txt"),
+        _member("pipe", tarfile.FIFOTYPE),
+        _member("device", tarfile.CHRTYPE),
+    ],
+    ids=lambda member: f"{member.name} {member.type.decode()} {member.linkname}".strip(),
+)
+def test_members_that_lead_out_of_the_folder_are_refused(tmp_path, member):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "outside.txt").write_text("secret")
+    archive = _tar(tmp_path / "a.tar.gz", [(_member("good.txt"), b"good"), (member, b"")])
+    with pytest.raises(tarfile.TarError, match=re.escape(repr(member.name))):
+        unpack_tar(archive, folder)
+    assert [p.name for p in folder.rglob("*")] == ["good.txt"]
+    assert (tmp_path / "outside.txt").read_text() == "secret"

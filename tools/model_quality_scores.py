@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 import sys
-import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from scipy.stats import pearsonr, spearmanr
 
 import protgraph as pg
 from protgraph.featurize.steps import ProteinRequest
+from protgraph.file_io import unpack_tar
 from protgraph.structure import Residues
 from protgraph.structure.compare import compute_lddt
 
@@ -124,8 +124,7 @@ def main(arguments: list[str]) -> int:
         rows = list(csv.DictReader(file, delimiter="\t"))
     with tempfile.TemporaryDirectory() as folder:
         for name in ("models.tar.xz", "natives.tar.xz"):
-            with tarfile.open(source / name) as archive:
-                archive.extractall(folder, filter="data")
+            unpack_tar(source / name, folder)
         print_models(rows, Path(folder))
         print_perturbed(rows, Path(folder))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import protgraph as pg
 from protgraph.data.datasets.preparation import prepare_dataset
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.errors import DatasetError
+from protgraph.file_io import unpack_tar
 
 NAMES = ("ddg_stability", "ddg_ssym", "ddg_s461")
 
@@ -29,8 +29,7 @@ def source(shared_data) -> Path:
 def korpm(source, tmp_path_factory) -> Path:
     """Return the unpacked tables of the KORPM repository."""
     folder = tmp_path_factory.mktemp("korpm")
-    with tarfile.open(source / KORPM) as tar:
-        tar.extractall(folder, filter="data")
+    unpack_tar(source / KORPM, folder)
     return folder
 
 

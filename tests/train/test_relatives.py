@@ -9,6 +9,7 @@ import pytest
 
 import protgraph as pg
 from protgraph.cli.app import main
+from protgraph.file_io import unpack_tar
 from protgraph.train.chain_sequences import entry_of
 
 AMINO_ACIDS = list("ACDEFGHIKLMNPQRSTVWY")
@@ -159,11 +160,9 @@ def test_entry_is_read_from_the_name(name, entry):
 
 @pytest.mark.slow
 def test_published_leaks_of_sugar_site_are_found(shared_data, tmp_path):
-    import tarfile
 
     source = shared_data / "sites" / "sugar_site"
-    with tarfile.open(source / "structures.tar.xz") as archive:
-        archive.extractall(tmp_path / "my", filter="data")
+    unpack_tar(source / "structures.tar.xz", tmp_path / "my")
     rows = list(csv.DictReader((source / "splits.tsv").open(), delimiter="\t"))
     splits = table(tmp_path / "s.csv", {row["file"]: row["split"] for row in rows})
     found = pg.check_splits(tmp_path / "my", labels=splits, cache=tmp_path / "cache")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.errors import DatasetError
+from protgraph.file_io import unpack_tar
 from protgraph.structure import Structure, load_structure
 
 __all__ = ["SourceFolder", "SourceProtein"]
@@ -132,8 +133,7 @@ class SourceFolder:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(part, filter="data")
+            unpack_tar(archive, part)
         except (tarfile.TarError, EOFError, OSError) as e:
             raise DatasetError(f"{archive}: the archive cannot be unpacked: {e}. Copy or download it again.") from e
         part.rename(target)

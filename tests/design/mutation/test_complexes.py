@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -21,6 +20,7 @@ from protgraph.design.mutation import (
     score_variants,
 )
 from protgraph.errors import MutationError, OptionError
+from protgraph.file_io import unpack_tar
 from protgraph.model import pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 from protgraph.structure.mutation import DDG_UNIT, Mutation, parse_mutations, score_column, sign_convention
@@ -139,8 +139,7 @@ def test_ligandmpnn_reads_ligands_and_differs_from_proteinmpnn(scorer, complex_o
 def test_unfavorable_scores_rank_measured_destabilization(scorer, shared_data, tmp_path):
     """Mega-scale subset, 269 mutants of 97 domains; ddg is positive = destabilizing there too."""
     folder = shared_data / "mutations" / "megascale_subset"
-    with tarfile.open(folder / "structures.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_tar(folder / "structures.tar.xz", tmp_path)
     pd = pytest.importorskip("pandas")
     frame = pd.read_csv(folder / "mutations.tsv.gz", sep="\t", dtype=str, keep_default_na=False)
     structures = StructureFolder(sorted(map(str, (tmp_path / "structures").glob("*.bcif"))))

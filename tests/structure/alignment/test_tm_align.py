@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import tarfile
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from protgraph.errors import OptionError
+from protgraph.file_io import unpack_tar
 from protgraph.structure import clean, load_structure
 from protgraph.structure.alignment import align_structures
 from protgraph.structure.alignment.fragment_search import fit_transforms, search_superposition
@@ -125,8 +125,7 @@ def test_published_scores_of_models_are_reached(shared_data, tmp_path):
     with gzip.open(folder / "models.tsv.gz", "rt") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["sample"] == "0"][::8]
     for name in ("models", "natives"):
-        with tarfile.open(folder / f"{name}.tar.xz") as archive:
-            archive.extractall(tmp_path, filter="data")
+        unpack_tar(folder / f"{name}.tar.xz", tmp_path)
     published, ours = [], []
     for row in rows:
         files = tmp_path / "models" / row["file"], tmp_path / "natives" / row["native"]

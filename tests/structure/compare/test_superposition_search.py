@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from protgraph.errors import OptionError
+from protgraph.file_io import unpack_tar
 from protgraph.structure import clean, load_structure
 from protgraph.structure.compare import superposition_scores, tm_distance
 
@@ -124,8 +124,7 @@ def test_a_reference_shorter_than_the_correspondence_is_refused(chain):
 
 def _agreement(shared_data: Path, folder: Path, step: int) -> dict[str, np.ndarray]:
     for name in ("models", "natives"):
-        with tarfile.open(shared_data / "quality" / f"{name}.tar.xz") as tar:
-            tar.extractall(folder, filter="data")
+        unpack_tar(shared_data / "quality" / f"{name}.tar.xz", folder)
     with gzip.open(shared_data / "quality" / "models.tsv.gz", "rt") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))[::step]
     names = {"tm_score": "tm", "gdt_ts": "gdt_ts", "gdt_ha": "gdt_ha", "rmsd": "rmsd"}
