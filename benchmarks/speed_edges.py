@@ -116,7 +116,7 @@ def _sums(edges: Edges) -> dict[str, Function]:
     ways: dict[str, Function] = {
         "edges.sum": edges.sum,
         "reshape": lambda m: m.view(NODES, DEGREE, -1).sum(1),
-        "index_add": Segments(target, NODES, backend="native").sum,
+        "index_add": lambda m: m.new_zeros(NODES, *m.shape[1:]).index_add_(0, target, m),
         "torch_geometric scatter": lambda m: scatter(m, target, 0, NODES, "sum"),
     }
     try:

@@ -14,7 +14,7 @@ from protgraph import registry
 
 __all__ = ["environment"]
 
-_PACKAGES = ("protgraph-pyg", "torch", "torch_geometric", "torch_scatter", "e3nn", "lightning", "biotite", "numpy")
+_PACKAGES = ("protgraph-pyg", "torch", "torch_geometric", "e3nn", "lightning", "biotite", "numpy")
 
 
 def environment() -> dict[str, Any]:

@@ -23,7 +23,6 @@ __all__ = ["doctor_command"]
 DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
 #: Optional distribution → (module, extra that installs it).
 EXTRAS = {
-    "torch-scatter": ("torch_scatter", "scatter"),
     "foldcomp": ("foldcomp", "foldcomp"),
     "molstar-cli": ("molstar_cli", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
@@ -131,7 +130,7 @@ def _print_environment(result: ChildResult) -> list[PluginProblem]:
             state = f"not installed ({_install(extra)})"
         elif module in failed:
             state = "broken"
-            command = f"pip install --force-reinstall --no-deps {_isolation(extra)}{distribution}"
+            command = f"pip install --force-reinstall --no-deps {distribution}"
             problems.append(PluginProblem("extra", extra, distribution, f"{failed[module]}\nReinstall it: {command}"))
         typer.echo(f"  {distribution:<22} {state}")
     return problems
@@ -139,12 +138,7 @@ def _print_environment(result: ChildResult) -> list[PluginProblem]:
 
 def _install(extra: str) -> str:
     """Return the install command of an extra."""
-    return f"pip install {_isolation(extra)}'protgraph-pyg[{extra}]'"
-
-
-def _isolation(extra: str) -> str:
-    """Return an option of pip for torch-scatter, which compiles against the installed torch; else ""."""
-    return "--no-build-isolation " if extra == "scatter" else ""
+    return f"pip install 'protgraph-pyg[{extra}]'"
 
 
 def _print_distribution(source: str, count: int, result: ChildResult) -> list[PluginProblem]:

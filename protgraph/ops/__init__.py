@@ -5,11 +5,10 @@ from protgraph.ops.edge_order import check_edges
 from protgraph.ops.edges import Edges
 from protgraph.ops.proteins import Proteins
 from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide
-from protgraph.ops.segment import Backend, Segments
+from protgraph.ops.segment import Segments
 from protgraph.ops.single_block import SingleBlockLayout
 
 __all__ = [
-    "Backend",
     "Edges",
     "PaddedBlock",
     "PaddedLayout",

@@ -217,13 +217,7 @@ def _blocks(edges: Edges, size: int) -> Iterator[tuple[Edges, slice, slice]]:
     for number, first in enumerate(starts[:-1]):
         nodes, part = slice(first, starts[number + 1]), slice(bounds[number], bounds[number + 1])
         index = torch.stack([edges.index[0, part], edges.index[1, part] - first])
-        block = type(edges)(
-            index,
-            nodes.stop - first,
-            degree=edges.degree,
-            num_sources=edges.num_sources,
-            backend=edges.targets.backend,
-        )
+        block = type(edges)(index, nodes.stop - first, degree=edges.degree, num_sources=edges.num_sources)
         yield block, nodes, part
 
 

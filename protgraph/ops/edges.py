@@ -19,7 +19,7 @@ from protgraph.ops.edge_attention import (
 )
 from protgraph.ops.edge_order import check_edges
 from protgraph.ops.neighbor_tiles import NeighborTile, neighbor_tiles
-from protgraph.ops.segment import Backend, Segments
+from protgraph.ops.segment import Segments
 from protgraph.ops.spmm import Dot, GatherSum, PairSum
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ class Edges:
         Number of source nodes, if sources and targets are different tables (bipartite).
     max_degree : int, optional
         Largest number of incoming edges of a node, if it is already computed.
-    backend : {"auto", "native", "scatter"}
-        Reduction method; see :class:`protgraph.ops.Segments`.
 
     Raises
     ------
@@ -83,18 +81,17 @@ class Edges:
         degree: int | None = None,
         num_sources: int | None = None,
         max_degree: int | None = None,
-        backend: Backend = "auto",
     ) -> None:
         self.index = edge_index
         self.num_nodes, self.num_sources = num_nodes, num_nodes if num_sources is None else num_sources
         self.degree = degree
         self._max_degree = max_degree
         self._cache: dict[str, tuple[Tensor, Any]] = {}
-        self.targets = Segments(edge_index[1], num_nodes, length=degree, backend=backend, number_name="target")
-        self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, backend=backend, number_name="source")
+        self.targets = Segments(edge_index[1], num_nodes, length=degree, number_name="target")
+        self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, number_name="source")
 
     @classmethod
-    def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Edges:
+    def from_graph(cls, graph: Data) -> Edges:
         """Create the edges of a graph or batch from ``edge_index`` and, if present, ``degree`` and ``max_degree``.
 
         Raises
@@ -109,7 +106,7 @@ class Edges:
         degree, max_degree = graph.get("degree"), graph.get("max_degree")
         if isinstance(degree, Tensor):  # PyG's batching collects one value per graph in a tensor
             degree = None
-        return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=max_degree, backend=backend)
+        return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=max_degree)
 
     @property
     def num_edges(self) -> int:

@@ -14,7 +14,7 @@ from torch import Tensor
 from protgraph.errors import FieldError
 from protgraph.ops.computed_once import computed_once
 from protgraph.ops.ragged import PaddedLayout
-from protgraph.ops.segment import Backend, Segments
+from protgraph.ops.segment import Segments
 from protgraph.ops.single_block import SingleBlockLayout
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ class Proteins:
         ``(N,)`` int64, protein number of each node, ascending.
     sizes : tuple of int
         Nodes per protein, on the host: layers need no synchronization with the device.
-    backend : {"auto", "native", "scatter"}
-        Reduction method; see :class:`protgraph.ops.Segments`.
     padded : bool, optional
         Pad proteins of similar length to a common length in :attr:`layout`. Default: only on a GPU.
     chain, residue : Tensor, optional
@@ -63,7 +61,6 @@ class Proteins:
         batch: Tensor,
         sizes: tuple[int, ...],
         *,
-        backend: Backend = "auto",
         padded: bool | None = None,
         chain: Tensor | None = None,
         residue: Tensor | None = None,
@@ -76,10 +73,10 @@ class Proteins:
         self._number, self.longest = len(self.sizes), max(self.sizes, default=0)
         self.num_pairs = sum(size * size for size in self.sizes)
         length = self.sizes[0] if self.sizes and len(set(self.sizes)) == 1 else None
-        self._segments = Segments(batch, len(self.sizes), length=length, backend=backend)
+        self._segments = Segments(batch, len(self.sizes), length=length)
 
     @classmethod
-    def from_graph(cls, graph: Data, *, backend: Backend = "auto") -> Proteins:
+    def from_graph(cls, graph: Data) -> Proteins:
         """Create the partition of a batch; a single graph is one protein."""
         if "batch" not in graph or graph.batch is None:
             size, pos = graph.num_nodes, graph.get("pos")
@@ -90,7 +87,7 @@ class Proteins:
             batch = graph.batch
             sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's batching has no sizes
         numbers = {name: graph[name] for name in ("chain", "residue") if name in graph}
-        return cls(batch, sizes, backend=backend, **numbers)
+        return cls(batch, sizes, **numbers)
 
     def __len__(self) -> int:
         return self._number

@@ -2,9 +2,9 @@
 
 Rows of one segment are contiguous (or are sorted once), so a row pointer gives the start of each segment. The fastest
 exact method is chosen: a reshape to ``(S, K, …)`` for segments of equal length K; for other segments and for wide rows
-torch's ``embedding_bag`` on CPU, and a kernel of :mod:`protgraph.ops.gpu_kernels` on GPUs; ``index_add`` otherwise;
-torch-scatter's ``segment_csr`` on request. Sum and expand are each other's derivatives, so backward is as fast as
-forward, and both can be differentiated to any order.
+torch's ``embedding_bag`` on CPU, and a kernel of :mod:`protgraph.ops.gpu_kernels` on GPUs; ``index_add`` otherwise.
+Sum and expand are each other's derivatives, so backward is as fast as forward, and both can be differentiated to any
+order.
 
 Not ``torch_geometric.utils.scatter`` and ``softmax``: with 30 rows per segment, sum is 2.4 times as fast here with 16
 channels, equally fast with 64 and 0.8 times with 128 (60,000 rows, forward and backward, one thread, PyG 2.8.1, torch
@@ -13,21 +13,19 @@ channels, equally fast with 64 and 0.8 times with 128 (60,000 rows, forward and 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from protgraph.errors import FieldError, IndexRangeError, MissingExtraError, OptionError
+from protgraph.errors import FieldError, IndexRangeError
 from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.computed_once import computed_once
 from protgraph.ops.gpu_kernels import segment_sum, uses_kernels
 
-__all__ = ["Backend", "Segments"]
-
-Backend = Literal["auto", "native", "scatter"]
+__all__ = ["Segments"]
 
 _WIDE = 64  # channels from which embedding_bag is faster than a reshape for segments of equal length
 
@@ -47,16 +45,11 @@ class Segments:
         True if ``index`` ascends. If not, rows are sorted when first needed.
     ptr : Tensor, optional
         ``(S + 1,)`` int64 row pointer, if it is known.
-    backend : {"auto", "native", "scatter"}
-        Reduction method: "auto" chooses the fastest; "native" (``index_add``) and "scatter" (torch-scatter) are for
-        tests and benchmarks.
     number_name : str
         What a number of ``index`` is, for errors.
 
     Raises
     ------
-    OptionError
-        If ``backend`` is unknown.
     IndexRangeError
         If a number of ``index`` is negative, or ``num_segments`` or more.
     FieldError
@@ -76,18 +69,15 @@ class Segments:
         length: int | None = None,
         is_sorted: bool = True,
         ptr: Tensor | None = None,
-        backend: Backend = "auto",
         number_name: str = "segment",
     ) -> None:
-        if backend not in ("auto", "native", "scatter"):
-            raise OptionError(f"backend {backend!r} is not one of 'auto', 'native', 'scatter'")
         if length is not None and num_segments * length != index.numel():
             raise FieldError(f"{index.numel()} rows are not {num_segments} segments of {length} rows")
         _check_index(index, num_segments, length, is_sorted, number_name)
         self.index, self.num_segments = index, num_segments
         self._device = index.device  # a compiled function that reads `index` for it alone would take it as an input
-        self.is_sorted, self.backend = is_sorted, backend
-        self.length = length if backend == "auto" and num_segments > 0 else None
+        self.is_sorted = is_sorted
+        self.length = length if num_segments > 0 else None
         if ptr is not None and not torch.compiler.is_compiling():
             vars(self)["ptr"] = ptr  # the value of the property
 
@@ -141,8 +131,6 @@ class Segments:
             return _Sum.run(self, m)
         if self.length is not None:
             return m.reshape(self.num_segments, self.length, *m.shape[1:]).sum(1)
-        if self.backend == "scatter":
-            return _segment_csr(self._sorted(m), self.ptr, "sum")
         return m.new_zeros(self.num_segments, *m.shape[1:]).index_add_(0, self.index, m)
 
     def mean(self, m: Tensor) -> Tensor:
@@ -154,8 +142,6 @@ class Segments:
         """Take the maximum over each segment, ``(R, …)`` to ``(S, …)``; 0 for empty segments."""
         if self.length is not None and self.length > 0:
             return m.reshape(self.num_segments, self.length, *m.shape[1:]).amax(1)
-        if self.backend == "scatter":
-            return _segment_csr(self._sorted(m), self.ptr, "max")
         index = self.index.view(-1, *[1] * (m.dim() - 1)).expand_as(m)
         return m.new_zeros(self.num_segments, *m.shape[1:]).scatter_reduce_(0, index, m, "amax", include_self=False)
 
@@ -172,7 +158,7 @@ class Segments:
     def _uses_kernel(self, m: Tensor) -> bool:
         if torch.compiler.is_compiling():  # the compiler fuses the plain operations and derives their gradients
             return False
-        if self.backend != "auto" or not m.numel():
+        if not m.numel():
             return False
         if m.is_cuda:
             return self.length is None and uses_kernels(m)
@@ -274,11 +260,3 @@ def _counting_sort(index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:
     columns = csr_array((np.empty(len(index), np.int8), segments, rows), shape=(len(index), num_segments)).tocsc()
     order, ptr = (torch.from_numpy(values.astype(np.int64)) for values in (columns.indices, columns.indptr))
     return order, ptr
-
-
-def _segment_csr(m: Tensor, ptr: Tensor, reduce: str) -> Tensor:
-    try:
-        from torch_scatter import segment_csr
-    except ImportError as e:
-        raise MissingExtraError("backend='scatter' needs torch-scatter: pip install 'protgraph-pyg[scatter]'") from e
-    return segment_csr(m.contiguous(), ptr, reduce=reduce)

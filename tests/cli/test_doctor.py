@@ -35,10 +35,10 @@ def test_a_complete_installation_gives_exit_code_0(run, tmp_path: Path, monkeypa
 
 @pytest.mark.slow
 def test_an_extra_that_does_not_import_is_a_problem(run, tmp_path: Path, monkeypatch) -> None:
-    (tmp_path / "torch_scatter.py").write_text("raise OSError('undefined symbol')")
+    (tmp_path / "openpyxl.py").write_text("raise OSError('undefined symbol')")
     monkeypatch.syspath_prepend(str(tmp_path))
     result = run("doctor")
-    assert result.code == 1 and "extra scatter" in result.out and "undefined symbol" in result.out
+    assert result.code == 1 and "extra xlsx" in result.out and "undefined symbol" in result.out
 
 
 @pytest.mark.slow

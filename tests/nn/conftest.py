@@ -41,8 +41,8 @@ class Scene:
     def num_nodes(self) -> int:
         return sum(self.sizes)
 
-    def edges(self, backend: str = "auto", *, degree: bool = True) -> Edges:
-        return Edges(self.index, self.num_nodes, degree=self.degree if degree else None, backend=backend)
+    def edges(self, *, degree: bool = True) -> Edges:
+        return Edges(self.index, self.num_nodes, degree=self.degree if degree else None)
 
     def inputs(self, names: Sequence[str], **changes: object) -> dict[str, object]:
         whole = {**self.f, "edges": self.edges(), "proteins": self.proteins(), **changes}

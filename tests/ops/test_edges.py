@@ -1,8 +1,6 @@
-"""Reductions of ``Edges``, ``Proteins`` and ``Segments`` against loops over rows, for every backend."""
+"""Reductions of ``Edges``, ``Proteins`` and ``Segments`` against loops over rows, and against torch-scatter."""
 
 from __future__ import annotations
-
-import importlib.util
 
 import hypothesis.strategies as st
 import pytest
@@ -12,10 +10,9 @@ from torch_geometric.data import Batch
 from torch_geometric.transforms import AddSelfLoops, ToUndirected
 
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
-from protgraph.errors import FieldError, IndexRangeError, OptionError
+from protgraph.errors import FieldError, IndexRangeError
 from protgraph.ops import Edges, Proteins, Segments
 
-BACKENDS = ["auto", "native"] + ["scatter"] * (importlib.util.find_spec("torch_scatter") is not None)
 LOOPS = {
     "sum": lambda rows: rows.sum(0),
     "mean": lambda rows: rows.mean(0) if len(rows) else rows.sum(0),
@@ -39,10 +36,10 @@ def rows_of(edges, m, i):
 
 
 @settings(max_examples=60, deadline=None)
-@given(edge_lists(), st.sampled_from(BACKENDS), st.sampled_from([(), (3,), (2, 3)]))
-def test_reductions_equal_loops(graph, backend, trailing):
+@given(edge_lists(), st.sampled_from([(), (3,), (2, 3)]))
+def test_reductions_equal_loops(graph, trailing):
     index, n, k = graph
-    edges = Edges(index, n, degree=k, backend=backend)
+    edges = Edges(index, n, degree=k)
     m = torch.randn(index.size(1), *trailing, dtype=torch.float64)
     for name, loop in LOOPS.items():
         expected = torch.stack([loop(rows_of(edges, m, i)) for i in range(n)])
@@ -50,10 +47,10 @@ def test_reductions_equal_loops(graph, backend, trailing):
 
 
 @settings(max_examples=60, deadline=None)
-@given(edge_lists(), st.sampled_from(BACKENDS))
-def test_softmax_equals_loops_and_sums_to_one(graph, backend):
+@given(edge_lists())
+def test_softmax_equals_loops_and_sums_to_one(graph):
     index, n, k = graph
-    edges = Edges(index, n, degree=k, backend=backend)
+    edges = Edges(index, n, degree=k)
     logits = 50 * torch.randn(index.size(1), 2, dtype=torch.float64)
     alpha = edges.softmax(logits)
     for i in range(n):
@@ -63,10 +60,10 @@ def test_softmax_equals_loops_and_sums_to_one(graph, backend):
 
 
 @settings(max_examples=60, deadline=None)
-@given(edge_lists(), st.sampled_from(BACKENDS))
-def test_gathers_pointers_and_counts_equal_definition(graph, backend):
+@given(edge_lists())
+def test_gathers_pointers_and_counts_equal_definition(graph):
     index, n, k = graph
-    edges = Edges(index, n, degree=k, backend=backend)
+    edges = Edges(index, n, degree=k)
     x = torch.randn(n, 3)
     assert torch.equal(edges.source(x), x[index[0]]) and torch.equal(edges.target(x), x[index[1]])
     assert edges.count.tolist() == [int((index[1] == i).sum()) for i in range(n)]
@@ -76,32 +73,54 @@ def test_gathers_pointers_and_counts_equal_definition(graph, backend):
 
 @settings(max_examples=30, deadline=None)
 @given(edge_lists())
-def test_gradients_agree_between_backends(graph):
+def test_gradients_equal_those_of_loops(graph):
     index, n, k = graph
+    edges = Edges(index, n, degree=k)
     m = torch.randn(index.size(1), 2, dtype=torch.float64)
+    for name, loop in LOOPS.items():
+        ours, plain = m.clone().requires_grad_(), m.clone().requires_grad_()
+        out = getattr(edges, name)(ours)
+        expected = torch.stack([loop(rows_of(edges, plain, i)) for i in range(n)])
+        weight = torch.arange(out.numel(), dtype=m.dtype).sin().view_as(out)
+        (out * weight).sum().backward()
+        (expected * weight).sum().backward()
+        torch.testing.assert_close(ours.grad, plain.grad, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [None, 4])
+def test_reductions_and_gradients_equal_torch_scatter(degree):
+    torch_scatter = pytest.importorskip("torch_scatter", reason="torch-scatter is not installed")
+    n = 50
+    counts = torch.arange(n) % 7 if degree is None else torch.full((n,), degree)
+    target = torch.arange(n).repeat_interleave(counts)
+    source = torch.arange(target.numel()).flip(0) % n
+    edges = Edges(torch.stack([source, target]), n, degree=degree)
+    m = torch.randn(target.numel(), 3, dtype=torch.float64)
     for name in (*LOOPS, "softmax"):
-        grads = []
-        for backend in BACKENDS:
-            x = m.clone().requires_grad_()
-            out = getattr(Edges(index, n, degree=k, backend=backend), name)(x)
-            out.backward(torch.arange(out.numel(), dtype=x.dtype).sin().view_as(out))
-            grads.append(x.grad)
-        for other in grads[1:]:
-            torch.testing.assert_close(grads[0], other, rtol=1e-11, atol=1e-13)
+        ours, theirs = m.clone().requires_grad_(), m.clone().requires_grad_()
+        out = getattr(edges, name)(ours)
+        if name == "softmax":
+            expected = torch_scatter.composite.scatter_softmax(theirs, target, dim=0, dim_size=n)
+        else:
+            expected = torch_scatter.segment_csr(theirs, edges.ptr, reduce=name)
+        torch.testing.assert_close(out, expected, rtol=1e-12, atol=1e-14)
+        weight = torch.arange(out.numel(), dtype=m.dtype).sin().view_as(out)
+        (out * weight).sum().backward()
+        (expected * weight).sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-11, atol=1e-13)
 
 
 def test_large_logits_do_not_overflow():
     index = torch.tensor([[0, 1, 2, 0], [0, 0, 0, 2]])
-    for backend in BACKENDS:
-        alpha = Edges(index, 3, backend=backend).softmax(torch.tensor([1e4, 1e4, -1e4, -1e30]))
-        assert alpha.tolist() == [0.5, 0.5, 0.0, 1.0]
+    alpha = Edges(index, 3).softmax(torch.tensor([1e4, 1e4, -1e4, -1e30]))
+    assert alpha.tolist() == [0.5, 0.5, 0.0, 1.0]
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from(BACKENDS))
-def test_reductions_of_proteins_equal_loops(sizes, backend):
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+def test_reductions_of_proteins_equal_loops(sizes):
     batch = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    proteins = Proteins(batch, tuple(sizes), backend=backend)
+    proteins = Proteins(batch, tuple(sizes))
     x = torch.randn(sum(sizes), 2, dtype=torch.float64)
     parts = x.split(sizes)
     for name, loop in LOOPS.items():
@@ -178,8 +197,6 @@ def test_contradictory_arguments_raise():
         Proteins(torch.zeros(3, dtype=torch.long), (1, 1))
     with pytest.raises(FieldError, match="3 rows"):
         Segments(torch.tensor([0, 0, 1]), 2, length=2)
-    with pytest.raises(OptionError, match="'fast'"):
-        Segments(torch.tensor([0]), 1, backend="fast")
 
 
 def test_incoming_edges_are_padded_with_zeros():
