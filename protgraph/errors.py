@@ -48,7 +48,7 @@ __all__ = [
 def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cutoff: float = 0.6) -> str:
     """Return the sentence " Did you mean 'a' or 'b'?" for a misspelled name, or "" if nothing is similar.
 
-    Upper and lower case are the same.
+    Upper and lower case are the same. The name itself is never suggested: then something else is wrong.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
     --------
     >>> suggest("heds", ["heads", "dim"])
     " Did you mean 'heads'?"
-    >>> suggest("heds", ["dim"])
-    ''
+    >>> suggest("heds", ["dim"]), suggest("heads", ["heads"])
+    ('', '')
     >>> suggest("GCN", ["gcn"])
     " Did you mean 'gcn'?"
     """
@@ -77,6 +77,7 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
         folded.setdefault(choice.lower(), []).append(choice)
     similar = get_close_matches(name.lower(), list(folded), n=3, cutoff=cutoff)
     near = dict.fromkeys([*(choice for key in similar for choice in folded[key]), *also])
+    near.pop(name, None)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from protgraph.model import ProteinModel
     from protgraph.structure import ReadOptions, Residues
 
-__all__ = ["ProteinReader", "design_command", "load_model", "names", "protein_files"]
+__all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "names", "protein_files"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
@@ -34,7 +34,7 @@ def design_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write, gzipped if the name ends in .gz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
-    n: Annotated[int, typer.Option("--n", help="Sequences per protein and temperature.")] = 1,
+    n: Annotated[int, typer.Option("--n", min=1, help="Sequences per protein and temperature.")] = 1,
     temperature: Annotated[
         str, typer.Option(help="Sampling temperatures, '0.1,0.2'; 0 takes the most probable type.")
     ] = "0.1",
@@ -214,13 +214,13 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
     else:
         raise OptionError(
             f"no published weights for model {name!r}. Use a .safetensors checkpoint of 'protgraph train', or one of "
-            f"{', '.join(_with_weights())}."
+            f"{', '.join(models_with_weights())}."
         )
     check_design_model(model)
     return model.to(find_device(device)).eval()
 
 
-def _with_weights() -> list[str]:
+def models_with_weights() -> list[str]:
     """Return the names of models with published weights whose last layer is a decoder."""
     from protgraph.errors import PluginLoadError
     from protgraph.nn.decoder import Decoder

@@ -16,7 +16,7 @@ __all__ = ["generate_command"]
 def generate_command(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a causal model, written by 'protgraph train'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write.")],
-    n: Annotated[int, typer.Option("--n", "-n", help="Number of sequences.")] = 8,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of sequences.")] = 8,
     length: Annotated[int, typer.Option(help="Residues per sequence, the prompt included.")] = 120,
     prompt: Annotated[str, typer.Option(help="One-letter codes at the start of every sequence.")] = "",
     temperature: Annotated[

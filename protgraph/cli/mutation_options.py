@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import load_model
+from protgraph.cli.design import load_model, models_with_weights
 from protgraph.deferred_imports import allow_generators
-from protgraph.errors import OptionError
+from protgraph.errors import OptionError, UnknownNameError, suggest
 from protgraph.registry import mutation_scorers
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ ScorerWeights = Annotated[
 Mode = Annotated[
     str, typer.Option(help="Conditioning of log-odds: conditional, unconditional or teacher_forced (whole sequences).")
 ]
-Orders = Annotated[int, typer.Option(help="Random decoding orders to average log-odds over.")]
+Orders = Annotated[int, typer.Option(min=1, help="Random decoding orders to average log-odds over.")]
 Seed = Annotated[int, typer.Option(help="Seed of the decoding orders.")]
 Ensemble = Annotated[
     str,
@@ -112,6 +112,12 @@ def _one_scorer(name: str, weights: str | None, options: dict[str, str | int], d
             raise OptionError(f"--{changed[0]} does not apply to the scorer {name!r}. Leave it out.")
         chosen = {"device": device} | ({} if weights is None else {"weights": weights})
         return mutation_scorers.create(name, options=chosen)  # type: ignore[return-value]
+    if name not in models and not name.endswith(".safetensors"):
+        hint = suggest(name, [*mutation_scorers, *models_with_weights()])
+        raise UnknownNameError(
+            f"--model: no scorer {name!r}.{hint} Allowed: a name of 'protgraph list mutation_scorers', a model with "
+            "published weights, or a checkpoint (.safetensors)."
+        )
     model = load_model(name, None if weights is None else Path(weights), device)
     return LogOddsScorer(model, **options, name=name)  # type: ignore[arg-type]
 

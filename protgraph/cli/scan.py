@@ -38,7 +38,10 @@ def scan_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
     chains: Annotated[str, typer.Option(help="Chains to scan, 'A,B'; the others are visible.  [default: all]")] = "",
     positions: Annotated[
-        str, typer.Option(help="Residues to scan, 'A:10-40,A:52B,B:90-'.  [default: all of the chains]")
+        str,
+        typer.Option(
+            help="Residues to scan, 'A:10-40,A:52B,B:90-'; with one chain '10-40'.  [default: all of the chains]"
+        ),
     ] = "",
     model: ScorerName = "proteinmpnn.v_48_020",
     weights: ScorerWeights = None,

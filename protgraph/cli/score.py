@@ -37,7 +37,7 @@ def score_command(
     mode: Annotated[
         str, typer.Option(help="Conditioning of each residue: teacher_forced, conditional or unconditional.")
     ] = "teacher_forced",
-    orders: Annotated[int, typer.Option(help="Random decoding orders to average over.")] = 1,
+    orders: Annotated[int, typer.Option(min=1, help="Random decoding orders to average over.")] = 1,
     sequences: Annotated[
         Path | None, typer.Option(help="FASTA file with sequences of the scored chains, in place of the native ones.")
     ] = None,

@@ -1,4 +1,4 @@
-"""Parse selections of residues, ``A``, ``A:52B``, ``A:10-20``, ``A:10-``, and ties between residues."""
+"""Parse selections of residues, ``A``, ``A:52B``, ``A:10-20``, ``A:10-``, ``10-20``, and ties between residues."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _PART = re.compile(
     r"(?P<chain>[^:,]*)"
     r"(?P<place>:(?P<first>-?\d+)(?P<code>[A-Za-z]?)(?P<range>-((?P<last>-?\d+)(?P<code2>[A-Za-z]?))?)?)?"
 )
+_PLACE = re.compile(r"-?\d+[A-Za-z]?(-(-?\d+[A-Za-z]?)?)?")
 _LAST = "~"  # sorts after every insertion code: a range to 20 includes 20A
 _SYNTAX = "Use a chain 'A', a residue 'A:10', a range 'A:10-20' or 'A:10-'."
 
@@ -57,7 +58,7 @@ def select_residues(residues: Residues, selection: str) -> np.ndarray:
 def select_rows(residues: Residues, part: str) -> np.ndarray:
     """Return the ascending rows of a chain ``"A"``, a residue ``"A:52B"``, or a range ``"A:10-20"`` or ``"A:10-"``.
 
-    The result is ``(R,)`` int64.
+    The result is ``(R,)`` int64. The chain may be left out if there is one only, ``"10-20"``.
 
     Ranges are sorted by number, then insertion code. Both ends are included, with all insertions after the last number.
     Ends may be unresolved residues, and a range may begin before the first resolved residue, but it must not end after
@@ -70,6 +71,7 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
     SelectionError
         No residue is selected, or the chain ends before the range does.
     """
+    part = _with_chain(residues, part)
     match = _PART.fullmatch(part)
     if match is None or not part:
         raise OptionError(f"invalid selection: {part!r}. {_SYNTAX}")
@@ -90,6 +92,19 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
             f"{low} to {high}."
         )
     return rows
+
+
+def _with_chain(residues: Residues, part: str) -> str:
+    """Return "A:10-20" for "10-20" if A is the only chain; a chain of this name has priority."""
+    chains = residues.chain_names
+    if part in chains or _PLACE.fullmatch(part) is None:
+        return part
+    if len(chains) > 1:
+        raise SelectionError(
+            f"no chain in selection {part!r} ({residues.name}). Chains: {', '.join(map(repr, chains))}. Write "
+            f"'{chains[0]}:{part}'."
+        )
+    return f"{chains[0]}:{part}"
 
 
 def _end(residues: Residues, part: str, match: re.Match[str], keys: Sequence[tuple[int, str]]) -> tuple[float, str]:
@@ -159,6 +174,7 @@ def parse_tie(residues: Residues, spec: str) -> list[Tie]:
     parts, weights = zip(*(_parse_weight(p.strip()) for p in spec.split(",")), strict=True)
     if len(parts) < 2:
         raise OptionError(f"invalid tie: {spec!r}. Use two or more parts, 'A,B' or 'A:1-10,B:1-10'.")
+    parts = tuple(_with_chain(residues, part) for part in parts)
     rows = [select_rows(residues, part).tolist() for part in parts]
     if all(":" not in part for part in parts):  # homo-oligomer: chains may lack residues
         return _tie_by_number(residues, spec, rows, weights)

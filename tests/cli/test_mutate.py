@@ -254,6 +254,30 @@ def test_a_scan_table_is_scored_again_to_the_same_values(run, tmp_path, monomer)
 
 
 @pytest.mark.parametrize(
+    ("model", "suggested"),
+    [("DDG", "'ddg'"), ("ddg_bindin", "'ddg_binding'"), ("ProteinMPNN.v_48_020", "'proteinmpnn.v_48_020'")],
+)
+def test_a_misspelled_scorer_is_suggested(run, tmp_path, monomer, model, suggested):
+    result = run("mutate", monomer, "--mutations", "WT", "--model", model, "-o", tmp_path / "o.csv")
+    assert result.code == 2 and f"Did you mean {suggested}" in result.err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("design", "--n"), ("generate", "--n"), ("score", "--orders"), ("mutate", "--orders")]
+)
+def test_a_count_of_zero_is_refused_by_the_name_of_its_option(run, tmp_path, monomer, command, option):
+    result = run(command, monomer, option, "0", "-o", tmp_path / "o.csv")
+    assert result.code == 2 and option in result.err and not list(tmp_path.iterdir())
+
+
+def test_positions_of_the_only_chain_need_no_chain(run, tmp_path, monomer, dimer):
+    result = run("scan", monomer, "--positions", "5-8", "--no-heat-map", "-o", tmp_path / "o.csv")
+    assert result.code == 0 and len(rows_of(tmp_path / "o.csv")) == 80
+    result = run("scan", dimer, "--positions", "5-8", "--no-heat-map", "-o", tmp_path / "d.csv")
+    assert result.code == 2 and "'A:5-8'" in result.err
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("mutate", "F", "-o", "o.csv"),

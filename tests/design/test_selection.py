@@ -52,6 +52,27 @@ def test_invalid_selections_are_errors_with_the_allowed_range(two_chains, select
     assert all(data in str(e.value) for data in in_message)
 
 
+@pytest.mark.parametrize("selection", ["4-5", "8-", "5A", "5A-7, 1", "7", "3-5,9"])
+def test_numbers_alone_are_of_the_only_chain(two_chains, selection):
+    one_chain = two_chains.select(two_chains.chain == "A")
+    with_chain = ",".join(f"A:{part.strip()}" for part in selection.split(","))
+    assert rows(one_chain, selection) == rows(one_chain, with_chain) != []
+    with pytest.raises(SelectionError) as e:
+        select_residues(two_chains, selection)
+    assert f"'A:{selection.split(',')[0]}'" in str(e.value)
+
+
+def test_a_chain_whose_name_is_a_number_has_priority(two_chains):
+    named = replace(two_chains, chain=np.where(two_chains.chain == "A", "4", two_chains.chain))
+    assert rows(named, "4") == list(range(10))
+    assert rows(named.select(named.chain == "4"), "4") == list(range(10))
+
+
+def test_ties_of_numbers_alone_are_of_the_only_chain(two_chains):
+    one_chain = two_chains.select(two_chains.chain == "A")
+    assert parse_tie(one_chain, "1-2,8-9") == parse_tie(one_chain, "A:1-2,A:8-9")
+
+
 def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residue(two_chains):
     gapped = two_chains.select(~np.isin(two_chains.res_id, (1, 2, 5, 6)))
     assert [gapped.ids[n] for n in rows(gapped, "A:1-6")] == ["A:3", "A:4"]

@@ -108,6 +108,11 @@ def fetch(
                 )
             except FileNotOnServerError:
                 continue
+            except FetchError as e:
+                raise FetchError(
+                    f"cannot fetch {entry.name}: {e}. Give a file that you have, or try again with a connection to the "
+                    "server."
+                ) from e
             return path
     raise NotInArchiveError(_not_in_archive(entry, folder))
 

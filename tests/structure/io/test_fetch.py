@@ -189,8 +189,9 @@ def test_offline_uses_the_cache_only(server, monkeypatch):
 
 def test_an_unreachable_server_raises(server, monkeypatch):
     monkeypatch.setenv("PROTGRAPH_PDB_BCIF_URL", "http://127.0.0.1:9/{id}.bcif")
-    with pytest.raises(FetchError, match="127.0.0.1:9/1crn"):
+    with pytest.raises(FetchError, match="127.0.0.1:9/1crn") as e:
         get(retries=1)
+    assert str(e.value).startswith("cannot fetch 1crn") and "Give a file" in str(e.value)
 
 
 def test_concurrent_calls_download_a_file_once(server):
