@@ -49,7 +49,6 @@ _HOME = {
     "TaskCard": "protgraph.data",
     "build_graph": "protgraph.featurize",
     "collate": "protgraph.data",
-    "from_networkx": "protgraph.data",
     "from_pyg": "protgraph.data",
     "iter_graphs": "protgraph.featurize",
     "inspect_dataset": "protgraph.train",

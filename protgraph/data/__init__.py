@@ -33,8 +33,6 @@ _HOME = {
     "export_litdata": "protgraph.data.store.litdata_export",
     "field": "protgraph.data.graph",
     "field_table": "protgraph.data.graph",
-    "from_frames": "protgraph.data.graph",
-    "from_networkx": "protgraph.data.graph",
     "from_pyg": "protgraph.data.graph",
     "load_card": "protgraph.data.datasets",
     "register_field": "protgraph.data.graph",

@@ -15,7 +15,7 @@ from torch import Tensor
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec, field, require_fit
-from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
+from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.run_featurizer import (
@@ -220,7 +220,8 @@ class FeaturePlan:
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
             _add_edges(graph, [run_edge_featurizer(n.name, one, visible, nodes) for n, one in self.edges])
-        own = {"name": residues.name, "residue_ids": nodes.ids(residues), "report": residues.report.to_dict()}
+        report = LossCounts(residues.report.to_dict())
+        own = {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report}
         set_attributes(graph, own)
         return graph
 
@@ -312,7 +313,7 @@ def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:
     if len(kinds) == 1:
         index = kinds[0].index
         if kinds[0].degree is not None:
-            graph.degree = kinds[0].degree
+            graph.degree = np.int64(kinds[0].degree)  # PyG's batching makes a tensor of Python's integers
     else:
         source, target, edge_kind = _join(graph.pos.numpy(), kinds)
         index = np.stack([source, target])

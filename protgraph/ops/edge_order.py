@@ -13,7 +13,18 @@ from protgraph.errors import FieldError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["check_edges"]
+__all__ = ["check_edges", "common_degree"]
+
+
+def common_degree(graph: Data) -> int | None:
+    """Return the number of incoming edges of every node, from ``degree`` of a graph or batch; None if it is not known.
+
+    PyG's batching makes a list or a tensor with one value per graph.
+    """
+    degree = graph.get("degree")
+    if isinstance(degree, list):
+        degree = degree[0] if len(set(degree)) == 1 else None
+    return None if degree is None or isinstance(degree, Tensor) else int(degree)
 
 
 def check_edges(graph: Data) -> None:
@@ -31,8 +42,8 @@ def check_edges(graph: Data) -> None:
         raise FieldError(f"edge_index of {_name(graph)} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
     if index.numel() == 0:
         return
-    num_nodes, degree = graph.num_nodes, graph.get("degree")
-    has_degree = degree is not None and not isinstance(degree, Tensor)  # PyG's batching makes a tensor of degrees
+    num_nodes, degree = graph.num_nodes, common_degree(graph)
+    has_degree = degree is not None
     is_regular = has_degree and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
     low, high = _extremes(index[0] if is_regular else index)
     if low < 0 or high >= num_nodes:

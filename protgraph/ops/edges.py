@@ -17,7 +17,7 @@ from protgraph.ops.edge_attention import (
     dot_attention,
     uses_tiles,
 )
-from protgraph.ops.edge_order import check_edges
+from protgraph.ops.edge_order import check_edges, common_degree
 from protgraph.ops.neighbor_tiles import NeighborTile, neighbor_tiles
 from protgraph.ops.segment import Segments
 from protgraph.ops.spmm import Dot, GatherSum, PairSum
@@ -103,9 +103,7 @@ class Edges:
             raise FieldError("the graph has no edges. Add an edge featurizer such as 'knn'.")
         if "sizes" not in graph:  # batches of protgraph.data.collate are checked when collated
             check_edges(graph)
-        degree, max_degree = graph.get("degree"), graph.get("max_degree")
-        if isinstance(degree, Tensor):  # PyG's batching collects one value per graph in a tensor
-            degree = None
+        degree, max_degree = common_degree(graph), graph.get("max_degree")
         return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=max_degree)
 
     @property

@@ -135,8 +135,6 @@ _GRAPHS = _calls(
     ("pg.collate(graph)", "graphs", "ProteinGraph"),
     ("pg.to_networkx(None)", "graph", "None", "ProteinGraph"),
     ("pg.to_networkx(residues)", "graph", "Residues", "ProteinGraph"),
-    ("pg.from_networkx(None)", "None", "DiGraph"),
-    ("pg.from_networkx(graph)", "ProteinGraph", "DiGraph"),
     ("pg.to_pyg(3)", "graph", "3", "ProteinGraph"),
     ("pg.to_pyg(graph, x=['nothere'])", "nothere"),
     ("pg.from_pyg(None)", "data", "None", "Data"),

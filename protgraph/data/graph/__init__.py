@@ -2,8 +2,6 @@
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.convert import (
-    from_frames,
-    from_networkx,
     from_pyg,
     node_names,
     to_frames,
@@ -21,8 +19,6 @@ __all__ = [
     "collate",
     "field",
     "field_table",
-    "from_frames",
-    "from_networkx",
     "from_pyg",
     "is_registered",
     "labels_on_nodes",

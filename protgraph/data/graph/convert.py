@@ -1,33 +1,31 @@
-"""Conversion of graphs to and from networkx, plain PyG ``Data`` and pandas.
+"""Conversion of graphs to networkx and pandas, and to and from plain PyG ``Data``.
 
-Round trips are exact: same fields, bit for bit, same edge order, name, residue identifiers and report.
-
-Not ``torch_geometric.utils.to_networkx`` and ``from_networkx``: the round trip returns edges that are not sorted by
-target, without name, degree, residue identifiers and report (PyG 2.8.1, 2026-11-22).
+Not ``torch_geometric.utils.to_networkx``: its graph has no node names and no fields without a list of them (PyG 2.8.1,
+2026-11-22). For the way back use PyG's ``from_networkx`` and then :func:`from_pyg`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import field, is_registered
-from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.data.graph.fields import field, is_field
+from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_frames", "from_networkx", "from_pyg", "node_names", "to_frames", "to_networkx", "to_pyg"]
+__all__ = ["from_pyg", "node_names", "to_frames", "to_networkx", "to_pyg"]
 
-_COPIES = ("x", "edge_attr")  # concatenated copies of fields, added by to_pyg
+_JOINED = ("x", "edge_attr")  # to_pyg concatenates fields to these, and lists them in x_fields and edge_attr_fields
 
 
 def node_names(graph: ProteinGraph) -> list[str]:
@@ -62,49 +60,17 @@ def to_networkx(graph: ProteinGraph) -> nx.DiGraph:
     [('A:SER:43', 'A:GLY:42')]
     """
     names = node_names(graph)
-    g = nx.DiGraph(**_attributes(graph), fields={k: (v.dtype, v.shape[1:]) for k, v in _tensors(graph).items()})
+    g = nx.DiGraph(**_attributes(graph))
     rows = {key: _rows(value) for key, value in _tensors(graph).items() if graph.level(key) == "node"}
     for i, name in enumerate(names):
         g.add_node(name, residue_id=str(graph.residue_ids[i]), **{key: value[i] for key, value in rows.items()})
     if "edge_index" in graph:
-        g.graph["degree"] = graph.degree if "degree" in graph else None
         rows = {k: _rows(v) for k, v in _tensors(graph).items() if graph.level(k) == "edge" and k != "edge_index"}
         for e, (j, i) in enumerate(graph.edge_index.T.tolist()):
             g.add_edge(names[j], names[i], **{key: value[e] for key, value in rows.items()})
     if g.number_of_nodes() != graph.num_nodes or g.number_of_edges() != graph.num_edges:
         raise FieldError(f"{graph.name}: two nodes or edges have the same name; networkx would merge them")
     return g
-
-
-@check_arguments("g")
-def from_networkx(g: nx.DiGraph) -> ProteinGraph:
-    """Convert the result of :func:`to_networkx`, possibly modified, to a protein graph; edges are sorted again.
-
-    Raises
-    ------
-    FieldError
-        If an attribute is not a field, or only some nodes or edges have it.
-    """
-    nodes, edges = [d for _, d in g.nodes(data=True)], [d for _, _, d in g.edges(data=True)]
-    number = {name: i for i, name in enumerate(g)}
-    types: Mapping[str, Any] = g.graph.get("fields", {})
-    graph = _start(g.graph, [d.get("residue_id", str(name)) for name, d in g.nodes(data=True)])
-    for key in dict.fromkeys(k for d in nodes for k in d if k != "residue_id"):
-        graph[key] = _tensor(key, _column(key, nodes, "node"), types)
-    if "degree" not in g.graph:
-        return graph
-    source, target = (torch.tensor([number[e[side]] for e in g.edges], dtype=torch.long) for side in (0, 1))
-    order = _order(graph.pos, source, target)
-    graph.edge_index = torch.stack([source, target])[:, order]
-    if not edges:
-        empty = {k: t for k, t in types.items() if k not in graph and field(k).level == "edge"}
-        graph.update({k: torch.zeros((0, *shape), dtype=dtype) for k, (dtype, shape) in empty.items()})
-    if g.graph["degree"] is not None:
-        graph.degree = g.graph["degree"]
-    for key in dict.fromkeys(k for d in edges for k in d):
-        graph[key] = _tensor(key, _column(key, edges, "edge"), types)[order]
-    graph.validate()
-    return graph
 
 
 @check_arguments("graph", "x", "edge_attr")
@@ -122,28 +88,70 @@ def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[st
     FieldError
         If the graph does not have one of these fields, or it is of another level.
     """
+    fields = [key for key in _tensors(graph) if key != "edge_index" and is_field(key)]
+    shifted = [key for key in fields if field(key).irreps == "index"]
+    if shifted:
+        raise FieldError(
+            f"{graph.get('name', 'graph')}: field {shifted[0]!r} has numbers of nodes, which PyG's batching does not "
+            f"shift. Allowed: edge_index. Remove the field first: del graph.{shifted[0]}."
+        )
     data = Data(**dict(graph.items()))
     for name, level, fields in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
         wrong = [f for f in fields if f not in graph or graph.level(f) != level]
         if wrong:
-            raise FieldError(f"{graph.name} has no {level} field {wrong[0]!r} (argument {name})")
+            raise FieldError(f"{graph.get('name', 'graph')} has no {level} field {wrong[0]!r} (argument {name}).")
+        if fields and name in graph:
+            raise FieldError(f"{graph.get('name', 'graph')} has {name!r} of its own. Remove it, or omit {name}=.")
         if fields:
-            data[name] = torch.cat([graph[f].reshape(len(graph[f]), -1).to(graph.pos.dtype) for f in fields], 1)
+            data[name] = _joined(graph, fields)
+            data[f"{name}_fields"] = tuple(fields)
     return data
 
 
 @check_arguments("data")
 def from_pyg(data: Data) -> ProteinGraph:
-    """Convert a ``Data`` whose tensors are fields of the table; ``x`` and ``edge_attr`` are ignored as copies.
+    """Convert a ``Data`` of PyG to a protein graph; edges are sorted by target, as our layers require.
+
+    Kept are ``x``, ``edge_attr``, ``y``, ``edge_index``, ``pos``, all tensors that are fields of the table, and all
+    attributes that are not tensors. ``x`` and ``edge_attr`` that :func:`to_pyg` made are left out, if they are still
+    equal to the fields that they were made of.
 
     Raises
     ------
     FieldError
-        If a tensor is not a field or does not fit the table.
+        If another tensor is not a field of the table, a field does not fit it, or ``data`` is a batch.
+
+    Examples
+    --------
+    >>> data = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), y=torch.tensor([1]))
+    >>> from_pyg(data)
+    ProteinGraph(x=[3, 2], edge_index=[2, 3], y=[1])
     """
-    graph = ProteinGraph(**{key: value for key, value in data.items() if key not in _COPIES})
-    for key in _tensors(graph):
-        _check_registered(key)
+    if isinstance(data, Batch):
+        raise FieldError(
+            f"from_pyg: a batch of {data.num_graphs} graphs. Allowed: one graph. "
+            "Convert each: [pg.from_pyg(one) for one in batch.to_data_list()]."
+        )
+    graph = ProteinGraph(**dict(data.items()))
+    unknown = [key for key in _tensors(graph) if key != "y" and not is_field(key)]
+    if unknown:
+        raise FieldError(
+            f"from_pyg: tensors {', '.join(map(repr, unknown))} are not fields of the table. Remove them (e.g. "
+            f"del data.{unknown[0]}), or declare them, e.g. "
+            f"pg.register_field(pg.FieldSpec({unknown[0]!r}, 'node', '1x0e'))."
+        )
+    for name in _JOINED:
+        fields = graph.get(f"{name}_fields")
+        if fields is None:
+            continue
+        del graph[f"{name}_fields"]
+        if name in graph and all(key in graph for key in fields) and _is_copy(graph[name], _joined(graph, fields)):
+            del graph[name]
+    if isinstance(graph.get("report"), Mapping):
+        graph.report = LossCounts(graph.report)
+    if isinstance(graph.get("y"), Tensor) and graph.y.dim() == 0:
+        graph.y = graph.y.reshape(1)
+    _sort_edges(graph)
     graph.validate()
     return graph
 
@@ -168,36 +176,7 @@ def to_frames(graph: ProteinGraph) -> tuple[pd.DataFrame, pd.DataFrame]:
     nodes.attrs = _attributes(graph)
     source, target = graph.edge_index.numpy() if "edge_index" in graph else np.zeros((2, 0), np.int64)
     ends = {"source": np.array(names, dtype=object)[source], "target": np.array(names, dtype=object)[target]}
-    if "edge_index" in graph:
-        nodes.attrs["degree"] = graph.degree if "degree" in graph else None
     return nodes, pandas.DataFrame(ends | columns["edge"])
-
-
-def from_frames(nodes: pd.DataFrame, edges: pd.DataFrame) -> ProteinGraph:
-    """Convert the tables of :func:`to_frames` to a protein graph; edges are sorted again.
-
-    Raises
-    ------
-    FieldError
-        If a column is not a field, or an edge refers to a node that does not exist.
-    """
-    graph = _start(nodes.attrs, nodes["residue_id"].tolist())
-    for key, value in _joined(nodes, skip=("residue_id",)).items():
-        graph[key] = value
-    if "degree" not in nodes.attrs:
-        return graph
-    ends = [nodes.index.get_indexer(edges[side]) for side in ("source", "target")]
-    if min(len(edges), *(int(e.min(initial=0)) for e in ends)) < 0:
-        raise FieldError(f"{graph.name}: an edge refers to a node that is not in the table of nodes")
-    source, target = (torch.from_numpy(e.astype(np.int64)) for e in ends)
-    order = _order(graph.pos, source, target)
-    graph.edge_index = torch.stack([source, target])[:, order]
-    if nodes.attrs["degree"] is not None:
-        graph.degree = nodes.attrs["degree"]
-    for key, value in _joined(edges, skip=("source", "target")).items():
-        graph[key] = value[order]
-    graph.validate()
-    return graph
 
 
 def _tensors(graph: ProteinGraph) -> dict[str, Tensor]:
@@ -207,50 +186,14 @@ def _tensors(graph: ProteinGraph) -> dict[str, Tensor]:
 def _attributes(graph: ProteinGraph) -> dict[str, Any]:
     """Return the attributes of the protein: plain attributes, and fields per protein as arrays under "protein"."""
     plain = {k: v for k, v in graph.items() if not isinstance(v, Tensor) and k not in ("residue_ids", "degree")}
+    plain |= {k: v.to_dict() for k, v in plain.items() if isinstance(v, LossCounts)}
     per_protein = {k: v.numpy() for k, v in _tensors(graph).items() if graph.level(k) not in ("node", "edge")}
     return {**plain, "protein": per_protein}
-
-
-def _start(attributes: Mapping[str, Any], identities: list[str]) -> ProteinGraph:
-    graph = ProteinGraph()
-    for key, value in attributes.items():
-        if key not in ("protein", "fields", "degree"):
-            graph[key] = value
-    for key, value in attributes.get("protein", {}).items():
-        graph[key] = torch.from_numpy(value)
-    graph.residue_ids = np.array(identities)
-    return graph
 
 
 def _rows(value: Tensor) -> list[Any]:
     """Return one number or array per row."""
     return value.tolist() if value.dim() == 1 else list(value.numpy())
-
-
-def _column(key: str, rows: Iterable[Mapping[str, Any]], level: str) -> list[Any]:
-    values = [d.get(key) for d in rows]
-    missing = sum(v is None for v in values)
-    if missing:
-        raise FieldError(f"{missing} of {len(values)} {level}s have no attribute {key!r}. All or none must have it.")
-    return values
-
-
-def _tensor(key: str, values: list[Any], types: Mapping[str, Any]) -> Tensor:
-    _check_registered(key)
-    dtype = types[key][0] if key in types else getattr(torch, field(key).dtype)
-    return torch.as_tensor(np.stack([np.asarray(v) for v in values]), dtype=dtype)
-
-
-def _check_registered(key: str) -> None:
-    if key != "y" and not is_registered(key):
-        raise FieldError(f"{key!r} is not a field of the table. Remove it, or add it with protgraph.register_field.")
-
-
-def _order(pos: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """Return the order of edges by target, then distance, then source, as edge featurizers have them."""
-    from protgraph.structure.neighbors.search import argsort_edges  # the package imports biotite
-
-    return torch.from_numpy(argsort_edges(pos.numpy(), np.stack([source.numpy(), target.numpy()])))
 
 
 def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:
@@ -260,28 +203,47 @@ def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{key}[{','.join(map(str, place))}]": value[(slice(None), *place)] for place in places}
 
 
-def _joined(frame: pd.DataFrame, *, skip: Sequence[str]) -> dict[str, Tensor]:
-    """Join columns ``name[1,2]`` to one tensor per field."""
-    parts: dict[str, dict[tuple[int, ...], np.ndarray]] = {}
-    for column in frame.columns:
-        key, bracket, rest = str(column).partition("[")
-        if key not in skip:
-            _check_registered(key)
-            place = tuple(map(int, rest.rstrip("]").split(","))) if bracket else ()
-            parts.setdefault(key, {})[place] = frame[column].to_numpy()
-    tensors = {}
-    for key, columns in parts.items():
-        shape = tuple(1 + max(axis) for axis in zip(*columns, strict=True))
-        joined = np.empty((len(frame), *shape), next(iter(columns.values())).dtype)
-        for place, values in columns.items():
-            joined[(slice(None), *place)] = values
-        tensors[key] = torch.from_numpy(joined)
-    return tensors
+def _joined(graph: ProteinGraph, fields: Sequence[str]) -> Tensor:
+    """Concatenate fields to one floating-point tensor, ``(M, C)``."""
+    values = [graph[name] for name in fields]
+    flat = [value.unsqueeze(1) if value.dim() == 1 else value.flatten(1) for value in values]
+    dtype = graph.pos.dtype if "pos" in graph else torch.get_default_dtype()
+    return torch.cat([value.to(dtype) for value in flat], 1)
+
+
+def _is_copy(value: Tensor, joined: Tensor) -> bool:
+    """Return True if two tensors are equal, also where they are NaN."""
+    return value.dtype == joined.dtype and torch.equal(value.nan_to_num(), joined.nan_to_num())
+
+
+def _sort_edges(graph: ProteinGraph) -> None:
+    """Sort edges by target, those of a target in their order; labels ``y`` of edges too.
+
+    Raises
+    ------
+    FieldError
+        If it is not clear whether ``y`` has the labels of nodes or of edges.
+    """
+    index = graph.get("edge_index")
+    if not isinstance(index, Tensor) or index.dim() != 2 or not bool((index[-1, 1:] < index[-1, :-1]).any()):
+        return
+    edge_fields = [key for key in _tensors(graph) if key != "edge_index" and graph.is_edge_attr(key)]
+    if isinstance(graph.get("y"), Tensor) and "y_level" not in graph and len(graph.y) == index.size(1) > 1:
+        if len(graph.y) == graph.num_nodes:
+            raise FieldError(
+                f"from_pyg: y has {len(graph.y)} rows, as many as there are nodes and edges, and the edges have to be "
+                "sorted. Set data.y_level to 'node' or 'edge'."
+            )
+        edge_fields.append("y")
+    order = index[-1].argsort(stable=True)
+    graph.edge_index = index[:, order]
+    for key in edge_fields:
+        graph[key] = graph[key][order]
 
 
 def _pandas() -> Any:
     try:
         import pandas
     except ImportError as e:
-        raise MissingExtraError('to_frames and from_frames need pandas: pip install "protgraph-pyg[pandas]"') from e
+        raise MissingExtraError('to_frames needs pandas: pip install "protgraph-pyg[pandas]"') from e
     return pandas

@@ -31,6 +31,7 @@ __all__ = [
     "field",
     "field_table",
     "irreps_terms",
+    "is_field",
     "is_registered",
     "register_field",
     "require_fit",
@@ -190,6 +191,11 @@ def irreps_terms(irreps: str, *, name: str = "") -> tuple[tuple[int, int, int], 
 
 
 _TABLE: dict[str, FieldSpec] = {}
+# Features of graphs from PyG, of any width. They are not in the table, since layers have inputs of these names.
+_PYG = {
+    "x": FieldSpec("x", "node", "1x0e", doc="node features of a PyG graph"),
+    "edge_attr": FieldSpec("edge_attr", "edge", "1x0e", doc="edge features of a PyG graph"),
+}
 _OWNERS: dict[str, str] = {}  # name → module that registered it
 _PACKAGES = ("protgraph", "protgraph_plugins", "protgraph_datasets")
 
@@ -231,8 +237,13 @@ def is_registered(name: str) -> bool:
     return name in _TABLE
 
 
+def is_field(name: str) -> bool:
+    """Check if a graph can have a field of this name: one of the table, or PyG's ``x`` and ``edge_attr``."""
+    return name in _TABLE or name in _PYG
+
+
 def field(name: str) -> FieldSpec:
-    """Return the spec of a registered field.
+    """Return the spec of a registered field, or of ``x`` and ``edge_attr`` of graphs from PyG.
 
     Raises
     ------
@@ -240,7 +251,7 @@ def field(name: str) -> FieldSpec:
         If there is no such field; with similar names.
     """
     try:
-        return _TABLE[name]
+        return _TABLE[name] if name in _TABLE else _PYG[name]
     except (KeyError, TypeError):
         raise UnknownNameError(
             f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {list_first(sorted(_TABLE), _LISTED)}. "

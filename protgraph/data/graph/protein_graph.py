@@ -6,7 +6,7 @@ Both heuristics fail for proteins (e.g. a protein with as many edges as nodes); 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -21,9 +21,61 @@ from protgraph.errors import FieldError, UnknownNameError
 from protgraph.ops import check_edges
 from protgraph.wording import count_noun, html_table
 
-__all__ = ["ProteinGraph", "collate", "make_batch", "set_attributes", "shared_fields"]
+__all__ = ["LossCounts", "ProteinGraph", "collate", "make_batch", "set_attributes", "shared_fields"]
 
 _NOT_FIELDS = ("y", "ptr", "batch")
+
+
+class LossCounts:
+    """Loss report of a graph as plain data, read like a dict: ``graph.report["waters"]``.
+
+    Not a dict: PyG's batching joins dicts key by key, and the reports of two files have different keys (PyG 2.8.1,
+    2026-11-26). Of other objects it makes a list.
+
+    Parameters
+    ----------
+    counts : mapping
+        Result of :meth:`protgraph.structure.LossReport.to_dict`.
+
+    Examples
+    --------
+    >>> LossCounts({"waters": 3})["waters"], LossCounts({}) == {}
+    (3, True)
+    """
+
+    def __init__(self, counts: Mapping[str, Any]) -> None:
+        self._counts = dict(counts)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._counts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __eq__(self, other: object) -> bool:
+        return self._counts == (other._counts if isinstance(other, LossCounts) else other)
+
+    def __repr__(self) -> str:
+        return repr(self._counts)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an entry, or the default."""
+        return self._counts.get(name, default)
+
+    def keys(self) -> Iterable[str]:
+        """Return the names of the entries."""
+        return self._counts.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return the entries."""
+        return self._counts.items()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dict of the entries."""
+        return dict(self._counts)
 
 
 class ProteinGraph(Data):
@@ -41,8 +93,8 @@ class ProteinGraph(Data):
         ``(N,)`` residue identifiers such as ``"A:42"`` or ``"H:100B"`` (chain, number, insertion code).
     degree : int
         Incoming edges per node, K; only present if all nodes have the same number.
-    report : dict
-        Loss report of the structure as plain data; see :meth:`protgraph.structure.LossReport.to_dict`.
+    report : LossCounts
+        Loss report of the structure; see :meth:`protgraph.structure.LossReport.to_dict`.
     """
 
     def __contains__(self, key: str) -> bool:
@@ -87,7 +139,8 @@ class ProteinGraph(Data):
         if not isinstance(self[key], Tensor):
             return None
         if key == "y":
-            return self.y_level if "y_level" in self else None
+            level = self.get("y_level")
+            return level[0] if isinstance(level, list) else level  # PyG's batching makes a list
         if key == "ptr":
             return None
         return field(key).level
@@ -177,6 +230,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
         if not isinstance(values[0], Tensor):
             attributes[key] = values
             continue
+        values = [v.unsqueeze(0) if v.dim() == 0 else v for v in values]
         dim = graphs[0].__cat_dim__(key, values[0])
         rows[key] = [v.size(dim) for v in values]
         if is_registered(key) and field(key).irreps == "index":
@@ -230,7 +284,7 @@ def make_batch(
         if key not in ("degree", "y_level"):
             values[key], counts[key] = list(per_protein), each
         elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
-            values[key] = per_protein[0]
+            values[key] = int(per_protein[0]) if key == "degree" else per_protein[0]
     values["sizes"] = sizes = tuple(int(s) for s in sizes)
     if "edge_index" in tensors and "degree" not in values:
         targets = tensors["edge_index"][1]

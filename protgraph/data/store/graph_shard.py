@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from protgraph.data.graph.protein_graph import LossCounts
 from protgraph.data.store.residue_store import slice_residues
 from protgraph.data.store.shard_file import map_shard_file
 from protgraph.errors import DatasetError
@@ -101,7 +102,8 @@ class GraphShard:
         if key in self.arrays:  # strings of nodes
             a, b = self.rows(key, i)
             return self.arrays[key][a:b].copy()
-        return self.attributes[key][i]
+        value = self.attributes[key][i]
+        return LossCounts(value) if key == "report" and isinstance(value, dict) else value
 
     def edges(self, name: str, i: int) -> np.ndarray:
         """Return the sources or targets ``(E,)`` (:data:`EDGES`) of the edges of protein i, numbers of its nodes."""

@@ -180,7 +180,7 @@ class GraphStore:
             else:
                 values[key] = torch.from_numpy(shard.arrays[key][a:b].copy())
         if shard.degrees[i] is not None:
-            values["degree"] = shard.degrees[i]
+            values["degree"] = np.int64(shard.degrees[i])  # PyG's batching makes a tensor of Python's integers
         graph = ProteinGraph()
         set_attributes(graph, values)
         return graph

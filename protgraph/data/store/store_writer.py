@@ -14,7 +14,7 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.data.graph.node_level import CA
-from protgraph.data.graph.protein_graph import ProteinGraph, shared_fields
+from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, shared_fields
 from protgraph.data.store.graph_shard import EDGES
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.residue_store import flatten_residues
@@ -180,7 +180,7 @@ def _flatten(
             if arrays[key].dtype.kind in "biuf":
                 layout["numeric"].append(key)
         else:
-            attributes[key] = values
+            attributes[key] = [value.to_dict() if isinstance(value, LossCounts) else value for value in values]
     for level, rows in counts.items():
         arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     degrees = [-1 if (k := g.get("degree")) is None else int(k) for g in graphs]

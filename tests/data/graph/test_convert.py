@@ -1,4 +1,4 @@
-"""Round trips through networkx, PyG and pandas are exact."""
+"""Graphs of networkx, PyG and pandas have the same fields; the way back from PyG is exact."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GCNConv
+from torch_geometric.utils import from_networkx
 
-from protgraph.data.graph.convert import (
-    from_frames,
-    from_networkx,
-    from_pyg,
-    node_names,
-    to_frames,
-    to_networkx,
-    to_pyg,
-)
+from protgraph.data.graph.convert import from_pyg, node_names, to_frames, to_networkx, to_pyg
+from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import FieldError, MissingExtraError
 from protgraph.featurize.plan import build_graph
@@ -28,12 +22,6 @@ from protgraph.structure import clean, load_structure
 
 EDGES = (component("knn", k=12), component("sequence", k=2), "edge_distance", "edge_rbf")
 FEATURES = ("dihedral", "orientation", "b_factor", *EDGES)
-CONVERSIONS = {
-    "networkx": lambda g: from_networkx(to_networkx(g)),
-    "pyg": lambda g: from_pyg(to_pyg(g, x=["pos"])),
-    "pandas": lambda g: from_frames(*to_frames(g)),
-}
-
 
 @pytest.fixture(scope="module")
 def graphs(structures_dir) -> list[ProteinGraph]:
@@ -61,10 +49,11 @@ def assert_equal(a: ProteinGraph, b: ProteinGraph) -> None:
             assert value == other, key
 
 
-@pytest.mark.parametrize("conversion", CONVERSIONS)
-def test_round_trip_is_exact(graphs, conversion):
+def test_round_trip_through_pyg_is_exact(graphs):
     for graph in graphs:
-        assert_equal(CONVERSIONS[conversion](graph), graph)
+        assert_equal(from_pyg(to_pyg(graph)), graph)
+        edge_attr = [key for key in ("edge_dist", "edge_rbf") if key in graph]
+        assert_equal(from_pyg(to_pyg(graph, x=["pos", "backbone"], edge_attr=edge_attr)), graph)
 
 
 def test_node_names_of_residues(shared_data):
@@ -88,26 +77,68 @@ def test_networkx_graph_has_edges_attributes_and_name(graphs):
     assert nx.number_weakly_connected_components(g) == 1
 
 
-def test_modified_networkx_graph_is_converted(graphs):
+def test_the_way_back_from_networkx_is_that_of_pyg(graphs):
+    """PyG's from_networkx, then from_pyg: the fields are equal, edges of a node may be in another order."""
     g = to_networkx(graphs[0])
-    g.remove_node("A:THR:1")
-    graph = from_networkx(nx.DiGraph(g))
-    assert graph.num_nodes == 45 and graph.residue_ids[0] == "A:2" and graph.validate()
+    data = from_networkx(g)
+    back = from_pyg(data)
+    for key, value in graphs[0].items():
+        if isinstance(value, torch.Tensor) and key != "y" and graphs[0].level(key) == "node":
+            assert torch.equal(back[key].nan_to_num(1e9), value.nan_to_num(1e9)), key
+    order, expected = (torch.from_numpy(np.lexsort(one.edge_index.numpy())) for one in (back, graphs[0]))
+    assert torch.equal(back.edge_index[:, order], graphs[0].edge_index[:, expected])
+    for key in ("edge_dist", "edge_rbf", "edge_kind"):
+        assert torch.equal(back[key][order], graphs[0][key][expected]), key
 
 
-def test_unknown_or_incomplete_attributes_raise(graphs):
-    g = to_networkx(graphs[0])
-    g.nodes["A:THR:1"]["color"] = 1.0
-    with pytest.raises(FieldError, match="45 of 46 .*'color'"):
-        from_networkx(g)
-    nx.set_node_attributes(g, 1.0, "color")
-    with pytest.raises(FieldError, match="'color'"):
-        from_networkx(g)
-    with pytest.raises(FieldError, match="'color'"):
-        from_pyg(Data(pos=graphs[0].pos, color=graphs[0].pos))
-    nodes, edges = to_frames(graphs[0])
-    with pytest.raises(FieldError, match="1crn"):
-        from_frames(nodes.iloc[1:], edges)
+def test_own_graphs_keep_features_and_labels():
+    n, index = 5, torch.tensor([[0, 1, 2, 3, 4, 0], [4, 3, 0, 1, 1, 2]])
+    data = Data(x=torch.randn(n, 4), edge_index=index, edge_attr=torch.arange(6.0)[:, None], y=torch.tensor(1.5))
+    graph = from_pyg(data)
+    assert torch.equal(graph.x, data.x) and graph.y.tolist() == [1.5]
+    assert graph.edge_index.tolist() == [[2, 3, 4, 0, 1, 0], [0, 1, 1, 2, 3, 4]]
+    assert graph.edge_attr.flatten().tolist() == [2, 3, 4, 5, 1, 0]
+    assert data.edge_attr.flatten().tolist() == [0, 1, 2, 3, 4, 5]  # the input is unchanged
+    assert graph.is_node_attr("x") and graph.is_edge_attr("edge_attr")
+
+
+def test_features_that_were_changed_after_to_pyg_are_kept(graphs):
+    data = to_pyg(graphs[0], x=["dihedral"], edge_attr=["edge_dist"])
+    data.x = data.x + 1
+    back = from_pyg(data)
+    assert torch.equal(back.x, graphs[0].dihedral + 1) and "edge_attr" not in back and "x_fields" not in back
+
+
+def test_labels_of_edges_are_sorted_with_the_edges():
+    index = torch.tensor([[0, 1, 2, 0], [2, 0, 1, 1]])
+    graph = from_pyg(Data(x=torch.zeros(3, 1), edge_index=index, y=torch.arange(4)))
+    assert graph.y.tolist() == [1, 2, 3, 0]
+    ring = Data(x=torch.zeros(3, 1), edge_index=index[:, :3], y=torch.arange(3))
+    with pytest.raises(FieldError, match="y_level"):
+        from_pyg(ring)
+    ring.y_level = "node"
+    assert from_pyg(ring).y.tolist() == [0, 1, 2]
+    ring.y_level = "edge"
+    assert from_pyg(ring).y.tolist() == [1, 2, 0]
+
+
+def test_what_cannot_be_converted_raises_with_all_names(graphs):
+    data = Data(pos=graphs[0].pos, color=graphs[0].pos, train_mask=torch.ones(46, dtype=torch.bool))
+    with pytest.raises(FieldError, match="'color', 'train_mask'"):
+        from_pyg(data)
+    with pytest.raises(FieldError, match="to_data_list"):
+        from_pyg(Batch.from_data_list([to_pyg(graphs[2]), to_pyg(graphs[2])]))
+    with pytest.raises(FieldError, match="'x' of its own"):
+        to_pyg(from_pyg(Data(x=graphs[0].pos, pos=graphs[0].pos)), x=["pos"])
+    register_field(FieldSpec("convert_test_partner", "node", "index", "int64", shape=(), doc="another node"))
+    partner = ProteinGraph(pos=torch.zeros(2, 3), convert_test_partner=torch.tensor([1, 0]))
+    with pytest.raises(FieldError, match="convert_test_partner"):
+        to_pyg(partner)
+
+
+def test_graphs_without_edges_have_empty_edge_features(graphs):
+    data = to_pyg(graphs[3], edge_attr=["edge_dist", "edge_dist"])
+    assert graphs[3].num_edges == 0 and data.edge_attr.shape == (0, 2)
 
 
 def test_pyg_layer_runs_on_concatenated_fields(graphs):
