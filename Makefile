@@ -2,6 +2,8 @@
 
 VENV ?= .venv
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13
+CONSTRAINTS ?= constraints.txt
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
@@ -11,13 +13,13 @@ endif
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint constraints.txt
+INSTALL := $(PIP) install --quiet --constraint $(CONSTRAINTS)
 # Bytecode is kept also where the environment says otherwise: many tests start processes that import the package.
 # Each worker gets one contiguous part of the tests, so that fixtures of a module are computed once.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint docs clean
+.PHONY: help bench test test-slow test-pythons test-lowest proofs lint docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +32,20 @@ test: $(VENV)/.installed-test  ## run the tests
 
 test-slow: $(VENV)/.installed-test  ## run the tests that take long
 	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+test-pythons:  ## run the tests with each version of Python in PYTHONS, in environments below build/
+	@set -e; for python in $(PYTHONS); do \
+	    version="$$($$python -c 'import platform; print(platform.python_version())')"; \
+	    echo "tests with Python $$version"; \
+	    $(MAKE) test PYTHON="$$python" VENV="build/venv-$$version"; \
+	done
+
+test-lowest:  ## run the tests with the lowest allowed version of each dependency
+	@mkdir -p build
+	$(PYTHON) tools/lowest_versions.py > build/lowest.txt
+	$(MAKE) test VENV=build/venv-lowest CONSTRAINTS=build/lowest.txt
+
+proofs: test-slow test-pythons test-lowest  ## all that takes too long for each change
 
 lint: $(VENV)/.installed-test  ## check code style, docstrings, language and entry points
 	$(BIN)/ruff check .
@@ -44,7 +60,7 @@ clean:  ## remove the environment, builds and caches (results in runs/ are kept)
 	find protgraph plugins datasets benchmarks tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: an environment is updated only if the files that define it have changed.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing protgraph into $(VENV) (some minutes the first time)"
 	$(INSTALL) --editable .

@@ -57,6 +57,18 @@ def test_make_installs_only_if_a_file_of_the_environment_has_changed(tmp_path: P
     assert "--no-build-isolation --editable '.[scatter]'" in plan("test")
 
 
+def test_ci_hides_the_variables_of_the_machine_from_its_steps(tmp_path: Path) -> None:
+    make = tmp_path / "make"
+    make.write_text("#!/bin/sh\nenv\n")
+    make.chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    environment = {"HOME": "/home/a", "PATH": path, "PIP_CERT": "b", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "3"}
+    command = ["bash", ROOT / ".ci" / "run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"HOME", "PATH", "LANG", "PIP_CERT"}  # the shell sets the others
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy of the sources and return the folder with its contents."""
