@@ -51,11 +51,11 @@ def _lines(card: DatasetCard, heading: str) -> Iterator[str]:
 
 
 def _commands(card: DatasetCard) -> list[str]:
-    prepare = [f"$ protgraph data prepare {card.name} --from FOLDER"]
+    prepare = [f"protgraph data prepare {card.name} --from FOLDER"]
     if any(source.files for source in card.provenance.sources):
-        prepare = [f"$ protgraph data prepare {card.name} --download"]
+        prepare = [f"protgraph data prepare {card.name} --download"]
     lines = [] if card.name == "pdb_core" else prepare
-    return ["```console", *lines, f"$ protgraph data info {card.name}", "```"]
+    return ["```bash", *lines, f"protgraph data info {card.name}", "```"]
 
 
 def _properties(card: DatasetCard) -> list[tuple[str, str]]:

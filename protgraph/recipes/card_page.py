@@ -15,7 +15,7 @@ def card_page(card: ModelCard) -> str:
     if unit == "variants":
         partners = " --partners A/B" if card.task == "ddg_binding" else ""
         use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
-    lines = [f"# {card.name}", "", card.summary, "", "```console", f"$ protgraph {use}", "```", ""]
+    lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {use}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [
         ("input", card.input or "structure or sequence files, as for every model"),
@@ -34,7 +34,7 @@ def card_page(card: ModelCard) -> str:
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
     if card.limits:
         lines += ["## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
-    lines += ["## Reproduce", "", "```console", f"$ protgraph recipe {card.name} -o FOLDER", "```"]
+    lines += ["## Reproduce", "", "```bash", f"protgraph recipe {card.name} -o FOLDER", "```"]
     return "\n".join(lines) + "\n"
 
 

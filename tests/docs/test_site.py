@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -50,6 +51,94 @@ def require_mkdocs() -> None:
     for name in ("mkdocs", "material", "mkdocstrings", "l2m4m"):
         if importlib.util.find_spec(name) is None:
             pytest.skip("the extra docs is not installed")
+
+
+#: Programs of the shell blocks: another first word of a line is output, or has a prompt before it.
+PROGRAMS = {"protgraph", "pip", "uv", "python", "python3", "pytest", "make", "git", "mkdir", "cd"}
+SHELL_WORDS = {".", "for", "do", "done", "export", "srun", "sbatch", "torchrun"}
+#: Languages of blocks with prompts, which a reader would copy: commands and output are in blocks of their own.
+WITH_PROMPTS = {"console", "shell-session", "pycon", "doscon", "pwsh-session"}
+
+
+def fenced_blocks(text: str) -> list[tuple[str, str]]:
+    """Return language and content of the fenced blocks of a page."""
+    return [(m[2], m[3]) for m in re.finditer(r"^( *)```(\S*)[^\n]*\n(.*?)^\1```", text, flags=re.M | re.S)]
+
+
+def first_words(block: str) -> Iterator[str]:
+    """Yield the first word of each command, after assignments of variables."""
+    for line in block.replace("\\\n", " ").splitlines():
+        words = line.partition("#")[0].split()
+        yield from [word for word in words if not re.fullmatch(r"[A-Z_]+=\S*", word)][:1]
+
+
+def all_pages(tools: Any) -> dict[str, str]:
+    """Return the text of every page by name: of the repository, and those that are generated."""
+    folders = ("docs", "plugins", "datasets", "benchmarks", "protgraph")
+    paths = [ROOT / "README.md", *(path for folder in folders for path in sorted((ROOT / folder).rglob("*.md")))]
+    pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    return pages | tools("site_pages").generated_pages()
+
+
+def test_shell_blocks_can_be_pasted_into_bash(tools):
+    require_mkdocs()
+    faults, blocks = [], 0
+    for name, text in all_pages(tools).items():
+        for language, block in fenced_blocks(text):
+            if language in WITH_PROMPTS:
+                faults.append((name, language))
+            if language in ("bash", "sh"):
+                blocks += 1
+                others = [word for word in first_words(block) if word not in PROGRAMS | SHELL_WORDS]
+                parsed = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+                faults += [(name, problem) for problem in (*others, parsed.stderr) if problem]
+    assert faults == [] and blocks > 100
+
+
+@pytest.mark.slow
+def test_the_copy_button_copies_what_runs(site, browser, tmp_path):
+    """Each copied shell block runs with programs that do nothing; examples of docstrings have no prompts."""
+    stubs = tmp_path / "bin"
+    for path in (*(stubs / name for name in PROGRAMS - {"mkdir", "cd"}), tmp_path / ".venv" / "bin" / "activate"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    environment = {"PATH": f"{stubs}{os.pathsep}/usr/bin{os.pathsep}/bin", "HOME": str(tmp_path)}
+    pages = (
+        "start",
+        "installation",
+        "command_line",
+        "dataset_cards/dna_site",
+        "reference/protgraph.structure.mutation",
+    )
+    shell_blocks = 0
+    for page in pages:
+        browser.get((site / f"{page}.html").as_uri())
+        browser.execute_script(
+            "window.copied = []; document.addEventListener('copy', "
+            "() => copied.push([document.activeElement.value || getSelection().toString()]))"
+        )
+        languages = browser.execute_script(
+            "return [...document.querySelectorAll('.md-code__button[data-clipboard-target], .md-clipboard')]"
+            ".map(b => { b.click(); return b.closest('.highlight').className })"
+        )
+        copied = [text for (text,) in browser.execute_script("return copied")]
+        assert len(copied) == len(languages) > 0, page
+        for language, text in zip(languages, copied, strict=True):
+            assert not re.search(r"^(\$|>>>|\.\.\.) ", text, flags=re.M), (page, text)
+            if "language-bash" in language:
+                shell_blocks += 1
+                run = subprocess.run(
+                    ["bash", "-e"],
+                    input=text,
+                    env=environment,
+                    cwd=tmp_path,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                assert run.returncode == 0, (page, text, run.stderr)
+    assert shell_blocks > 10
 
 
 def test_every_page_is_in_the_navigation():
