@@ -1,16 +1,23 @@
-"""Build a biological assembly from the atoms of a model and the operations of an mmCIF file."""
+"""Build a biological assembly from the atoms of a model and the operations of an mmCIF or PDB file.
+
+Not biotite for REMARK 350: it needs an empty line before the first record, and finds no assembly of "BIOMOLECULE: 1, 2"
+(biotite 1.6.0, 2026-11-26).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
-from biotite.structure import AtomArray
+from biotite.structure import AtomArray, concatenate, repeat
 from biotite.structure.io import pdbx
 
+from protgraph.errors import StructureFileError
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 
-__all__ = ["build_assembly"]
+__all__ = ["ChainCopies", "build_assembly", "copy_chains", "read_remark_350"]
 
 _COLUMNS = {
     "auth_asym_id": "chain_id",
@@ -23,6 +30,8 @@ _COLUMNS = {
     "occupancy": "occupancy",
     "B_iso_or_equiv": "b_factor",
 }
+
+_LISTS = {"asym_id_list", "oper_expression"}  # texts of any number of lines; white space is no part of an id
 
 
 def build_assembly(
@@ -60,8 +69,10 @@ def build_assembly(
         site[column] = np.ascontiguousarray(atoms.coord[:, axis])
     categories = {"atom_site": pdbx.BinaryCIFCategory(site)}
     for category, table in operators.items():
-        columns = {item: table.column(item) for item in table.names}
-        categories[category] = pdbx.BinaryCIFCategory({item: _array(column) for item, column in columns.items()})
+        columns = {item: _array(table.column(item)) for item in table.names}
+        for item in _LISTS & set(columns):
+            columns[item] = np.array([re.sub(r"\s", "", text) for text in columns[item].astype(str).tolist()])
+        categories[category] = pdbx.BinaryCIFCategory(columns)
     assembly = pdbx.get_assembly(
         pdbx.BinaryCIFBlock(categories), name, model=1, altloc="all", use_author_fields=True,
         extra_fields=["atom_id", "b_factor", "occupancy"],
@@ -74,3 +85,82 @@ def _array(column: ColumnValues) -> np.ndarray:
     """Return numbers of BinaryCIF as they are, since a float32 written as text would be read as another float64."""
     is_number = not column.is_text and column.mask is None
     return column.values if is_number else column.texts()
+
+
+@dataclass(frozen=True)
+class ChainCopies:
+    """Chains of a PDB file and the operations that make their copies.
+
+    Parameters
+    ----------
+    chains : list of str
+    rows : list of list of float
+        Three rows of an operation after each other, each with three elements of the rotation and one of the shift, Å.
+    """
+
+    chains: list[str] = field(default_factory=list)
+    rows: list[list[float]] = field(default_factory=list)
+
+
+def read_remark_350(text: str, where: str) -> dict[str, list[ChainCopies]]:
+    """Parse the biological assemblies of a PDB file, by name.
+
+    A record "BIOMOLECULE: 1, 2" begins two assemblies with the same operations. The chain NULL is the blank one.
+
+    Raises
+    ------
+    StructureFileError
+        A record cannot be read.
+    """
+    assemblies: dict[str, list[ChainCopies]] = {}
+    current: list[ChainCopies] = []
+    for line in re.findall(r"^REMARK 350 (.*)", text, re.MULTILINE):
+        begin, _, rest = line.strip().partition(":")
+        words = rest.replace(",", " ").split()
+        if begin == "BIOMOLECULE":
+            current = []
+            for name in words:
+                assemblies.setdefault(name, []).append(current)
+        elif begin in ("APPLY THE FOLLOWING TO CHAINS", "AND CHAINS"):
+            if begin != "AND CHAINS" or not current:
+                current.append(ChainCopies())
+            current[-1].chains.extend("" if word == "NULL" else word for word in words)
+        elif begin.startswith("BIOMT"):
+            if not current:
+                raise StructureFileError(f"{where}: REMARK 350 has BIOMT records without chains that they apply to.")
+            current[-1].rows.append(_biomt_row(line, where))
+    return {name: [copies for part in parts for copies in part] for name, parts in assemblies.items()}
+
+
+def _biomt_row(line: str, where: str) -> list[float]:
+    """Return the four numbers of a record BIOMT1, BIOMT2 or BIOMT3."""
+    words = line.split()[2:]
+    try:
+        row = [float(word) for word in words]
+    except ValueError:
+        row = []
+    if len(row) != len(words) or len(row) != 4:
+        raise StructureFileError(f"{where}: REMARK 350 {line.strip()!r} does not have four numbers.")
+    return row
+
+
+def copy_chains(atoms: AtomArray, parts: list[ChainCopies], where: str) -> AtomArray:
+    """Apply operations of REMARK 350 to the chains that they are for, part by part and copy by copy.
+
+    Raises
+    ------
+    StructureFileError
+        The records of an operation are not complete.
+    """
+    copies = []
+    for part in parts:
+        if len(part.rows) == 0 or len(part.rows) % 3:
+            raise StructureFileError(
+                f"{where}: REMARK 350 has {len(part.rows)} BIOMT records for chains {', '.join(part.chains)}. "
+                "Required: three for each operation."
+            )
+        chosen = atoms[np.isin(atoms.chain_id, part.chains)]
+        operations = np.array(part.rows).reshape(-1, 3, 4)
+        coord = [chosen.coord @ operation[:, :3].T + operation[:, 3] for operation in operations]
+        copies.append(repeat(chosen, np.array(coord)))
+    return concatenate(copies)

@@ -5,7 +5,6 @@ Errors of a reader become :class:`~protgraph.errors.StructureFileError`; its war
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import warnings
@@ -17,10 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 from biotite.structure import AtomArray
-from biotite.structure.io import pdb
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
-from protgraph.structure.io.assembly import build_assembly
+from protgraph.structure.io.assembly import build_assembly, copy_chains, read_remark_350
 from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
 from protgraph.structure.io.cif_column import DataBlock
@@ -32,7 +30,7 @@ from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.pdb_values import REMARK
 from protgraph.structure.io.repair import check_last_record
-from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file
+from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file, without_padding
 
 __all__ = ["ParsedFile", "read_atoms"]
 
@@ -150,9 +148,11 @@ class _PDBReader(_Reader):
     format = "pdb"
 
     def open(self, content: bytes) -> None:
-        self.text = decode_text(content)
+        text = without_padding(content)
+        self.text = decode_text(text)
         check_last_record(self.text, self.path)
         self.records = PDBText.of(self.text)
+        self._padding = _padding_note(content, text)
 
     def models(self) -> int:
         if (count := len(self.records.models)) == 0:
@@ -165,28 +165,16 @@ class _PDBReader(_Reader):
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
         read = read_model(self.records, model, where=self.path)
-        self.notes, self.inferred_elements = read.notes, read.inferred_elements
+        self.notes, self.inferred_elements = (*self._padding, *read.notes), read.inferred_elements
         return read.atoms
 
     def assemblies(self) -> list[str]:
-        return re.findall(r"^REMARK 350 BIOMOLECULE:\s*(\S+)", self.text, re.MULTILINE)
+        return list(read_remark_350(self.text, self.path))
 
     def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
         atoms = self.atoms(model, fields)
         atoms.set_annotation("atom_id", np.arange(len(atoms)))
-        remarks = io.StringIO("\n".join(re.findall(r"^REMARK 350.*", self.text, re.MULTILINE)))
-        file = _RemarksOnly.read(remarks)
-        file.structure = atoms
-        return file.get_assembly(name, model=model, altloc="all", extra_fields=fields)
-
-
-class _RemarksOnly(pdb.PDBFile):
-    """Remarks of a PDB file, and its atoms from another reader."""
-
-    structure: AtomArray
-
-    def get_structure(self, *args: object, **kwargs: object) -> AtomArray:
-        return self.structure
+        return copy_chains(atoms, read_remark_350(self.text, self.path)[name], self.path)
 
 
 class _FoldcompReader(_PDBReader):
@@ -196,6 +184,7 @@ class _FoldcompReader(_PDBReader):
 
     def open(self, content: bytes) -> None:
         self.text, self._made_up = foldcomp_text(content, self.path)
+        self._padding = ()
         self.records = PDBText.of(self.text)
 
     def atoms(self, model: int, fields: list[str]) -> AtomArray:
@@ -219,12 +208,14 @@ class _CIFReader(_Reader):
             )
         if len(blocks) > 1:
             others = ", ".join(repr(block.name) for block in blocks[1:])
-            self.notes = (f"data blocks {others} have atoms too; {blocks[0].name!r} was read",)
+            self.notes += (f"data blocks {others} have atoms too; {blocks[0].name!r} was read",)
         self.block = blocks[0]
         self.site = AtomSite(self.block.get("atom_site"), self.block.get("cell"), self.path)
 
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
-        content = unify_lines(content)
+        text = without_padding(content)
+        self.notes = _padding_note(content, text)
+        content = unify_lines(text)
         found = find_atom_site(content, self.path)
         return parse_cif(content, self.path) if found is None else [found]
 
@@ -262,6 +253,12 @@ class _BinaryCIFReader(_CIFReader):
 _READERS: dict[str, type[_Reader]] = {
     reader.format: reader for reader in (_PDBReader, _FoldcompReader, _CIFReader, _BinaryCIFReader)
 }
+
+
+def _padding_note(content: bytes, text: bytes) -> tuple[str, ...]:
+    """Return a note if NUL bytes behind the text of a file were left out."""
+    count = 0 if text is content else content.count(b"\0")
+    return (f"{count} NUL bytes at the end of the file left out",) if count else ()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from protgraph.structure.io.foldcomp import MAGIC
 from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
 from protgraph.structure.io.gunzip import gunzip
 
-__all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file"]
+__all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file", "without_padding"]
 
 _CIF = re.compile(rb"(?:\A\xef\xbb\xbf|^|\r)[ \t]*data_", re.MULTILINE | re.IGNORECASE)  # \r: old Macintosh
 _RECORDS = rb"(?i:ATOM  |ATOM ?\d|HETATM)|MODEL |HEADER|TITLE |COMPND|SOURCE|EXPDTA|REMARK|SEQRES|CRYST1"
@@ -141,12 +141,22 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
         raise StructureFileError(f"{path}: MMTF, a format that the PDB retired in 2024, is not supported.\n{readable}")
     if content[_TAR[0]] == _TAR[1]:
         raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{readable}")
-    if b"\0" not in content:
-        if _CIF.match(content) or (b"data_" in content.lower() and _CIF.search(content)):
-            return "mmcif"
-        if _PDB.search(content):
-            return "pdb"
+    text = without_padding(content)
+    is_cif = _CIF.match(text) or (b"data_" in text.lower() and _CIF.search(text))
+    if is_cif or _PDB.search(text):
+        if b"\0" in text:
+            raise StructureFileError(
+                f"{path}: NUL bytes inside the text, the first one at byte {text.index(0)}. Allowed: text, with NUL "
+                "bytes at its end only. Copy the file again."
+            )
+        return "mmcif" if is_cif else "pdb"
     raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{readable}")
+
+
+def without_padding(content: bytes) -> bytes:
+    """Return the content of a text file without NUL bytes behind it, which some programs and copies append."""
+    text = content.rstrip(b"\0 \t\r\n")
+    return text if b"\0" in content[len(text) :] else content
 
 
 def decode_text(content: bytes) -> str:
