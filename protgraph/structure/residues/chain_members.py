@@ -38,7 +38,12 @@ class ChainMembers:
 
 
 def chain_members(
-    chain: np.ndarray, res_id: np.ndarray, backbone: np.ndarray, hetero: np.ndarray, modified: np.ndarray
+    chain: np.ndarray,
+    res_id: np.ndarray,
+    backbone: np.ndarray,
+    hetero: np.ndarray,
+    modified: np.ndarray,
+    known: np.ndarray,
 ) -> ChainMembers:
     """Select the residues of chains, and place modified residues and those in HETATM records where they are bonded.
 
@@ -49,9 +54,12 @@ def chain_members(
     backbone : ndarray
         ``(M, 4, 3)`` N, CA, C, O, Å; NaN for missing atoms.
     hetero : ndarray
-        ``(M,)`` bool, True for HETATM records; all others are residues.
+        ``(M,)`` bool, True for HETATM records.
     modified : ndarray
         ``(M,)`` bool, True for other names than those of the twenty amino acids.
+    known : ndarray
+        ``(M,)`` bool, True for names of peptide-linking components; others only have atoms N, CA and C, as
+        S-adenosylmethionine does.
 
     Returns
     -------
@@ -59,10 +67,13 @@ def chain_members(
 
     Notes
     -----
-    A candidate in HETATM records is a residue if it is bonded to another candidate of its chain, or before the last
-    residue in ATOM records of its chain. Segments are candidates in file order, each bonded to the next. A segment of
-    HETATM records or modified residues only that is bonded to the end or the beginning of another one follows or
-    precedes it, as in files that have their modified residues after all others. Others stay in file order.
+    A known candidate in ATOM records is a residue. Any other one is a residue if it is bonded to another candidate of
+    its chain. Without a bond, it must be before the last residue in ATOM records of its chain, and its number must be
+    between those of its neighbors in the file; one that is not known needs neighbors on both sides.
+
+    Segments are candidates in file order, each bonded to the next. A segment of HETATM records or modified residues
+    only that is bonded to the end or the beginning of another one follows or precedes it, as in files that have their
+    modified residues after all others. Others stay in file order.
     """
     count = len(chain)
     file_order = np.arange(count)
@@ -70,13 +81,14 @@ def chain_members(
     if not apart.any():
         return ChainMembers(np.ones(count, bool), file_order, 0)
     bonded = bonded_to_next(chain, backbone, backbone[:, CA])
-    member = ~hetero
+    member = known & ~hetero
     member[1:] |= bonded
     member[:-1] |= bonded
     names, number = np.unique(chain, return_inverse=True)
     last = np.full(len(names), -1)
-    np.maximum.at(last, number[~hetero], np.flatnonzero(~hetero))
-    member |= file_order < last[number]
+    in_chain = known & ~hetero
+    np.maximum.at(last, number[in_chain], np.flatnonzero(in_chain))
+    member |= (file_order < last[number]) & _fits_its_place(number, res_id, known)
     first = np.concatenate([[0], np.flatnonzero(~bonded) + 1])  # of each segment
     size = np.diff(first, append=count)
     movable = np.logical_and.reduceat(apart, first)
@@ -88,6 +100,19 @@ def chain_members(
     order = np.concatenate([file_order[first[s] : first[s] + size[s]] for s in segments])
     moved = np.repeat(movable & ((after >= 0) | (before >= 0)), size) & (np.argsort(order) != file_order)
     return ChainMembers(member, order, int(moved.sum()))
+
+
+def _fits_its_place(chain: np.ndarray, res_id: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return True for candidates whose number is between those of their neighbors in the file, ``(M,)`` bool.
+
+    The first and the last one of a chain have one neighbor, which is enough for known ones.
+    """
+    same = chain[1:] == chain[:-1]
+    ascends = res_id[1:] > res_id[:-1]
+    before, after = known.copy(), known.copy()
+    before[1:] = np.where(same, ascends, known[1:])
+    after[:-1] = np.where(same, ascends, known[:-1])
+    return before & after
 
 
 def _links(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.argument_types import check_arguments
-from protgraph.errors import EmptyStructureError
-from protgraph.structure.residues.alphabet import KINDS, UNKNOWN, aatype, name_numbers
+from protgraph.errors import EmptyStructureError, list_first
+from protgraph.structure.residues.alphabet import KINDS, UNKNOWN, aatype
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.chain_members import chain_members
 from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplicates
@@ -22,13 +21,20 @@ from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.noise import CA
 from protgraph.structure.residues.residues import BACKBONE, Residues
-from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
+from protgraph.structure.residues.runs import Runs, backbone_of, backbone_slots, tabulate_runs
+from protgraph.structure.residues.structure import Structure, select_chains
 from protgraph.structure.residues.text_codes import pack_text, pack_texts
+from protgraph.structure.vectors import length
 
 __all__ = ["clean"]
 
-_PROTEIN, _WATER, _NUCLEIC, _OTHER = (KINDS.index(kind) for kind in ("protein", "water", "nucleic", "other"))
+_PROTEIN, _WATER, _NUCLEIC = (KINDS.index(kind) for kind in ("protein", "water", "nucleic"))
 _HYDROGENS = tuple(pack_text(symbol) for symbol in ("H", "D", "T"))
+_UNKNOWN_ELEMENT = pack_text("X")
+_AMBIGUOUS = ("AD1", "AD2", "AE1", "AE2", "XD1", "XD2", "XE1", "XE2")  # amide N or O
+_O, _C = BACKBONE.index("O"), BACKBONE.index("C")
+_CARBONYL = 1.6  # longest distance of C and its oxygen atoms, Å; 1.23 in a peptide, 1.25 in a carboxylate
+_LISTED = 5
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -66,8 +72,10 @@ def clean(
     A residue is protein if its type is peptide-linking in the Chemical Component Dictionary, or if it has atoms N, CA
     and C and is not a nucleotide, saccharide or water. One in HETATM records must be part of a chain: bonded to another
     protein residue (C–N at most 2.5 Å, or CA–CA at most 4.3 Å if C or N is missing), or before the last residue of the
-    chain in ATOM records. A free amino acid is a ligand. Modified residues and residues in HETATM records that the file
-    has apart from their chain are at the place where they are bonded, and counted in ``moved_residues``.
+    chain in ATOM records, with a number that fits there. A free amino acid is a ligand, and so are molecules with N, CA
+    and C that the dictionary does not list as peptide-linking, e.g. SAM, if they have no peptide bond. Modified
+    residues and residues in HETATM records that the file has apart from their chain are at the place where they are
+    bonded, and counted in ``moved_residues``.
 
     Examples
     --------
@@ -82,19 +90,16 @@ def clean(
         structure = select_chains(structure, chains)
     atoms = structure.atoms
     atom_name, element = pack_texts(atoms.atom_name), pack_texts(atoms.element)
-    slot = _backbone_slots(atom_name, element)
-    table = _tabulate(atoms, slot)
+    slot = backbone_slots(atom_name, element)
+    table = tabulate_runs(atoms, slot)
     polymer, rank, moved = _in_chain(atoms, table)
-    in_polymer = polymer[table.run]
-    heavy = element != _HYDROGENS[0]
-    for symbol in _HYDROGENS[1:]:
-        heavy &= element != symbol
-    heavy &= in_polymer
-    rows = _heavy_rows(heavy.nonzero()[0], table.run, rank)
-    unique = resolve_duplicates(atoms, atom_name, rows, table.run)
-    residues, losses = _residues(structure, unique, slot, table)
-    hydrogens = int(np.count_nonzero(in_polymer)) - len(rows)
-    losses |= {**_count_others(table, polymer), "hydrogens": hydrogens, "moved_residues": moved}
+    rows, losses = _heavy_atoms(atoms, element, table, polymer)
+    losses["moved_residues"] = moved
+    if rank is not None:
+        rows = rows[np.argsort(rank[table.run[rows]], kind="stable")]
+    unique = resolve_duplicates(atoms, atom_name, rows, table, structure.source or structure.name)
+    residues, names = _residues(structure, unique, slot, table)
+    losses |= {**_count_others(table, polymer), **names}
     report = structure.report.merge(unique.report)
     if len(residues) == 0:
         report = report.merge(LossReport(**losses))
@@ -111,67 +116,7 @@ def clean(
     return _finish(residues, report, losses)
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Runs of consecutive atoms of one residue, one row per run.
-
-    ``start`` ``(R,)`` first atom; ``run`` and ``slot`` ``(A,)`` run and index in the backbone of each atom, −1 for
-    others; ``coord`` ``(A, 3)``; ``name`` ``(R,)`` str; ``kind`` ``(R,)`` int64, index in ``KINDS``; ``amino_acid``
-    ``(R,)`` int64, ``aatype`` of unmodified residues, −1 for all others; ``hetero`` ``(R,)`` bool.
-    """
-
-    start: np.ndarray
-    run: np.ndarray
-    slot: np.ndarray
-    coord: np.ndarray
-    name: np.ndarray
-    kind: np.ndarray
-    amino_acid: np.ndarray
-    hetero: np.ndarray
-
-    @cached_property
-    def backbone(self) -> np.ndarray:
-        """N, CA, C, O of each run, ``(R, 4, 3)`` float32, Å, NaN for missing atoms."""
-        return _backbone(self.coord, self.slot, self.run, len(self.start))
-
-    @property
-    def is_candidate(self) -> np.ndarray:
-        """True for runs that are peptide-linking by name, or unknown by name and with N, CA and C, ``(R,)`` bool."""
-        is_protein, is_other = self.kind == _PROTEIN, self.kind == _OTHER
-        if not is_other.any() or not (is_other[self.run] & (self.slot == CA)).any():  # as in most files
-            return is_protein
-        return is_protein | (is_other & ~np.isnan(self.backbone[:, :3, 0]).any(axis=1))
-
-
-def _tabulate(atoms: AtomArray, slot: np.ndarray) -> _Runs:
-    start = residue_starts(atoms)
-    run = np.arange(len(start)).repeat(run_lengths(start, len(atoms)))
-    name = atoms.res_name[start]
-    return _Runs(start, run, slot, atoms.coord, name, *name_numbers(name.tolist()), atoms.hetero[start])
-
-
-def _backbone_slots(atom_name: np.ndarray, element: np.ndarray) -> np.ndarray:
-    """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int8, -1 for others and for calcium."""
-    slot = np.full(len(atom_name), -1, np.int8)
-    for i, name in enumerate(BACKBONE):
-        slot += (atom_name == pack_text(name)).view(np.int8) * np.int8(i + 1)
-    is_calcium = element == pack_text("CA")
-    if is_calcium.any():
-        slot[(slot == CA) & is_calcium] = -1
-    return slot
-
-
-def _backbone(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
-    """Return N, CA, C, O of each residue, ``(size, 4, 3)`` float32, Å, NaN if missing; the first of a name counts."""
-    atom = np.full(size * len(BACKBONE), len(coord))
-    atoms = (slot >= 0).nonzero()[0][::-1]  # backwards, so that the first is written last
-    atom[residue[atoms] * len(BACKBONE) + slot[atoms]] = atoms
-    with_missing = np.empty((len(coord) + 1, 3), np.float32)
-    with_missing[:-1], with_missing[-1] = coord, np.nan
-    return with_missing.take(atom, axis=0).reshape(size, len(BACKBONE), 3)
-
-
-def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
+def _in_chain(atoms: AtomArray, table: Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
     """Select the runs that are residues of protein chains.
 
     Returns
@@ -189,7 +134,9 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | 
     if not (hetero.any() or modified.any()):
         return candidate, None, 0
     start = table.start[rows]
-    found = chain_members(atoms.chain_id[start], atoms.res_id[start], table.backbone[rows], hetero, modified)
+    known = table.kind[rows] == _PROTEIN
+    identity = (atoms.chain_id[start], atoms.res_id[start])
+    found = chain_members(*identity, table.backbone[rows], hetero, modified, known)
     polymer = np.zeros(len(candidate), bool)
     polymer[rows[found.member]] = True
     if not found.moved:
@@ -199,12 +146,28 @@ def _in_chain(atoms: AtomArray, table: _Runs) -> tuple[np.ndarray, np.ndarray | 
     return polymer, rank, found.moved
 
 
-def _heavy_rows(rows: np.ndarray, run: np.ndarray, rank: np.ndarray | None) -> np.ndarray:
-    """Return atoms ``(A,)`` in the order of the chains."""
-    return rows if rank is None else rows[np.argsort(rank[run[rows]], kind="stable")]
+def _heavy_atoms(
+    atoms: AtomArray, element: np.ndarray, table: Runs, polymer: np.ndarray
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the heavy atoms of residues ``(A,)`` in file order, and counts of their hydrogens and dummy atoms.
+
+    Atoms of unknown element are dummies, apart from backbone atoms and those that are N or O (names of the CCD).
+    """
+    in_polymer = polymer[table.run]
+    heavy = element != _HYDROGENS[0]
+    for symbol in _HYDROGENS[1:]:
+        heavy &= element != symbol
+    heavy &= in_polymer
+    counts = {"hydrogens": int(np.count_nonzero(in_polymer) - np.count_nonzero(heavy))}
+    dummy = heavy & (element == _UNKNOWN_ELEMENT)
+    if dummy.any():
+        dummy &= (table.slot < 0) & ~np.isin(atoms.atom_name, _AMBIGUOUS)
+        heavy &= ~dummy
+        counts["dummy_atoms"] = int(np.count_nonzero(dummy))
+    return heavy.nonzero()[0], counts
 
 
-def _count_others(table: _Runs, polymer: np.ndarray) -> dict[str, Any]:
+def _count_others(table: Runs, polymer: np.ndarray) -> dict[str, Any]:
     """Count the molecules that are not protein, by entry of the report."""
     if polymer.all():
         return {}
@@ -218,15 +181,17 @@ def _count_others(table: _Runs, polymer: np.ndarray) -> dict[str, Any]:
 
 
 def _residues(
-    structure: Structure, unique: Deduplicated, slot: np.ndarray, table: _Runs
+    structure: Structure, unique: Deduplicated, slot: np.ndarray, table: Runs
 ) -> tuple[Residues, dict[str, Any]]:
     """Return the residues that have a CA, ``seq_pos`` still 0, and counts for the report."""
     atoms = structure.atoms
     rows, residue, start = unique.rows, unique.residue, unique.start
     part = _as_slice(rows)
     coord, slot = atoms.coord[part].astype(np.float32), slot[part]
-    backbone = _backbone(coord, slot, residue, len(start))
+    atom_name, element = atoms.atom_name[part].copy(), atoms.element[part].copy()
+    backbone = backbone_of(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, CA, 0])
+    oxygens = _name_oxygens(backbone, coord, atom_name, element, residue)
     res_name, amino_acid = atoms.res_name[start], table.amino_acid[table.run[start]]
     named = _count_names(res_name, amino_acid, has_ca)
     alpha = (slot == CA).nonzero()[0]
@@ -240,7 +205,7 @@ def _residues(
         name=structure.name,
         chain=unique.chain,
         res_id=atoms.res_id[start].astype(np.int64),
-        ins_code=atoms.ins_code[start],
+        ins_code=unique.ins_code,
         res_name=res_name,
         aatype=amino_acid,
         pos=backbone[:, CA],
@@ -248,13 +213,41 @@ def _residues(
         **of_alpha,
         seq_pos=np.zeros(len(start), np.int64),
         atom_pos=coord,
-        atom_name=atoms.atom_name[part].copy(),
-        atom_element=atoms.element[part].copy(),
+        atom_name=atom_name,
+        atom_element=element,
         atom_residue=residue,
         report=structure.report,
         predicted=structure.predicted,
     )
+    if len(oxygens):
+        ids = residues.ids
+        texts = [f"{ids[row]} {name}" for row, name in oxygens]
+        named["warnings"] = (f"{len(texts)} atoms O have another name: {list_first(texts, _LISTED)}",)
     return (residues.select(has_ca) if "without_ca" in named else residues), named
+
+
+def _name_oxygens(
+    backbone: np.ndarray, coord: np.ndarray, atom_name: np.ndarray, element: np.ndarray, residue: np.ndarray
+) -> list[tuple[int, str]]:
+    """Name the oxygen atoms of the last residues O and OXT, in place; return the residues and the former name of O.
+
+    Programs name them OT1 and OT2 (CHARMM, X-PLOR), O1 and O2 or OC1 and OC2 (GROMACS), O' and O''. They are the
+    oxygen atoms at C of residues without O; the first by name is O. A single OXT stays.
+    """
+    lacking = np.isnan(backbone[:, _O, 0]) & ~np.isnan(backbone[:, _C, 0])
+    if not lacking.any():
+        return []
+    rows = (lacking[residue] & (element == "O")).nonzero()[0]
+    rows = rows[length(coord[rows] - backbone[residue[rows], _C]) <= _CARBONYL]
+    renamed = []
+    for number in np.unique(residue[rows]).tolist():
+        atoms = sorted(rows[residue[rows] == number].tolist(), key=lambda row: str(atom_name[row]))
+        others = [row for row in atoms if atom_name[row] != "OXT"]
+        if others:
+            renamed.append((number, str(atom_name[others[0]])))
+            backbone[number, _O], atom_name[others[0]] = coord[others[0]], "O"
+            atom_name[others[1:2]] = "OXT"
+    return renamed
 
 
 def _count_names(res_name: np.ndarray, amino_acid: np.ndarray, has_ca: np.ndarray) -> dict[str, dict[str, int]]:

@@ -1,4 +1,8 @@
-"""Resolve residues that occur twice or in fragments in a file; every change is reported."""
+"""Resolve residues that occur twice or in fragments in a file; every change is reported.
+
+Not gemmi, not Biopython: they merge or drop the residues of a second chain with the same id (gemmi 0.7.5, Biopython
+1.86, 2026-11-26).
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,25 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from string import ascii_uppercase
+from typing import NamedTuple
 
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.errors import StructureFileError, list_first
+from protgraph.structure.residues.chain_breaks import CA_BOND, bonded_to_next
 from protgraph.structure.residues.identity import by_appearance, run_lengths
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.text_codes import pack_text
+from protgraph.structure.residues.noise import CA
+from protgraph.structure.residues.runs import LEAST_CA_DISTANCE, Runs
+from protgraph.structure.residues.structure import MOLECULE
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
 
 _DISTINCT = np.uint64(0xDD1784571E864E9D)  # with it, the atoms of an amino acid have distinct bits (found at random)
 _ONE, _LAST_BITS = np.uint64(1), np.uint64(58)  # 64 - 6: a number below 64
+_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,22 +41,26 @@ class Deduplicated:
         ``(A,)`` int64, atoms to keep, sorted by residue.
     residue : ndarray
         ``(A,)`` int64 from 0, ascending, residue of each atom.
-    chain : ndarray
-        ``(N,)`` str, chain of each residue; "A-2" for a second chain "A". The residues of a chain are consecutive.
+    chain, ins_code : ndarray
+        ``(N,)`` str, chain and insertion code of each residue; "A-2" for a second chain "A". The residues of a chain
+        are consecutive.
     start : ndarray
         ``(N,)`` int64, an atom with the number and name of each residue.
     report : LossReport
-        Chains renamed and atoms left out.
+        Chains and residues renamed, and atoms left out.
     """
 
     rows: np.ndarray
     residue: np.ndarray
     chain: np.ndarray
+    ins_code: np.ndarray
     start: np.ndarray
     report: LossReport
 
 
-def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray, run: np.ndarray) -> Deduplicated:
+def resolve_duplicates(
+    atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray, runs: Runs, where: str
+) -> Deduplicated:
     """Sort atoms into residues with unique chain, number and insertion code.
 
     Parameters
@@ -56,73 +71,194 @@ def resolve_duplicates(atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray
         ``(M,)`` uint64, codes of their names (:func:`~protgraph.structure.residues.text_codes.pack_texts`).
     rows : ndarray
         ``(A,)`` int64, the atoms to sort, in the order of the chains.
-    run : ndarray
-        ``(M,)`` int64, run of equal residue identity and name of each of *all* atoms.
+    runs : Runs
+        Runs of all atoms.
+    where : str
+        Name of the file in errors.
+
+    Raises
+    ------
+    StructureFileError
+        More residues of one chain have the same number than there are insertion codes.
 
     Notes
     -----
-    A file may use an identity twice. A residue directly after one of the same identity is a second conformation without
-    an altloc id: the first is kept. Atoms without a CA belong to the earlier residue of this identity. A residue with
-    another CA begins a second chain of the same id, which becomes "A-2".
+    A file may use an identity twice. A residue directly after one of the same identity, with a CA less than 2.5 Å
+    apart, is a second conformation without an altloc id: the first is kept. Atoms without a CA belong to the earlier
+    residue of this identity.
+
+    All others are residues of their own. Residues of one chain id that are bonded to each other are one chain; it
+    continues after a break if the numbers ascend there. If a chain repeats identities of an earlier one of this id, it
+    becomes "A-2". It does so too after a TER record, if the chain id is blank, or the numbers do not ascend, or no
+    chain of so many residues is long enough to reach it. Residues that share their number within one chain get
+    insertion codes; the one whose number fits its neighbors best keeps it.
     """
-    each = run[rows]
+    each = runs.run[rows]
     new = _run_starts(each)
     start, size = rows[new], run_lengths(new, len(rows))
-    chain, name = atoms.chain_id[start], atoms.res_name[start]
-    res_id, place = atoms.res_id[start], by_appearance(chain)
-    target = np.arange(len(start))  # (P,) fragment that begins the residue of each fragment; -1: left out
-    renamed: Counter[str] = Counter()
+    chain, res_id, ins_code = atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]
+    place = by_appearance(chain)
     is_ascending = bool((place[1:] >= place[:-1]).all())  # the order of most files
     is_unique = is_ascending and bool(((res_id[1:] > res_id[:-1]) | (place[1:] > place[:-1])).all())
     if not is_unique:
-        identity = list(zip(chain.tolist(), res_id.tolist(), atoms.ins_code[start].tolist(), strict=True))
-        is_unique = len(set(identity)) == len(identity)
-    if not is_unique:
-        has_ca = np.zeros(len(start), bool)
-        has_ca[np.repeat(target, size)[atom_name[rows] == pack_text("CA")]] = True
-        target, copy = _assign(identity, chain, name, has_ca)
-        chain = _names_of_copies(chain, copy)
-        renamed.update(chain[(copy > 1) & (target == np.arange(len(target)))].tolist())
-    if is_unique and is_ascending:
-        residue = target.repeat(size)
+        identity = set(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
+        falls = ((res_id[1:] < res_id[:-1]) & (place[1:] == place[:-1])).any()
+        is_unique = is_ascending and not falls and len(identity) == len(start)
+    if is_unique and MOLECULE not in atoms.get_annotation_categories():
+        residue = np.arange(len(start)).repeat(size)
         first = _is_first(new, atom_name[rows])
         if first.all():
-            return Deduplicated(rows, residue, chain, start, LossReport())
+            return Deduplicated(rows, residue, chain, ins_code, start, LossReport())
         report = LossReport(duplicate_atoms=int((~first).sum()))
-        return Deduplicated(rows[first], residue[first], chain, start, report)
+        return Deduplicated(rows[first], residue[first], chain, ins_code, start, report)
+
+    keys = zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True)
+    backbone = runs.backbone[each[new]]
+    target = _join_fragments(list(keys), atoms.res_name[start], backbone)
     heads = np.flatnonzero(target == np.arange(len(target)))
-    heads = heads[np.argsort(by_appearance(chain[heads]), kind="stable")]
+    chain, ins_code, report = _rename(atoms, start[heads], backbone[heads], where)
+    order = np.argsort(by_appearance(chain), kind="stable")
+    heads, chain, ins_code = heads[order], chain[order], ins_code[order]
+
     rank = np.full(len(target) + 1, -1)  # the last one is for target -1
     rank[heads] = np.arange(len(heads))
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
     order = order[np.searchsorted(residue[order], 0) :]  # without the atoms of residue -1
     order = order[_is_first(_run_starts(residue[order]), atom_name[rows[order]])]
-    report = LossReport(duplicate_atoms=len(rows) - len(order), repeated_chains=dict(sorted(renamed.items())))
-    return Deduplicated(rows[order], residue[order], chain[heads], start[heads], report)
+    report = report.merge(LossReport(duplicate_atoms=len(rows) - len(order)))
+    return Deduplicated(rows[order], residue[order], chain, ins_code, start[heads], report)
 
 
-def _assign(
-    identity: Sequence[Hashable], chain: np.ndarray, name: np.ndarray, has_ca: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each fragment ``(P,)`` the fragment that begins its residue (-1: none) and the copy of its chain."""
-    target, copy = np.full(len(identity), -1), np.ones(len(identity), np.int64)
-    has_ca = has_ca.copy()
+def _join_fragments(identity: Sequence[Hashable], name: np.ndarray, backbone: np.ndarray) -> np.ndarray:
+    """Return for each fragment ``(P,)`` the one that begins its residue, -1 if it is left out.
+
+    ``backbone`` ``(P, 4, 3)`` of residues whose fragments are joined is completed in place.
+    """
+    target = np.full(len(identity), -1)
     latest: dict[Hashable, int] = {}  # identity → fragment that began its last residue
-    current: dict[str, int] = {}  # chain → copy that new residues belong to
     before = None
-    for p, (which, c) in enumerate(zip(identity, chain.tolist(), strict=True)):
-        head = latest.get(which)
-        if head is None:
-            target[p], copy[p], latest[which] = p, current.setdefault(c, 1), p
-        elif has_ca[p] and has_ca[head] and which != before:
-            target[p], copy[p], latest[which] = p, copy[head] + 1, p
-            current[c] = int(copy[p])
-        elif name[p] == name[head]:
-            target[p], copy[p] = head, copy[head]
-            has_ca[head] |= has_ca[p]
-        before = which
-    return target, copy
+    for p, key in enumerate(identity):
+        head = latest.get(key)
+        is_residue = head is None
+        if head is not None:
+            distance = float(np.linalg.norm(backbone[p, CA].astype(np.float64) - backbone[head, CA]))
+            have_ca = not np.isnan(distance)
+            is_conformation = key == before and distance < LEAST_CA_DISTANCE
+            is_residue = have_ca and not is_conformation
+            if not is_residue and name[p] == name[head]:
+                target[p] = head
+                backbone[head] = np.where(np.isnan(backbone[head]), backbone[p], backbone[head])
+        if is_residue:
+            target[p] = latest[key] = p
+        before = key
+    return target
+
+
+def _rename(
+    atoms: AtomArray, start: np.ndarray, backbone: np.ndarray, where: str
+) -> tuple[np.ndarray, np.ndarray, LossReport]:
+    """Return chain ids and insertion codes that make residues unique, ``(N,)`` each, and a report of the changes.
+
+    ``start`` ``(N,)`` is an atom of each residue, ``backbone`` ``(N, 4, 3)``.
+    """
+    chain, res_id = atoms.chain_id[start], atoms.res_id[start]
+    ins_code = atoms.ins_code[start]
+    molecule = np.zeros(len(start), np.int64)
+    if MOLECULE in atoms.get_annotation_categories():
+        molecule = atoms.get_annotation(MOLECULE)[start]
+    copy, notes = np.ones(len(start), np.int64), []
+    place = by_appearance(chain)
+    order = np.argsort(place, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+        name = str(chain[rows[0]])
+        used: list[set[tuple[int, str]]] = [set()]  # numbers and codes of each copy of the chain
+        shared: list[str] = []
+        for block in _blocks(name, res_id[rows], ins_code[rows], backbone[rows], molecule[rows]):
+            members = rows[block.residues]
+            keys = list(zip(res_id[members].tolist(), ins_code[members].tolist(), strict=True))
+            if block.is_molecule or not used[-1].isdisjoint(keys):
+                used.append(set())
+            elif used[-1]:
+                last = int(res_id[rows[block.residues.start - 1]])
+                place = f"between {last} and {keys[0][0]}"
+                notes.append(f"chain {name!r}: {block.reason} {place}, where no bond is; read as one chain")
+            used[-1].update(keys)
+            copy[members] = len(used)
+            for number, places in _repeated(keys).items():
+                codes = _free_codes(number[0], used[-1], len(places) - 1, f"{where}: chain {name!r}")
+                kept = max(places, key=lambda i: (_fits(res_id[members], i), -i))
+                others = [i for i in places if i != kept]
+                ins_code[members[others]] = codes
+                texts = [f"{number[0]}{ins_code[members[i]]}" for i in places]
+                shared.append(f"{''.join(map(str, number))} (read as {', '.join(texts)})")
+        if shared:
+            listed = list_first(shared, _LISTED)
+            notes.append(f"chain {name!r}: several residues of one chain have the same number: {listed}")
+    if (copy > 1).any():
+        chain = _names_of_copies(chain, copy)
+    renamed = dict(sorted(Counter(chain[copy > 1].tolist()).items()))
+    return chain, ins_code, LossReport(repeated_chains=renamed, warnings=tuple(notes))
+
+
+class _Block(NamedTuple):
+    """Residues of a chain id that can be one chain, and why they are apart from those before.
+
+    ``is_molecule``: no chain continues here, even if no identity is repeated.
+    """
+
+    residues: slice
+    is_molecule: bool
+    reason: str
+
+
+def _blocks(
+    name: str, res_id: np.ndarray, ins_code: np.ndarray, backbone: np.ndarray, molecule: np.ndarray
+) -> list[_Block]:
+    """Split the residues of a chain id where they are not bonded, and numbers do not ascend or a TER record is."""
+    step = np.diff(res_id)
+    falls = (step < 0) | ((step == 0) & (ins_code[1:] == ins_code[:-1]))
+    distance = np.linalg.norm(np.diff(backbone[:, CA].astype(np.float64), axis=0), axis=1)
+    # N and C of one residue are as far apart as in a long bond, so two residues at one place are not bonded.
+    bonded = bonded_to_next(np.zeros(len(res_id)), backbone, backbone[:, CA]) & ~(distance < LEAST_CA_DISTANCE)
+    is_far = distance > CA_BOND * np.maximum(step, 1)  # False for NaN
+    after_ter = molecule[1:] != molecule[:-1]
+    is_molecule = after_ter & (falls | is_far | (name == ""))
+
+    begins = np.flatnonzero((falls | after_ter) & ~bonded) + 1
+    stops = [*begins.tolist(), len(res_id)]
+    blocks = [_Block(slice(0, stops[0]), is_molecule=False, reason="")]
+    for begin, stop in zip(begins.tolist(), stops[1:], strict=True):
+        reason = "residue numbers fall" if falls[begin - 1] else "a TER record is"
+        blocks.append(_Block(slice(begin, stop), bool(is_molecule[begin - 1]), reason))
+    return blocks
+
+
+def _repeated(keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], list[int]]:
+    """Return the places of each key that occurs more than once."""
+    places: dict[tuple[int, str], list[int]] = {}
+    for i, key in enumerate(keys):
+        places.setdefault(key, []).append(i)
+    return {key: rows for key, rows in places.items() if len(rows) > 1}
+
+
+def _fits(res_id: np.ndarray, i: int) -> int:
+    """Return on how many sides the number of a residue is that of its neighbor or next to it."""
+    before = i > 0 and res_id[i] - res_id[i - 1] in (0, 1)
+    after = i + 1 < len(res_id) and res_id[i + 1] - res_id[i] in (0, 1)
+    return int(before) + int(after)
+
+
+def _free_codes(number: int, used: set[tuple[int, str]], size: int, where: str) -> list[str]:
+    """Return insertion codes that no residue of this number has, and mark them as used."""
+    codes = [code for code in ascii_uppercase if (number, code) not in used][:size]
+    if len(codes) < size:
+        raise StructureFileError(
+            f"{where}: {size + 1} residues of one chain have the number {number}. Allowed: one, or one for each "
+            "insertion code. Number the residues of the file."
+        )
+    used.update((number, code) for code in codes)
+    return codes
 
 
 def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
@@ -134,7 +270,7 @@ def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
             number = next(n for n in count(k) if f"{c}-{n}" not in used)
             names[c, k] = f"{c}-{number}"
             used.add(names[c, k])
-    return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)])
+    return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)], dtype=str)
 
 
 def _run_starts(values: np.ndarray) -> np.ndarray:

@@ -36,6 +36,8 @@ class LossReport:
         Atoms whose element is inferred from their name, because the file has no symbol of an element.
     hydrogens : int
         Hydrogen and deuterium atoms.
+    dummy_atoms : int
+        Atoms of residues that are none, e.g. pseudoatoms of NMR (QB), PyMOL (PS1), and lone pairs (LPA).
     moved_residues : int
         Residues whose atoms the file has apart from their chain, moved to their place: modified residues that follow
         the chain, and alternate locations that are not next to their residue.
@@ -81,6 +83,7 @@ class LossReport:
     invalid_atoms: int = _count("atoms without usable coordinates left out")
     inferred_elements: int = _count("elements inferred from atom names")
     hydrogens: int = _count("hydrogen atoms left out")
+    dummy_atoms: int = _count("dummy atoms left out")
     moved_residues: int = _count("residues moved to their place in the chain")
     waters: int = _count("water molecules left out")
     ligands: Mapping[str, int] = _counts("other molecules left out")

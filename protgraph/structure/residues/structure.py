@@ -13,7 +13,11 @@ from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.text_codes import text_changes
 from protgraph.wording import html_table
 
-__all__ = ["Structure", "residue_starts", "select_chains"]
+__all__ = ["MOLECULE", "Structure", "residue_starts", "select_chains"]
+
+
+MOLECULE = "molecule"
+"""Annotation of atoms in files where TER separates atoms of one chain id: number of the molecule, from 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -277,3 +277,134 @@ def test_inputs_are_not_changed(structures_dir):
     before = structure.atoms.copy()
     clean(structure, chains=["A"])
     assert structure.atoms == before
+
+
+SAM_ATOMS = {"N": (0.0, 0, 0), "CA": (1.5, 0, 0), "C": (2.2, 1.3, 0), "O": (3.4, 1.3, 0), "OXT": (1.6, 2.3, 0),
+             "CB": (2.0, -1.4, 0), "SD": (3.5, -2.5, 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("record", ["ATOM", "HETATM"])
+@pytest.mark.parametrize("name", ["SAM", "SAH", "MTX", "UN9"])
+@pytest.mark.parametrize("number", [0, 3, 301])
+@pytest.mark.parametrize("place", ["first", "last", "between"])
+def test_a_molecule_with_n_ca_c_and_no_peptide_bond_is_a_ligand(write_pdb, pdb_lines, record, name, number, place):
+    atom, residue = pdb_lines
+    chain = [residue("GLY", "A", 1, 0.0), residue("SER", "A", 2, 3.9), residue("ALA", "A", 5, 15.6)]
+    ligand = [
+        atom(k, name, "A", number, (x + 5, y + 20, z), record=record, element=k[0])
+        for k, (x, y, z) in SAM_ATOMS.items()
+    ]
+    at = {"first": 0, "between": 2, "last": 3}[place]
+    lines = [*chain[:at], ligand, *chain[at:]]
+    if place == "between":  # another chain follows
+        lines = [*chain, ligand, residue("GLY", "B", 1, 90.0)]
+    residues = clean(load_structure(write_pdb(*lines)), ligands=True)
+    assert residues.sequence == "GSA" + "G" * (place == "between")
+    assert residues.ligands.res_name.tolist() == [name] and len(residues.ligands.atom_name) == len(SAM_ATOMS)
+
+
+def test_a_residue_without_a_known_name_that_is_bonded_is_read(write_pdb, pdb_lines):
+    _, residue = pdb_lines
+    for record in ("ATOM", "HETATM"):
+        lines = [residue(n, "A", i, 3.9 * i, record=r)
+                 for i, (n, r) in enumerate([("GLY", "ATOM"), ("UN9", record), ("SER", "ATOM")])]  # fmt: skip
+        assert clean(load_structure(write_pdb(*lines))).sequence == "GXS"
+
+
+@pytest.mark.parametrize("number", [301, 5])
+def test_a_free_amino_acid_before_the_chain_is_a_ligand(write_pdb, pdb_lines, number):
+    """Before the last residue in ATOM records, the number decides."""
+    _, residue = pdb_lines
+    free = residue("GLU", "A", number, 40.0, record="HETATM")
+    residues = clean(load_structure(write_pdb(free, residue("GLY", "A", 1, 0.0), residue("SER", "A", 2, 3.9))))
+    assert residues.sequence == "GS" and residues.report.ligands == {"GLU": 1}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("OT1", "OT2"),
+        ("OT2", "OT1"),
+        ("O1", "O2"),
+        ("OC1", "OC2"),
+        ("O'", "O''"),
+        ("OT1", "OXT"),
+        ("OXT", "OT1"),
+        ("OT",),
+    ],
+)
+@pytest.mark.parametrize("last", ["LEU", "MSE", "HSD"])
+def test_terminal_oxygens_are_o_and_oxt(write_pdb, pdb_lines, names, last):
+    atom, residue = pdb_lines
+    end = residue(last, "A", 2, 3.9)[:3]
+    places = [(7.1, 1.1, 0.0), (7.1, -1.1, 0.0)]
+    end += [atom(name, last, "A", 2, place) for name, place in zip(names, places, strict=False)]
+    residues = clean(load_structure(write_pdb(residue("GLY", "A", 1, 0.0), end)))
+    assert residues.backbone_mask.all() and residues.report.missing_backbone == 0
+    assert sorted(residues.atom_name[-len(names) :].tolist()) == sorted(["O", "OXT"][: len(names)])
+    first = next(name for name in sorted(names) if name != "OXT")
+    np.testing.assert_allclose(residues.backbone[1, 3], places[names.index(first)], atol=1e-3)
+    assert f"A:2 {first}" in residues.report.warnings[0]
+
+
+def test_other_oxygens_are_no_carbonyl(write_pdb, pdb_lines):
+    """OG is not at C, and a single OXT has its name from the format."""
+    atom, residue = pdb_lines
+    for name, place in (("OG", (5.4, 2.4, 0.0)), ("OXT", (7.1, 1.1, 0.0))):
+        end = [*residue("SER", "A", 2, 3.9)[:3], atom(name, "SER", "A", 2, place)]
+        residues = clean(load_structure(write_pdb(residue("GLY", "A", 1, 0.0), end)))
+        assert residues.report.missing_backbone == 1 and name in residues.atom_name and not residues.report.warnings
+
+
+DUMMIES = [("QB", "", "ALA"), ("QQG", "", "VAL"), ("1QB", "", "ALA"), ("PS1", "PS", "VAL"), ("CEN", "PS", "VAL"),
+           ("LPA", "", "SER"), ("LP1", "LP", "SER"), ("DCA", "", "ALA"), ("DO", "", "ALA"), ("MN1", "", "LYS"),
+           ("QB", "Q", "MSE"), ("QB", "", "HID"), ("QE", "X", "MSE"), ("EP1", "EP", "MET")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "element", "res_name"), DUMMIES)
+def test_dummy_atoms_are_left_out_and_counted(write_pdb, pdb_lines, name, element, res_name):
+    atom, residue = pdb_lines
+    dummy = atom(name, res_name, "A", 1, (1.5, 1.5, 0.0))
+    dummy = dummy[:76] + f"{element:>2}"
+    lines = [residue(res_name, "A", 1, 0.0, record="ATOM"), dummy, residue("GLY", "A", 2, 3.9)]
+    residues = clean(load_structure(write_pdb(*lines)))
+    assert len(residues.atom_name) == 8 and residues.report.dummy_atoms == 1
+    assert residues.report.hydrogens == 0 and set(residues.atom_element) <= {"C", "N", "O"}
+
+
+def test_dummy_atoms_of_mmcif_are_left_out(tmp_path):
+    names = (
+        "id",
+        "type_symbol",
+        "label_atom_id",
+        "label_comp_id",
+        "label_asym_id",
+        "label_seq_id",
+        "Cartn_x",
+        "Cartn_y",
+        "Cartn_z",
+    )
+    atoms = [
+        ("N", "N", 0.0),
+        ("CA", "C", 1.5),
+        ("C", "C", 2.6),
+        ("O", "O", 3.1),
+        ("PS1", "PS", 4.0),
+        ("QB", "Q", 5.0),
+        ("QG", "?", 6.0),
+    ]
+    rows = [f"{i} {symbol} {name} VAL A 1 {x} 0 0" for i, (name, symbol, x) in enumerate(atoms)]
+    head = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in names)
+    (tmp_path / "x.cif").write_text(head + "\n".join(rows) + "\n")
+    residues = clean(load_structure(tmp_path / "x.cif"))
+    assert residues.atom_name.tolist() == ["N", "CA", "C", "O"] and residues.report.dummy_atoms == 3
+
+
+def test_deuterium_and_phosphorus_and_amide_atoms_are_no_dummies(write_pdb, pdb_lines):
+    atom, residue = pdb_lines
+    lines = [residue("ASN", "A", 1, 0.0), [atom(n, "ASN", "A", 1, (1.5, y, 0.0), element=" ") for n, y in
+             (("D", 1.0), ("DB2", 2.0), ("DD21", 3.0), ("AD1", 4.0))], residue("SER", "A", 2, 3.9),
+             atom("P", "SER", "A", 2, (5.0, 3.0, 0.0), element=" ")]  # fmt: skip
+    residues = clean(load_structure(write_pdb(*lines)))
+    assert residues.report.hydrogens == 3 and residues.report.dummy_atoms == 0
+    assert "AD1" in residues.atom_name and "P" in residues.atom_name

@@ -1,0 +1,151 @@
+"""Runs of consecutive atoms of one residue: their names, kinds and backbone atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from biotite.structure import AtomArray
+
+from protgraph.structure.residues.alphabet import KINDS, name_numbers
+from protgraph.structure.residues.identity import run_lengths
+from protgraph.structure.residues.noise import CA
+from protgraph.structure.residues.residues import BACKBONE
+from protgraph.structure.residues.structure import residue_starts
+from protgraph.structure.residues.text_codes import pack_text
+from protgraph.structure.vectors import length
+
+__all__ = ["LEAST_CA_DISTANCE", "Runs", "backbone_of", "backbone_slots", "split_repeats", "tabulate_runs"]
+
+LEAST_CA_DISTANCE = 2.5
+"""CA atoms that are closer, Å, are conformations of one residue; neighbors are 2.9 (cis) or 3.8 (trans) apart."""
+
+_PROTEIN, _OTHER = KINDS.index("protein"), KINDS.index("other")
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs of consecutive atoms of one residue, one row per run.
+
+    ``start`` ``(R,)`` first atom; ``run`` and ``slot`` ``(A,)`` run and index in the backbone of each atom, −1 for
+    others; ``coord`` ``(A, 3)``; ``name`` ``(R,)`` str; ``kind`` ``(R,)`` int64, index in ``KINDS``; ``amino_acid``
+    ``(R,)`` int64, ``aatype`` of unmodified residues, −1 for all others; ``hetero`` ``(R,)`` bool.
+    """
+
+    start: np.ndarray
+    run: np.ndarray
+    slot: np.ndarray
+    coord: np.ndarray
+    name: np.ndarray
+    kind: np.ndarray
+    amino_acid: np.ndarray
+    hetero: np.ndarray
+
+    @cached_property
+    def backbone(self) -> np.ndarray:
+        """N, CA, C, O of each run, ``(R, 4, 3)`` float32, Å, NaN for missing atoms."""
+        return backbone_of(self.coord, self.slot, self.run, len(self.start))
+
+    @property
+    def is_candidate(self) -> np.ndarray:
+        """True for runs that are peptide-linking by name, or unknown by name and with N, CA and C, ``(R,)`` bool."""
+        is_protein, is_other = self.kind == _PROTEIN, self.kind == _OTHER
+        if not is_other.any() or not (is_other[self.run] & (self.slot == CA)).any():  # as in most files
+            return is_protein
+        return is_protein | (is_other & ~np.isnan(self.backbone[:, :3, 0]).any(axis=1))
+
+
+def tabulate_runs(atoms: AtomArray, slot: np.ndarray) -> Runs:
+    """Return the runs of atoms of equal chain, number, insertion code and residue name, from the ``slot (A,)`` of each.
+
+    Two neighbors of one number and name are two runs (:func:`split_repeats`).
+    """
+    start = residue_starts(atoms)
+    run = np.arange(len(start)).repeat(run_lengths(start, len(atoms)))
+    of_alpha = run[(slot == CA).nonzero()[0]]
+    if (of_alpha[1:] == of_alpha[:-1]).any():
+        start = split_repeats(atoms.atom_name, atoms.coord, start)
+        run = np.arange(len(start)).repeat(run_lengths(start, len(atoms)))
+    name = atoms.res_name[start]
+    return Runs(start, run, slot, atoms.coord, name, *name_numbers(name.tolist()), atoms.hetero[start])
+
+
+def backbone_slots(atom_name: np.ndarray, element: np.ndarray) -> np.ndarray:
+    """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int8, -1 for others and for calcium.
+
+    ``atom_name`` and ``element`` ``(A,)`` are codes of :func:`~protgraph.structure.residues.text_codes.pack_texts`.
+    """
+    slot = np.full(len(atom_name), -1, np.int8)
+    for i, name in enumerate(BACKBONE):
+        slot += (atom_name == pack_text(name)).view(np.int8) * np.int8(i + 1)
+    is_calcium = element == pack_text("CA")
+    if is_calcium.any():
+        slot[(slot == CA) & is_calcium] = -1
+    return slot
+
+
+def backbone_of(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: int) -> np.ndarray:
+    """Return N, CA, C, O of each residue, ``(size, 4, 3)`` float32, Å, NaN if missing; the first of a name counts.
+
+    ``coord`` ``(A, 3)``; ``slot`` and ``residue`` ``(A,)``.
+    """
+    atom = np.full(size * len(BACKBONE), len(coord))
+    atoms = (slot >= 0).nonzero()[0][::-1]  # backwards, so that the first is written last
+    atom[residue[atoms] * len(BACKBONE) + slot[atoms]] = atoms
+    with_missing = np.empty((len(coord) + 1, 3), np.float32)
+    with_missing[:-1], with_missing[-1] = coord, np.nan
+    return with_missing.take(atom, axis=0).reshape(size, len(BACKBONE), 3)
+
+
+def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return the first atoms of runs, split where a run is several residues of one number and name.
+
+    They are in files that lost their insertion codes, and where a chain begins with the number and name with which the
+    one before ends.
+
+    Parameters
+    ----------
+    atom_name, coord : ndarray
+        ``(A,)`` str and ``(A, 3)``, Å.
+    start : ndarray
+        ``(R,)`` int64, first atom of each run.
+
+    Returns
+    -------
+    ndarray
+        ``(R',)`` int64.
+
+    Notes
+    -----
+    A further residue begins where an atom N, CA or C is repeated. All residues of a run have the same ones of these
+    atoms, and their CA atoms are at least 2.5 Å apart; otherwise the repeated atoms are conformations without altloc
+    ids, and the run stays one residue.
+    """
+    alpha = (atom_name == "CA").nonzero()[0]
+    run = np.searchsorted(start, alpha, side="right") - 1
+    stop = np.append(start[1:], len(atom_name))
+    further: list[int] = []
+    for number in np.unique(run[1:][run[1:] == run[:-1]]).tolist():
+        first, last = int(start[number]), int(stop[number])
+        begins, names = _repeated_backbones(atom_name[first:last].tolist())
+        atoms_of_ca = alpha[run == number]
+        are_alike = all(own == names[0] for own in names) and len(atoms_of_ca) == len(names)
+        steps = length(np.diff(coord[atoms_of_ca].astype(np.float64), axis=0))
+        if are_alike and (steps >= LEAST_CA_DISTANCE).all():
+            further += [first + begin for begin in begins]
+    return np.sort(np.concatenate([start, np.array(further, np.int64)]))
+
+
+def _repeated_backbones(names: list[str]) -> tuple[list[int], list[set[str]]]:
+    """Return where names N, CA or C are repeated, and which of them each part has."""
+    begins: list[int] = []
+    parts: list[set[str]] = [set()]
+    for i, name in enumerate(names):
+        if name not in ("N", "CA", "C"):
+            continue
+        if name in parts[-1]:
+            begins.append(i)
+            parts.append(set())
+        parts[-1].add(name)
+    return begins, parts
