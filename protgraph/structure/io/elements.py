@@ -6,22 +6,34 @@ Not biotite: its ``infer_elements`` ignores the columns of a name and the residu
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
 
-from protgraph.structure.residues.alphabet import THREE_LETTER, residue_kind
+from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES, residue_kind
 from protgraph.structure.residues.atoms import ELEMENTS
 from protgraph.structure.residues.text_codes import HASH_BASE, pack_texts
 
-__all__ = ["UNKNOWN_ELEMENT", "complete_elements", "contradicts_residue", "element_symbols", "infer_element"]
+__all__ = [
+    "UNKNOWN_ELEMENT",
+    "complete_elements",
+    "contradicts_residue",
+    "element_of_name",
+    "element_symbols",
+    "infer_element",
+    "is_dummy_symbol",
+]
 
 UNKNOWN_ELEMENT = "X"
 """Symbol of an atom of unknown element (wwPDB)."""
 
 _SYMBOLS = frozenset(ELEMENTS) | {"D", "T", UNKNOWN_ELEMENT}
-_AMINO_ACIDS = frozenset(THREE_LETTER)
+_AMINO_ACIDS = frozenset(AMINO_ACID_NAMES) | {"UNK"}
 _ORGANIC = frozenset("HDCNOSP")  # elements of amino acids, nucleotides and water
+_DUMMY = re.compile(r"Q|LP|EP\d*$|PS\d+$|D[CNOS]")
+_DUMMY_SYMBOLS = ("PS", "LP", "EP", "Q", "QQ", "DU")
+_LETTERS = frozenset("HDCNOSPAX")  # atoms of amino acids begin with these; A and X: amide N or O
 _BLANK = ord(" ")
 _NO_SYMBOL = 0  # code of two characters that are no symbol
 
@@ -105,7 +117,9 @@ def complete_elements(
     some = elements[rows]
     rows = rows[(some == "") | contradicts_residue(some, res_name[rows])]
     if len(rows):
+        written = (symbols if index is None else symbols[index])[rows]
         elements[rows] = _elements_of_names(res_name[rows], atom_name[rows])
+        elements[rows[is_dummy_symbol(written)]] = UNKNOWN_ELEMENT
     return elements, len(rows)
 
 
@@ -118,7 +132,7 @@ def _elements_of_names(res_name: np.ndarray, atom_name: np.ndarray) -> np.ndarra
     if any((code[some[inverse]] != code).any() for code in codes):  # two pairs of names with one hash
         some = inverse = np.arange(len(res_name))
     pairs = zip(res_name[some].tolist(), atom_name[some].tolist(), strict=True)
-    return np.array([_element_without_columns(*pair) for pair in pairs])[inverse]
+    return np.array([element_of_name(*pair) for pair in pairs])[inverse]
 
 
 def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray:
@@ -131,7 +145,7 @@ def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray
     symbols : ndarray
         ``(A,)`` "<U2", upper case.
     res_name : ndarray
-        ``(A,)`` str. Other residues than the twenty amino acids and UNK contradict nothing.
+        ``(A,)`` str. Other residues than the twenty amino acids, their protonation states and UNK contradict nothing.
 
     Examples
     --------
@@ -150,12 +164,14 @@ def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray
 
 
 @cache
-def _element_without_columns(res_name: str, name: str) -> str:
+def element_of_name(res_name: str, name: str) -> str:
     """Infer the element from a name without columns: by the dictionary, as an ion, or by the first letter.
 
     The dictionary of atoms, 600 MB in biotite's memory, is read only for names that can begin with a two-letter symbol.
     """
     letters = name.lstrip("0123456789'\"*").upper()
+    if _is_dummy(res_name, letters):
+        return UNKNOWN_ELEMENT
     if letters[:1] in _ORGANIC and (_is_polymer(res_name) or letters[:2] not in _SYMBOLS):
         return letters[:1]
     listed = _dictionary_element(res_name, name)
@@ -182,7 +198,9 @@ def infer_element(res_name: str, name: str) -> str:
 
     Notes
     -----
-    In amino acids, nucleotides and water the first letter is the element, also of misplaced names. In other molecules a
+    In amino acids, nucleotides and water the first letter is the element, also of misplaced names. Names of dummy atoms
+    in amino acids have none: pseudoatoms of proton groups, QB (CYANA; Markley et al. 1998), PS1 (PyMOL), lone pairs LPA
+    and Drude particles DCA (CHARMM), and those that begin as no atom of an amino acid does. In other molecules a
     two-letter symbol at the first column counts if the Chemical Component Dictionary does not have another element for
     this atom.
 
@@ -193,6 +211,8 @@ def infer_element(res_name: str, name: str) -> str:
     """
     letters = name.strip().lstrip("0123456789'\"*").upper()
     first, pair = letters[:1], letters[:2]
+    if _is_dummy(res_name, letters):
+        return UNKNOWN_ELEMENT
     if first in _ORGANIC and _is_polymer(res_name):
         return first
     is_pair = name[:1].isalpha() and pair in _SYMBOLS and len(pair) == 2 and not _is_long_hydrogen(name)
@@ -203,8 +223,20 @@ def infer_element(res_name: str, name: str) -> str:
     return next((symbol for symbol in (first, pair) if symbol in _SYMBOLS), UNKNOWN_ELEMENT)
 
 
+def is_dummy_symbol(symbols: np.ndarray) -> np.ndarray:
+    """Return True for ``symbols (A,)`` that programs write for dummy atoms in place of an element, ``(A,)`` bool."""
+    return np.isin(np.char.upper(np.char.strip(symbols)), _DUMMY_SYMBOLS)
+
+
+def _is_dummy(res_name: str, letters: str) -> bool:
+    """Return True for atoms of amino acids that are none, by the letters of their name."""
+    if res_name in _AMINO_ACIDS:
+        return _DUMMY.match(letters) is not None or letters[:1] not in _LETTERS
+    return _DUMMY.match(letters) is not None and residue_kind(res_name) == "protein"
+
+
 def _is_polymer(res_name: str) -> bool:
-    return res_name in THREE_LETTER or residue_kind(res_name) in ("nucleic", "water")
+    return (res_name in _AMINO_ACIDS and res_name != "SEC") or residue_kind(res_name) in ("nucleic", "water")
 
 
 def _is_long_hydrogen(name: str) -> bool:

@@ -10,12 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 from biotite.structure import AtomArray, vectors_from_unitcell
 
-from protgraph.structure.io.elements import contradicts_residue, element_symbols, infer_element
+from protgraph.structure.io.elements import (
+    UNKNOWN_ELEMENT,
+    contradicts_residue,
+    element_of_name,
+    element_symbols,
+    infer_element,
+    is_dummy_symbol,
+)
 from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
 from protgraph.structure.io.pdb_dialects import join_residue_numbers, read_column_21
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.repair import repair_numbers, shift_long_serials
-from protgraph.structure.residues.alphabet import THREE_LETTER
+from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES, THREE_LETTER
+from protgraph.structure.residues.chain_breaks import CA_BOND
+from protgraph.structure.residues.structure import MOLECULE
+from protgraph.structure.vectors import length
 
 __all__ = ["PDBModel", "read_model"]
 
@@ -31,6 +41,7 @@ _TEXTS = {
 _NAME, _SEGMENT, _LINE_NUMBER, _ELEMENT, _CHAIN = slice(12, 16), slice(72, 76), slice(76, 80), slice(76, 78), 21
 _CELL = ((6, 15), (15, 24), (24, 33), (33, 40), (40, 47), (47, 54))  # CRYST1: a, b, c in Å, α, β, γ in degrees
 _BLANK = ord(" ")
+_COVALENT = 2.0  # longest bond of backbone atoms, Å
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,9 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
     atoms.set_annotation("res_id", values[5].astype(atoms.res_id.dtype))
     atoms.set_annotation("occupancy", values[3].copy())
     atoms.set_annotation("b_factor", values[4].copy())
+    molecule = _molecules(table, line, text.ter)
+    if molecule is not None:
+        atoms.set_annotation(MOLECULE, molecule)
     notes += _upper_names(atoms, table)
     notes += read_column_21(atoms, table)
     notes += _segment_chains(atoms, table)
@@ -100,11 +114,36 @@ def _set_elements(atoms: AtomArray, table: np.ndarray) -> int:
     symbols = element_symbols(table[:, _ELEMENT])
     rows = np.flatnonzero((symbols.view(np.uint32)[::2] == 0) | contradicts_residue(symbols, atoms.res_name))
     if len(rows):
-        fields = np.ascontiguousarray(table[rows, _NAME]).view("S4")[:, 0].astype("U4")
-        pairs = zip(atoms.res_name[rows].tolist(), fields.tolist(), strict=True)
-        symbols[rows] = [infer_element(res_name, name.ljust(4)) for res_name, name in pairs]
+        res_name, atom_name = atoms.res_name[rows].tolist(), atoms.atom_name[rows].tolist()
+        fields = np.ascontiguousarray(table[:, _NAME]).view("S4")[:, 0]
+        # Names are at the first column if those of alpha carbons are; the columns then tell nothing about elements.
+        if np.isin(atoms.res_name[fields == b"CA  "], AMINO_ACID_NAMES).any():
+            symbols[rows] = list(map(element_of_name, res_name, atom_name))
+        else:
+            names = [name.ljust(4) for name in fields[rows].astype("U4").tolist()]
+            symbols[rows] = list(map(infer_element, res_name, names))
+        written = np.ascontiguousarray(table[rows, _ELEMENT]).view("S2")[:, 0].astype("U2")
+        symbols[rows[is_dummy_symbol(written)]] = UNKNOWN_ELEMENT
     atoms.set_annotation("element", symbols)
     return len(rows)
+
+
+def _molecules(table: np.ndarray, line: np.ndarray, ter: np.ndarray) -> np.ndarray | None:
+    """Return a number for each part of the atom records between TER records, ``(A,)`` int64.
+
+    None if no TER record is between an atom record and an ATOM record of the same chain id, as in files of the PDB.
+    """
+    after = np.searchsorted(line, ter)
+    after = after[(after > 0) & (after < len(line))]
+    if len(after) == 0:
+        return None
+    same_chain = (table[after, _CHAIN] == table[after - 1, _CHAIN]) & (table[after, 20] == table[after - 1, 20])
+    after = after[same_chain & (table[after, 0] | 0x20 == ord("a"))]
+    if len(after) == 0:
+        return None
+    begins = np.zeros(len(line), np.int64)
+    begins[after] = 1
+    return np.cumsum(begins)
 
 
 def _upper_names(atoms: AtomArray, table: np.ndarray) -> list[str]:
@@ -134,8 +173,24 @@ def _segment_chains(atoms: AtomArray, table: np.ndarray) -> list[str]:
     names = np.unique(segments)
     if numbered.all() or len(names) < 2:  # entry id and line number, in files before 1996
         return []
+    if _differ_in_a_chain(atoms, segments):
+        return ["no chain ids; columns 73–76 are not read as segment ids, since they differ between bonded residues"]
     atoms.chain_id = segments
     return [f"no chain ids: {len(names)} segment ids of columns 73–76 are read as chain ids"]
+
+
+def _differ_in_a_chain(atoms: AtomArray, segments: np.ndarray) -> bool:
+    """Return True if segments differ between bonded atoms of a backbone, e.g. charges in PDBQT files, or elements.
+
+    In traces, CA atoms of successive numbers at most 4.3 Å apart are bonded.
+    """
+    rows = np.flatnonzero(np.isin(atoms.atom_name, ("N", "CA", "C")))
+    left, right = rows[:-1], rows[1:]
+    distance = length(atoms.coord[right].astype(np.float64) - atoms.coord[left])
+    is_trace = (atoms.atom_name[left] == "CA") & (atoms.atom_name[right] == "CA")
+    is_trace &= atoms.res_id[right] - atoms.res_id[left] == 1
+    bonded = distance <= np.where(is_trace, CA_BOND, _COVALENT)
+    return bool((bonded & (segments[left] != segments[right])).any())
 
 
 def _set_cell(atoms: AtomArray, text: PDBText) -> list[str]:

@@ -22,7 +22,9 @@ def _word(text: str) -> tuple[np.uint64, np.uint64]:
     return np.uint64(int.from_bytes(text.lower().encode(), "little")), np.uint64((1 << (8 * size)) - 1)
 
 
-_ATOM, _HETATM, _MODEL, _ENDMDL, _END, _CELL = map(_word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END", "CRYST1"))
+_ATOM, _HETATM, _MODEL, _ENDMDL, _END, _CELL, _TER = map(
+    _word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END", "CRYST1", "TER")
+)
 _AFTER_WORD = np.isin(np.arange(256), [ord(c) | 0x20 for c in " \t\n*0123456789"])  # no letter, as in ATOMIC
 
 
@@ -38,6 +40,8 @@ class PDBText:
         ``(L,)`` int64, first byte of each line, and the one after its last.
     is_atom : ndarray
         ``(L,)`` bool, True for ATOM and HETATM records.
+    ter : ndarray
+        ``(T,)`` int64, lines of TER records.
     models : tuple of tuple of int
         First line of each model, and the one after its last.
     cell : str, optional
@@ -50,6 +54,7 @@ class PDBText:
     start: np.ndarray
     end: np.ndarray
     is_atom: np.ndarray
+    ter: np.ndarray
     models: tuple[tuple[int, int], ...]
     cell: str | None
     undeclared: tuple[int, ...]
@@ -74,7 +79,8 @@ class PDBText:
         undeclared = tuple(n for n, is_declared in enumerate(declared, 1) if not is_declared)
         cells = np.flatnonzero(head & _CELL[1] == _CELL[0])[:1].tolist()
         cell = content[start[cells[0]] : end[cells[0]]].decode("ascii") if cells else None
-        return cls(content, start, end, is_atom, models, cell, undeclared if len(models) > 1 else ())
+        ter = np.flatnonzero(_is_record(head, _TER))
+        return cls(content, start, end, is_atom, ter, models, cell, undeclared if len(models) > 1 else ())
 
     @property
     def header(self) -> str:
@@ -128,14 +134,17 @@ def _models(
 ) -> tuple[tuple[tuple[int, int], ...], list[bool]]:
     """Return the lines of each model, and whether each has a MODEL record.
 
-    MODEL begins a model; MODEL, ENDMDL and END end one. Atom records outside of these are a model too.
+    MODEL begins a model; MODEL, ENDMDL and END end one. Atom records outside of these are a model too. A word "model"
+    after the last atom record, e.g. in scores, begins none unless ENDMDL or END follows.
     """
     models: list[tuple[int, int]] = []
     declared: list[bool] = []
     begin, is_open = 0, False
     for line, begins in (*boundaries, (len(is_atom), True)):
         stop = line if begins else line + 1
-        if is_open or is_atom[begin:stop].any():
+        has_atoms = is_atom[begin:stop].any()
+        is_last = line == len(is_atom)
+        if has_atoms or (is_open and not is_last):
             models.append((begin, stop))
             declared.append(is_open)
         begin, is_open = stop, begins

@@ -20,6 +20,7 @@ from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers, parse_texts
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.residues.structure import MOLECULE
 
 FIELDS = ["b_factor", "occupancy"]
 # Files whose atoms biotite 1.6 rejects or reads differently; the reason of each is in the tests below.
@@ -69,7 +70,7 @@ def test_real_files_equal_those_read_by_biotite(shared_data):
 
 def _check_equal(records: PDBText, model: int, theirs, name: str) -> None:
     ours, inferred = read_model(records, model).atoms, read_model(records, model).inferred_elements
-    assert set(ours.get_annotation_categories()) == set(theirs.get_annotation_categories())
+    assert set(ours.get_annotation_categories()) - {MOLECULE} == set(theirs.get_annotation_categories())
     for category in theirs.get_annotation_categories():
         a, b = getattr(ours, category), getattr(theirs, category)
         if category == "altloc_id":
@@ -259,7 +260,7 @@ def test_line_ends_give_the_same_atoms(shared_data, tmp_path):
 
 def test_elements_of_polymers_are_inferred_without_the_dictionary_of_atoms(monkeypatch, structures_dir):
     """1bgs has numbers instead of symbols; biotite's dictionary of atoms takes 600 MB."""
-    elements._element_without_columns.cache_clear()
+    elements.element_of_name.cache_clear()
     monkeypatch.setattr(elements, "_dictionary_element", None)
     report = clean(load_structure(structures_dir / "1bgs.bcif")).report
     assert report.to_dict() == {"inferred_elements": 4788}

@@ -109,3 +109,104 @@ def test_elements_that_an_amino_acid_cannot_have_are_inferred(chain, write_pdb):
     wrong = [line[:76] + line[13:15].strip().rjust(2) + line[78:] for line in chain]
     plain, read = (clean(load_structure(write_pdb(lines))) for lines in (chain, wrong))
     assert read.atom_element.tolist() == plain.atom_element.tolist() and read.report.inferred_elements == 4
+
+
+def _without_chain(lines, segments):
+    """Return records with blank chain ids and other columns 73–76; ``segments`` is a function of the record."""
+    return [line[:21] + " " + line[22:72] + f"{segments(line):<4}" + line[76:] for line in lines]
+
+
+SEGMENTS = {
+    "element in column 76": lambda line: f"{line[13]:>4}",
+    "charges of PDBQT": lambda line: {"N": "0.34", "C": ".123"}.get(line[13:15].strip(), ".005"),
+    "residue numbers": lambda line: line[22:26].strip(),
+    "atom names": lambda line: line[13:16],
+    "occupancies": lambda line: f"{int(line[25]) / 9:.2f}",
+}
+
+
+@pytest.mark.parametrize("kind", SEGMENTS)
+def test_columns_73_to_76_that_differ_between_bonded_atoms_are_no_segments(chain, write_pdb, kind):
+    residues = clean(load_structure(write_pdb(_without_chain(chain, SEGMENTS[kind]))))
+    assert residues.sequence == "GAKC" and residues.chain_names == ("",) and len(residues.atom_name) == 16
+    assert residues.report.duplicate_atoms == 0 and "not read as segment ids" in residues.report.warnings[0]
+    trace = [line for line in _without_chain(chain, SEGMENTS[kind]) if line[13:15] == "CA"]
+    assert clean(load_structure(write_pdb(trace))).chain_names == ("",)
+
+
+@pytest.mark.parametrize("names", [("PROA", "PROB"), ("A", "B"), ("   A", "   B"), ("1", "2")])
+@pytest.mark.parametrize("trace", [False, True])
+def test_segment_ids_of_chains_are_read(chain, pdb_lines, write_pdb, names, trace):
+    far = [line[:30] + f"{float(line[30:38]) + 99:8.3f}" + line[38:] for line in chain]
+    lines = [*_without_chain(chain, lambda _: names[0]), *_without_chain(far, lambda _: names[1])]
+    residues = clean(load_structure(write_pdb([line for line in lines if not trace or line[13:15] == "CA"])))
+    assert residues.chain_names == tuple(name.strip() for name in names) and residues.sequence == "GAKCGAKC"
+
+
+@pytest.mark.parametrize(
+    "res_name", ["HID", "HIE", "HIP", "HSD", "HSE", "HSP", "CYX", "ASH", "LYN", "MSE", "UN9", "SER"]
+)
+@pytest.mark.parametrize("has_elements", [False, True])
+def test_names_at_the_first_column_are_no_metals(chain, write_pdb, res_name, has_elements):
+    """Without elements, CA at the first column of an amino acid is no calcium; the ion, in residue CA, is."""
+    lines = [line[:12] + f"{line[12:16].strip():<4}" + line[16:76] + line[76:] * has_elements for line in chain]
+    lines = [line[:17] + res_name + line[20:] if line[25] == "2" else line for line in lines]
+    ion = "HETATM   99 CA    CA A 101      20.000  10.000   5.000  1.00 10.00"
+    zinc = "HETATM  100 ZN    ZN A 102      20.000  20.000   5.000  1.00 10.00"
+    structure = load_structure(write_pdb(lines, ion, zinc))
+    residues = clean(structure)
+    assert len(residues) == 4 and residues.res_name[1] == res_name and set(residues.atom_element) == {"C", "N", "O"}
+    assert residues.report.ligands == {"CA": 1, "ZN": 1} and structure.atoms.element[-2:].tolist() == ["CA", "ZN"]
+
+
+def test_calcium_is_calcium_in_files_with_usual_names(chain, write_pdb):
+    ion = "HETATM   99 CA    CA A 101      20.000  10.000   5.000  1.00 10.00"
+    structure = load_structure(write_pdb([line[:76] for line in chain], ion))
+    assert structure.atoms.element[-1] == "CA" and len(clean(structure)) == 4
+
+
+FOOTERS = [["model 1 score -3.2"], ["MODEL 1", "score 3"], ["Model: 5", "model 6"], ["REMARK x", "MODEL        2"]]
+
+
+@pytest.mark.parametrize("footer", FOOTERS)
+@pytest.mark.parametrize("end", [[], ["TER"], ["TER", "END"]])
+def test_words_after_the_atoms_are_no_models(chain, tmp_path, footer, end):
+    path = tmp_path / "x.pdb"
+    path.write_text("\n".join([*chain, *end, *footer]) + "\n")
+    residues = clean(load_structure(path))
+    assert residues.sequence == "GAKC" and residues.report.lines() == []
+    in_model = tmp_path / "y.pdb"
+    in_model.write_text("\n".join(["MODEL        1", *chain, "ENDMDL", *footer]) + "\n")
+    assert clean(load_structure(in_model)).report.lines() == []
+
+
+@pytest.mark.parametrize("padding", [b"\0", b"\0" * 700, b"\0\0\n", b"\n\0\0 \r\n\0"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\nEND\n"])
+def test_nul_bytes_after_the_text_are_left_out_with_a_note(chain, tmp_path, padding, end):
+    plain, padded = tmp_path / "plain.pdb", tmp_path / "padded.pdb"
+    plain.write_bytes("\n".join(chain).encode() + b"\n")
+    padded.write_bytes("\n".join(chain).encode() + end + padding)
+    residues = clean(load_structure(padded))
+    assert residues.atom_pos.tobytes() == clean(load_structure(plain)).atom_pos.tobytes()
+    assert residues.report.warnings == (f"{padding.count(0)} NUL bytes at the end of the file left out",)
+
+
+def test_nul_bytes_after_mmcif_are_left_out(tmp_path, structures_dir):
+    text = (
+        "data_x\nloop_\n_atom_site.id\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n"
+    )
+    text += "_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n1 CA GLY A 1 1 2 3\n"
+    path = tmp_path / "x.cif"
+    path.write_bytes(text.encode() + b"\0" * 9)
+    assert clean(load_structure(path)).report.warnings[0] == "9 NUL bytes at the end of the file left out"
+
+
+def test_nul_bytes_inside_the_text_and_truncation_before_them_are_errors(chain, tmp_path):
+    path = tmp_path / "x.pdb"
+    text = "\n".join(chain).encode()
+    path.write_bytes(text[:300] + b"\0" * 8 + text[308:])
+    with pytest.raises(StructureFileError, match=r"NUL bytes inside the text, the first one at byte 300\."):
+        load_structure(path)
+    path.write_bytes(text[: text.rfind(b"\n") + 53] + b"\0" * 20)
+    with pytest.raises(StructureFileError, match="truncated"):
+        load_structure(path)
