@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["count_noun", "format_figure", "html_table"]
+__all__ = ["count_noun", "format_decimals", "format_figure", "html_table"]
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -28,6 +28,18 @@ def format_figure(value: float) -> str:
     ('0.4731', '1.235e-09', '1.235e+05')
     """
     return f"{value:.4f}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def format_decimals(value: float, digits: int) -> str:
+    """Return a number with this many decimals, or significant digits if all of these decimals would be 0.
+
+    Examples
+    --------
+    >>> format_decimals(0.47312, 3), format_decimals(1.23456e-9, 3)
+    ('0.473', '1.23e-09')
+    """
+    text = f"{value:.{digits}f}"
+    return f"{value:.{digits}g}" if value != 0 and float(text) == 0 else text
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:

@@ -243,4 +243,5 @@ def _ticks(low: float, high: float) -> list[float]:
     step = 10 ** math.floor(math.log10((high - low) / 5))
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
     first = math.ceil(low / step - 1e-9)
-    return [round(k * step, 10) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    digits = 10 - math.floor(math.log10(step))
+    return [round(k * step, digits) for k in range(first, math.floor(high / step + 1e-9) + 1)]

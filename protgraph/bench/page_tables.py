@@ -12,7 +12,7 @@ from protgraph.bench.breakdown import GroupScore
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.spec import PublishedScore
 from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
-from protgraph.bench.summary_table import Summary
+from protgraph.bench.summary_table import Spread, Summary
 from protgraph.train.bootstrap import percentile_interval
 
 __all__ = ["breakdown_table", "pair_table", "published_table", "score_table", "seed_means_table"]
@@ -153,17 +153,18 @@ def _head(name: str, first: str = "descending", *, text: bool = False) -> str:
 def _number(value: float, form: str) -> str:
     if math.isnan(value):
         return '<td data-value="">–</td>'
-    return f'<td data-value="{value}">{value:{form}}</td>'
+    text = f"{value:{form}}"
+    if value != 0 and form.endswith("f") and float(text) == 0:  # a score in a small unit
+        text = f"{value:{form[:-1]}g}"
+    return f'<td data-value="{value}">{text}</td>'
 
 
 def _cell(estimate: ScoreEstimate | None, *, is_best: bool) -> str:
     if estimate is None or math.isnan(estimate.mean):
         return '<td data-value="">–</td>'
-    sd = "" if math.isnan(estimate.sd) else f" ± {estimate.sd:.3f}"
+    score = Spread(estimate.mean, estimate.sd).text()
     kind = ' class="best"' if is_best else ""
-    return (
-        f'<td{kind} data-value="{estimate.mean}">{estimate.mean:.3f}{sd}<small>{estimate.interval.text()}</small></td>'
-    )
+    return f'<td{kind} data-value="{estimate.mean}">{score}<small>{estimate.interval.text()}</small></td>'
 
 
 def _best(estimates: Sequence[ScoreEstimate]) -> str:

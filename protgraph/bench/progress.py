@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from protgraph.bench.rows import BenchJob, BenchRow
+from protgraph.wording import format_decimals
 
 __all__ = ["ProgressBar", "time_left"]
 
@@ -104,7 +105,8 @@ class ProgressBar:
             text = f"{what}  [red]failed[/red]: {escape(row.error.splitlines()[0])}"
         else:
             val = row.metrics.get("val", {}).get(row.monitor, math.nan)
-            figures = f"{row.monitor} {row.score:.3f} (val {val:.3f})  {_duration(row.seconds)}"
+            scores = f"{row.monitor} {format_decimals(row.score, 3)} (val {format_decimals(val, 3)})"
+            figures = f"{scores}  {_duration(row.seconds)}"
             text = f"{what}  {figures}  [dim]{left}[/dim]"
         self.console.print(text, highlight=False, soft_wrap=True)
 

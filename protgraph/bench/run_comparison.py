@@ -19,6 +19,7 @@ from protgraph.bench.statistics import same_rows
 from protgraph.errors import DatasetError, OptionError, list_first
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+from protgraph.wording import format_decimals
 
 __all__ = ["RUN_FILE", "RunDifference", "compare_runs", "differences_table"]
 
@@ -254,5 +255,5 @@ def differences_table(differences: Sequence[RunDifference]) -> str:
         )
         difference = f"{d.b - d.a:+.3f} ({d.interval.text()})"
         place = [d.task, d.split, model, f"{d.metric} {'↑' if d.mode == 'max' else '↓'}"]
-        lines.append([*place, f"{d.a:.3f}", f"{d.b:.3f}", difference, mean, p, d.verdict])
+        lines.append([*place, format_decimals(d.a, 3), format_decimals(d.b, 3), difference, mean, p, d.verdict])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

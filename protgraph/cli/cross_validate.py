@@ -118,7 +118,9 @@ def _fold_path(out: Path) -> Path:
 
 
 def _print_fold(fold: FoldResult) -> None:
-    figures = "  ".join(f"{name} {value:.4f}" for name, value in fold.metrics.items())
+    from protgraph.wording import format_decimals
+
+    figures = "  ".join(f"{name} {format_decimals(value, 4)}" for name, value in fold.metrics.items())
     typer.echo(f"fold {fold.fold}  {fold.size.text()}  {figures}{'  (resumed)' if fold.is_resumed else ''}")
 
 

@@ -137,13 +137,14 @@ def predict_command(
 def _print_means(result: Predictions) -> None:
     """Print the mean of each predicted value over the residues of each file, of the first files."""
     from protgraph.train.value_column import target_names
-    from protgraph.wording import count_noun
+    from protgraph.wording import count_noun, format_decimals
 
     if (result.target.level, result.target.kind) != ("node", "regression"):
         return
     means = result.file_means()
     for file, (residues, values) in list(means.items())[:_SHOWN_FILES]:
-        texts = [f"{name} {value:.4f}" for name, value in zip(target_names(result.target), values, strict=True)]
+        named = zip(target_names(result.target), values, strict=True)
+        texts = [f"{name} {format_decimals(value, 4)}" for name, value in named]
         typer.echo(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
     if len(means) > _SHOWN_FILES:
         typer.echo(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")

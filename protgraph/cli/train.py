@@ -243,6 +243,7 @@ def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
     from protgraph.train.checkpoint import is_interrupted
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
+    from protgraph.wording import format_decimals
 
     try:
         yield
@@ -257,10 +258,8 @@ def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
                 result.save(out)
                 write_failures(out.with_name(out.name + FAILURES_SUFFIX), result.failures)
                 monitor = result.task.monitor
-                value = result.metrics["val"][monitor]
-                line += (
-                    f": epoch {result.best_epoch} of {result.epochs}, the best so far (val {monitor} {value:.4f}), is"
-                )
+                value = format_decimals(result.metrics["val"][monitor], 4)
+                line += f": epoch {result.best_epoch} of {result.epochs}, the best so far (val {monitor} {value}), is"
                 line += f" in {out}. The test split was not evaluated."
             if RunFolder(run_dir).state.is_file():
                 line += " To continue, add --resume to the same command."

@@ -203,6 +203,10 @@ class Head(GraphLayer):
     Subclasses set ``reads``, take their options as keyword-only arguments with defaults, and declare the irreps of the
     logits: ``self.declare(logits=f"{target.size}x0e")``.
 
+    A head for regression learns labels of any unit if it registers the buffers ``scale`` (ones) and ``shift`` (zeros),
+    both ``(C,)``, and returns ``self.rescale(out)``: training sets them to the standard deviation and the mean of the
+    training labels.
+
     Parameters
     ----------
     fields : mapping of str to FieldSpec
@@ -229,11 +233,20 @@ class Head(GraphLayer):
     task_fields: ClassVar[tuple[str, ...]] = ()
     #: ``(C,)``, factor from the last linear map to the target's unit; None: 1.
     scale: Tensor | None
+    #: ``(C,)``, constant in the target's unit that is added after that; None: 0.
+    shift: Tensor | None
 
     def __init__(self, fields: Mapping[str, FieldSpec], target: Target) -> None:
         super().__init__(fields)
         self.target = target
         self.register_buffer("scale", None)
+        self.register_buffer("shift", None)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *options: object) -> None:
+        """Load weights; in those of earlier versions the bias of the last linear map has the mean of the labels."""
+        if self.shift is not None and f"{prefix}scale" in state_dict:
+            state_dict.setdefault(f"{prefix}shift", torch.zeros_like(self.shift))
+        super()._load_from_state_dict(state_dict, prefix, *options)
 
     @property
     def last_linear(self) -> nn.Linear | None:
@@ -250,8 +263,10 @@ class Head(GraphLayer):
         if self.last_linear is not None:
             with torch.no_grad():
                 self.last_linear.weight.zero_()
+                logits = logits if self.shift is None else logits - self.shift
                 self.last_linear.bias.copy_(logits if self.scale is None else logits / self.scale)
 
     def rescale(self, out: Tensor) -> Tensor:
         """Convert the output of the last linear map to the target's unit, ``(…, C)`` to the same shape."""
-        return out if self.scale is None else out * self.scale
+        out = out if self.scale is None else out * self.scale
+        return out if self.shift is None else out + self.shift

@@ -72,21 +72,25 @@ def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | floa
     return total / mask.sum().clamp(min=1)
 
 
-def squared_error(logits: Tensor, y: Tensor) -> Tensor:
-    """Compute the mean of ``(logits - y)²`` over known entries.
+def squared_error(logits: Tensor, y: Tensor, *, scale: Tensor | None = None) -> Tensor:
+    """Compute the mean of ``((logits - y) / scale)²`` over known entries.
 
     Parameters
     ----------
     logits, y : Tensor
         ``(N, C)`` or ``(N, C, 3)`` float, in the target's unit; NaN in ``y`` is unknown.
+    scale : Tensor, optional
+        ``(C,)``, in the target's unit, e.g. the standard deviations of the training labels; None is 1.
 
     Returns
     -------
     Tensor
-        ``()``, in the square of the target's unit.
+        ``()``, dimensionless with ``scale``, otherwise in the square of the target's unit.
     """
     mask = known_labels(y)
     error = (logits - y.nan_to_num()) * mask
+    if scale is not None:
+        error = error / scale.to(error)
     return error.square().sum() / mask.sum().clamp(min=1)
 
 
@@ -105,7 +109,8 @@ def huber_error(logits: Tensor, y: Tensor) -> Tensor:
 
     Notes
     -----
-    For labels with outliers whose noise is about one unit, e.g. ΔΔG in kcal/mol.
+    For labels with outliers whose noise is about one unit, e.g. ΔΔG in kcal/mol. Training uses it in this unit; only
+    :func:`squared_error` is divided by the standard deviation of the labels.
     """
     mask = known_labels(y)
     total = functional.huber_loss(logits * mask, y.nan_to_num(), reduction="sum")
@@ -149,7 +154,8 @@ def label_std(counts: Tensor) -> Tensor:
     number = counts[1].clamp(min=1)
     mean = counts[0] / number
     variance = counts[2] / number - mean.square()
-    return variance.where(variance > 1e-12 * mean.square(), 1.0).sqrt().float()
+    # the difference of two float64 sums is accurate to about 1e-12 of each
+    return variance.where(variance > 1e-11 * mean.square(), 1.0).sqrt().float()
 
 
 def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:

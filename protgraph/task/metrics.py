@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pkgutil import resolve_name
 from typing import Literal
 
@@ -28,7 +29,7 @@ from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.task.losses import cross_entropy, known_labels
 from protgraph.task.predictions import SplitPredictions
 
-__all__ = ["METRICS", "Metric", "as_metric", "best_threshold", "compute_metrics", "confusion_matrix"]
+__all__ = ["METRICS", "Metric", "as_metric", "best_threshold", "compute_metrics", "confusion_matrix", "metric_of_value"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,15 @@ def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions, *,
         with ComponentScope("task", task, metric.function, action=f"metric {metric.name!r}"):
             values[metric.name] = math.nan if is_empty else metric(predictions)
     return values
+
+
+def metric_of_value(metric: Metric, number: int, name: str) -> Metric:
+    """Return a metric for one of the values of a target, e.g. "rmse/tm" for the value "tm"."""
+    return Metric(f"{metric.name}/{name}", metric.mode, partial(_compute_for_value, metric, number))
+
+
+def _compute_for_value(metric: Metric, number: int, o: SplitPredictions) -> float:
+    return metric(replace(o, logits=o.logits[:, [number]], y=o.y[:, [number]]))
 
 
 def confusion_matrix(o: SplitPredictions) -> Tensor:
@@ -258,16 +268,36 @@ def _dice(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
 
 @as_metric("min")
 def rmse(o: SplitPredictions) -> float:
-    """Root of the mean squared error."""
-    mask = known_labels(o.y)
-    return (o.logits - o.y)[mask].double().square().mean().sqrt()
+    """Root of the mean squared error, mean over values."""
+    return _mean([float(error.square().mean().sqrt()) for error, _ in _errors(o)])
 
 
 @as_metric("min")
 def mae(o: SplitPredictions) -> float:
-    """Mean absolute error."""
-    mask = known_labels(o.y)
-    return (o.logits - o.y)[mask].double().abs().mean()
+    """Mean absolute error, mean over values."""
+    return _mean([float(error.abs().mean()) for error, _ in _errors(o)])
+
+
+@as_metric("min")
+def nrmse(o: SplitPredictions) -> float:
+    """Root-mean-square error relative to the standard deviation of the labels, mean over values.
+
+    It has no unit, so that values of any size count alike; 1 for predicting the mean label. Relative to the root mean
+    square of labels that are all equal.
+    """
+    relative = []
+    for error, y in _errors(o):
+        mean = 0.0 if len(y) and _constant(y) else y.mean()
+        spread = (y - mean).square().mean().sqrt().clamp(min=torch.finfo(torch.float32).tiny)
+        relative.append(float(error.square().mean().sqrt() / spread))
+    return _mean(relative)
+
+
+def _errors(o: SplitPredictions) -> Iterable[tuple[Tensor, Tensor]]:
+    """Yield the errors and the labels of each value that are known, ``(K, …)`` float64 each."""
+    for c, mask in enumerate(known_labels(o.y).unbind(1)):
+        y = o.y[:, c][mask]
+        yield (o.logits[:, c][mask] - y).double(), y.double()
 
 
 @as_metric("min")

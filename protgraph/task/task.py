@@ -252,6 +252,17 @@ def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
         loss, metrics, monitor = binary_cross_entropy, (m.auprc, m.auroc, m.mcc), "auprc"
     elif target.is_geometric:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
-    else:
+    elif target.size == 1:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
+    else:
+        # the error of one value must not hide that of another in a smaller unit
+        loss, metrics, monitor = squared_error, _metrics_of_values(target), "nrmse"
     return Task(target.name, target, loss, metrics, monitor, InputMasking(hidden))
+
+
+def _metrics_of_values(target: Target) -> tuple[Metric, ...]:
+    """Return the metrics of a regression with several values: means over the values, then those of each value."""
+    shared = (m.rmse, m.mae, m.pearson_overall)
+    names = target.names or tuple(map(str, range(target.size)))
+    single = [m.metric_of_value(metric, number, name) for number, name in enumerate(names) for metric in shared]
+    return (m.nrmse, *shared, *single)

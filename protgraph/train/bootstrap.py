@@ -67,7 +67,11 @@ class BootstrapInterval:
 
     def text(self, digits: int = 3) -> str:
         """Format as "0.412 to 0.655"."""
-        return "undefined" if np.isnan(self.low) else f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+        if np.isnan(self.low):
+            return "undefined"
+        largest = max(abs(self.low), abs(self.high))
+        form = "g" if 0 < largest < 10.0**-digits else "f"  # labels may have a small unit
+        return f"{self.low:.{digits}{form}} to {self.high:.{digits}{form}}"
 
 
 @dataclass(frozen=True, eq=False)

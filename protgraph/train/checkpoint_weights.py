@@ -46,6 +46,8 @@ def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]
 def round_to_half(network: ProteinModel) -> None:
     """Round the weights in place to numbers of float16, so that a checkpoint file has half the size.
 
+    Scale and shift of the head stay as they are: they have the target's unit, and may be 1e-9 or 1e9.
+
     Raises
     ------
     OverflowError
@@ -53,7 +55,7 @@ def round_to_half(network: ProteinModel) -> None:
     """
     with torch.no_grad():
         for name, value in network.state_dict().items():
-            if value.is_floating_point():
+            if value.is_floating_point() and name not in ("head.scale", "head.shift"):
                 rounded = value.half().to(value.dtype)
                 if not bool(torch.isfinite(rounded).all()):
                     raise OverflowError(f"{name} of {network.spec.name!r}: {float(value.abs().max())} > 65504")

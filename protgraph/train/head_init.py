@@ -11,7 +11,7 @@ from torch import Tensor
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.nn.module import Head
-from protgraph.task.losses import binary_cross_entropy, label_counts, label_prior, label_std
+from protgraph.task.losses import binary_cross_entropy, label_counts, label_prior, label_std, squared_error
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 
@@ -57,13 +57,24 @@ def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Ten
     return config.pos_weight
 
 
-def training_loss(task: Task, weight: Tensor | float | None) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the loss function ``(logits, y)`` → scalar with a weight of positives."""
-    return task.loss if weight is None else partial(binary_cross_entropy, pos_weight=weight)
+def training_loss(
+    task: Task, counts: Tensor | None, weight: Tensor | float | None
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the loss function ``(logits, y)`` → scalar, with a weight of positives or of standardized values.
+
+    ``counts`` is the result of :func:`count_labels`, ``(3, C)`` for a regression. The squared error of a regression is divided by the standard deviation of the training labels, so that neither the
+    unit of a label nor the size of another column matters: predicting the mean has a loss of 1. Any other loss of a
+    regression is in the unit of the labels.
+    """
+    if weight is not None:
+        return partial(binary_cross_entropy, pos_weight=weight)
+    if task.target.kind == "regression" and task.loss is squared_error:
+        return partial(squared_error, scale=label_std(counts))
+    return task.loss
 
 
 def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tensor | float | None = None) -> None:
-    """Set the bias of a head to the constant with the least loss, and its scale to the spread of the labels.
+    """Set the bias of a head to the constant with the least loss, and its scale and shift to those of the labels.
 
     Parameters
     ----------
@@ -76,8 +87,10 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
         Weight of positives, one number or ``(C,)``.
     """
     kind = task.target.kind
+    prior = label_prior(counts, kind, pos_weight=weight)
     if head.scale is not None and kind == "regression":
         head.scale.copy_(label_std(counts))
-    prior = label_prior(counts, kind, pos_weight=weight)
+    if head.shift is not None and kind == "regression":
+        head.shift.copy_(prior)
     if prior is not None:
         head.initialize_logits(prior)

@@ -32,7 +32,8 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.nda
     """
     total = weight.sum(axis=1)
     mean_x, mean_y = ((weight * v).sum(axis=1, keepdims=True) / total[:, None] for v in (x, y))
-    return _correlation(*((weight * a * b).sum(axis=1) for a, b in _products(x - mean_x, y - mean_y)))
+    size = np.sqrt((weight * x * x).sum(axis=1) * (weight * y * y).sum(axis=1))
+    return _correlation(*((weight * a * b).sum(axis=1) for a, b in _products(x - mean_x, y - mean_y)), size)
 
 
 def weighted_ranks(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -52,10 +53,11 @@ def pearson_of_rows(o: SplitPredictions, place: torch.Tensor, times: np.ndarray)
     found = []
     for c, known in enumerate(known_labels(o.y).unbind(1)):
         x, y, owner = o.logits[known, c].double().numpy(), o.y[known, c].double().numpy(), place[known].numpy()
+        size = np.sqrt((x @ x) * (y @ y))
         x, y = x - x.mean(), y - y.mean()
         sums = [np.bincount(owner, v, times.shape[1]) for v in (np.ones_like(x), x, y, x * x, x * y, y * y)]
         n, sx, sy, xx, xy, yy = (times @ v for v in sums)
-        found.append(_correlation(xx - sx * sx / n, xy - sx * sy / n, yy - sy * sy / n))
+        found.append(_correlation(xx - sx * sx / n, xy - sx * sy / n, yy - sy * sy / n, size))
     stacked = np.stack(found)
     return np.nanmean(stacked, axis=0) if not np.isnan(stacked).all() else stacked[0]
 
@@ -86,6 +88,7 @@ def _products(a: np.ndarray, b: np.ndarray) -> list[tuple[np.ndarray, np.ndarray
     return [(a, a), (a, b), (b, b)]
 
 
-def _correlation(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> np.ndarray:
+def _correlation(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, size: np.ndarray | float) -> np.ndarray:
+    """Divide centered sums of products; NaN if they are rounding errors of values of this ``size``, √(Σx² Σy²)."""
     under = np.sqrt(np.maximum(xx * yy, 0))
-    return np.divide(xy, under, out=np.full(len(xy), np.nan), where=under > _SMALLEST)
+    return np.divide(xy, under, out=np.full(len(xy), np.nan), where=under > _SMALLEST * size)

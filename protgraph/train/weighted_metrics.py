@@ -48,13 +48,16 @@ def _macro_f1(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np
 
 
 def _errors(power: int) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
-    """Return the function that computes the p-th root of the mean of ``|error|^p``."""
+    """Return the function that computes the p-th root of the mean of ``|error|^p``, mean over values."""
 
     def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
         known = known_labels(o.y)
-        errors = torch.where(known, (o.logits - o.y).double().abs() ** power, 0.0).sum(1)
-        error, total = (_sums(x, place, times.shape[1]) for x in (errors, known.sum(1)))
-        return ratio(times @ error, times @ total) ** (1 / power)
+        errors = torch.where(known, (o.logits - o.y).double().abs() ** power, 0.0)
+        values = []
+        for c in range(o.y.size(1)):
+            error, total = (_sums(x[:, c], place, times.shape[1]) for x in (errors, known))
+            values.append(ratio(times @ error, times @ total) ** (1 / power))
+        return _mean(values)
 
     return function
 

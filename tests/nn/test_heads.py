@@ -127,7 +127,24 @@ def test_values_are_outputs_times_their_scale(scene, specs, head, level):
     start = torch.tensor([0.5, -100.0, 2e4])
     made.initialize_logits(start)
     torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual))
+    made.shift.copy_(torch.tensor([-3.0, 0.0, 1e4]))
+    torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual) + made.shift)
+    made.initialize_logits(start)
+    torch.testing.assert_close(made(s.inputs(head.reads))["logits"], start.expand_as(usual))
     assert head({n: specs[n] for n in head.reads}, target(level, "multilabel")).scale is None
+
+
+@pytest.mark.parametrize(("head", "level"), [(NodeHead, "node"), (GraphHead, "graph")])
+def test_weights_without_a_shift_load_and_give_the_same_bits(scene, specs, head, level):
+    s = scene(SIZES)
+    made = head({n: specs[n] for n in head.reads}, target(level, "regression"))
+    made.scale.copy_(torch.tensor([1.0, 10.0, 1000.0]))
+    state = {name: value for name, value in made.state_dict().items() if name != "shift"}
+    loaded = head({n: specs[n] for n in head.reads}, target(level, "regression"))
+    loaded.load_state_dict(state, strict=True)
+    assert torch.equal(loaded(s.inputs(head.reads))["logits"], made(s.inputs(head.reads))["logits"])
+    with pytest.raises(RuntimeError, match="scale"):
+        loaded.load_state_dict({name: value for name, value in state.items() if name != "scale"}, strict=True)
 
 
 def test_contacts_start_at_given_logits(scene, specs):

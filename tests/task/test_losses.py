@@ -123,3 +123,10 @@ def test_label_std_is_over_known_values_and_1_for_constants():
     y = torch.tensor([[1.0, 5.0, torch.nan], [3.0, 5.0, 2.0], [torch.nan, 5.0, 1000.0]])
     found = label_std(label_counts(y.split(1), "regression", 3))
     assert found.tolist() == pytest.approx([1.0, 1.0, 499.0])
+
+
+def test_squared_error_with_a_scale_is_that_of_divided_labels():
+    logits = torch.tensor([[1.0, 2e-9], [3.0, 5e-9], [0.0, 0.0]])
+    y = torch.tensor([[2.0, 1e-9], [math.nan, 4e-9], [1.0, math.nan]])
+    scale = torch.tensor([0.5, 1e-9])
+    assert squared_error(logits, y, scale=scale) == pytest.approx((2**2 + 2**2 + 1 + 1) / 4)

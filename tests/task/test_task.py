@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
+import torch
 
 from protgraph import tasks as registered
 from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels
@@ -13,7 +15,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
-from protgraph.task import METRICS, Task, builtin, default_task
+from protgraph.task import METRICS, SplitPredictions, Task, builtin, compute_metrics, default_task
 from protgraph.task.contact_prediction import CONTACT
 
 TASKS = [registered.get(name) for name in registered.names()]
@@ -80,13 +82,35 @@ def test_builtin_tasks_have_a_description_and_a_monitored_metric(task):
 
 @pytest.mark.parametrize(
     ("kind", "monitor", "mode"),
-    [("classification", "accuracy", "max"), ("multilabel", "auprc", "max"), ("regression", "rmse", "min")],
+    [("classification", "accuracy", "max"), ("multilabel", "auprc", "max"), ("regression", "nrmse", "min")],
 )
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_every_kind_of_target_has_a_default_task(level, kind, monitor, mode):
     task = default_task(Target("mine", level, kind, 2))
     assert (task.name, task.monitor, task.mode) == ("mine", monitor, mode)
     assert task.has_threshold == (kind == "multilabel")
+
+
+def test_a_regression_of_one_value_is_selected_by_its_error_in_the_unit_of_the_label():
+    task = default_task(Target("tm", "graph", "regression", 1, ("tm",)))
+    assert (task.monitor, [metric.name for metric in task.metrics]) == ("rmse", ["rmse", "mae", "pearson_overall"])
+
+
+def test_a_regression_of_several_values_has_metrics_of_each_in_its_unit_and_their_mean():
+    task = default_task(Target("both", "graph", "regression", 2, ("kd", "tm")))
+    y = torch.tensor([[1e-9, 50.0], [3e-9, 60.0], [math.nan, 70.0]])
+    logits = torch.tensor([[2e-9, 51.0], [1e-9, 58.0], [0.0, 73.0]])
+    found = compute_metrics(task.metrics, SplitPredictions(logits, y))
+    assert found["mae/kd"] == pytest.approx(1.5e-9)
+    assert found["mae/tm"] == pytest.approx(2.0)
+    assert found["rmse/kd"] == pytest.approx(math.sqrt(2.5) * 1e-9)
+    assert found["rmse/tm"] == pytest.approx(math.sqrt(14 / 3))
+    assert found["mae"] == pytest.approx((found["mae/kd"] + found["mae/tm"]) / 2)
+    assert found["pearson_overall/tm"] == pytest.approx(np.corrcoef(logits[:, 1], y[:, 1])[0, 1])
+    relative = [math.sqrt(2.5), math.sqrt(14 / 3) / np.std([50, 60, 70])]
+    assert found["nrmse"] == pytest.approx(np.mean(relative))
+    unpickled = pickle.loads(pickle.dumps(task.metrics))
+    assert compute_metrics(unpickled, SplitPredictions(logits, y)) == pytest.approx(found)
 
 
 def test_pairs_have_a_threshold_if_all_of_them_are_kept():

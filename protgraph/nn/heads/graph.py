@@ -50,7 +50,7 @@ class GraphHead(Head):
     Reads: ``h`` ``(N, D)``, any irreps; ``proteins``. Writes: ``logits`` ``(B, C)``.
 
     For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
-    training labels.
+    training labels, and their mean ``shift`` ``(C,)`` is added.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
@@ -68,6 +68,7 @@ class GraphHead(Head):
         super().__init__(fields, target)
         if target.kind == "regression":
             self.register_buffer("scale", torch.ones(target.size))
+            self.register_buffer("shift", torch.zeros(target.size))
         width = invariant_width(fields["h"])
         self.pool = Pool(width, pool)
         self.mlp = mlp([width, *hidden, target.size], act=act, dropout=dropout)

@@ -45,7 +45,7 @@ class InterfaceHead(Head):
     Reads: ``h`` ``(N, D)``, any irreps; ``chain`` ``(N,)``; ``edges``; ``proteins``. Writes: ``logits`` ``(B, C)``.
 
     For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
-    training labels.
+    training labels, and their mean ``shift`` ``(C,)`` is added.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "chain", "edges", "proteins")
@@ -62,6 +62,7 @@ class InterfaceHead(Head):
         super().__init__(fields, target)
         if target.kind == "regression":
             self.register_buffer("scale", torch.ones(target.size))
+            self.register_buffer("shift", torch.zeros(target.size))
         self.mlp = mlp([invariant_width(fields["h"]) + 1, *hidden, target.size], act=act, dropout=dropout)
         chiral = invariants_are_chiral(fields["h"])
         self.declare(logits=FieldSpec("logits", "graph", f"{target.size}x0e", chiral=chiral))

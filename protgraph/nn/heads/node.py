@@ -47,7 +47,7 @@ class NodeHead(Head):
     Reads: ``h`` ``(N, D)``, any irreps: scalars, and norms of the other channels. Writes: ``logits`` ``(N, C)``.
 
     For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
-    training labels.
+    training labels, and their mean ``shift`` ``(C,)`` is added.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h",)
@@ -64,6 +64,7 @@ class NodeHead(Head):
         super().__init__(fields, target)
         if target.kind == "regression":
             self.register_buffer("scale", torch.ones(target.size))
+            self.register_buffer("shift", torch.zeros(target.size))
         self.mlp = mlp([invariant_width(fields["h"]), *hidden, target.size], act=act, dropout=dropout)
         chiral = invariants_are_chiral(fields["h"])
         self.declare(logits=FieldSpec("logits", "node", f"{target.size}x0e", chiral=chiral))
