@@ -45,7 +45,8 @@ class Spread:
         """Format as "0.712 ± 0.004"; without "±" for a single seed, "–" for NaN, and without the sign of −0.000."""
         if math.isnan(self.mean):
             return "–"
-        if 0 < abs(self.mean) < 0.5 * 10.0**-digits and not self.sd >= 0.5 * 10.0**-digits:
+        smallest = 10.0 ** -(digits + 2)
+        if 0 < abs(self.mean) < smallest and not self.sd >= smallest:  # a score in a small unit
             return f"{self.mean:.{digits}g}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}g}")
         return f"{self.mean:z.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
 

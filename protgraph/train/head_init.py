@@ -58,7 +58,7 @@ def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Ten
 
 
 def training_loss(
-    task: Task, counts: Tensor | None, weight: Tensor | float | None
+    task: Task, weight: Tensor | float | None, counts: Tensor | None = None
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the loss function ``(logits, y)`` → scalar, with a weight of positives or of standardized values.
 
@@ -68,7 +68,7 @@ def training_loss(
     """
     if weight is not None:
         return partial(binary_cross_entropy, pos_weight=weight)
-    if task.target.kind == "regression" and task.loss is squared_error:
+    if counts is not None and task.target.kind == "regression" and task.loss is squared_error:
         return partial(squared_error, scale=label_std(counts))
     return task.loss
 

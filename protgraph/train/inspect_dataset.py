@@ -151,8 +151,12 @@ def _interpret(table: LabelTable, kind: str | None, unknown: Collection[str] | N
         try:
             usable.append(interpret_column(table, name, kind=kind, unknown=unknown))
         except LabelError as e:
-            refused[name] = str(e).removeprefix(f"{table.where}: column {name!r}").removeprefix(":").strip()
+            refused[name] = _reason(e, table, name)
     return usable, refused
+
+
+def _reason(error: LabelError, table: LabelTable, column: str) -> str:
+    return str(error).removeprefix(f"{table.where}: column {column!r}").removeprefix(":").strip()
 
 
 def _describe_table(
@@ -183,9 +187,16 @@ def _inspect_columns(
     common = {"seed": seed, "fingerprint": fingerprint, "read_options": read}
     source = find_proteins(dataset)
     columns, refused = ([], {}) if table is None else _interpret(table, kind, unknown)
-    each = [
-        FolderDataset(source, table, task=c.name, columns=c.name, kind=kind, unknown=unknown, **common) for c in columns
-    ]
+    each = []
+    for column in columns:
+        own = {"task": column.name, "columns": column.name, "kind": kind, "unknown": unknown}
+        try:
+            each.append(FolderDataset(source, table, **own, **common))
+        except LabelError as e:
+            if not str(e).startswith(f"{table.where}: column {column.name!r}"):  # a fault of the files or keys
+                raise
+            refused[column.name] = _reason(e, table, column.name)
+    columns = [column for column in columns if column.name not in refused]
     if not each:
         keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
         each = [FolderDataset(source, keys, **common)]

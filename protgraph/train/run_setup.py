@@ -66,7 +66,7 @@ class RunSetup:
         initialize_head(network.head, task, counts, weight)
         if self.config.compile:
             compile_layers(network)
-        return FitModule(network, task, self.config, loss=training_loss(task, counts, weight))
+        return FitModule(network, task, self.config, loss=training_loss(task, weight, counts))
 
 
 def set_up_run(

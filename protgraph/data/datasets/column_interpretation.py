@@ -1,34 +1,40 @@
-"""Interpretation of the cells of a label column: classes, binary labels or numbers, or an error if in doubt."""
+"""Interpretation of the cells of a label column: classes, binary labels or numbers."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from protgraph.data.datasets.label_column import LabelColumn
 from protgraph.data.datasets.label_table import LabelTable
-from protgraph.data.datasets.number_format import NumberFormat, parse_number, recognize_numbers
 from protgraph.errors import LabelError, list_first, suggest
 
-__all__ = ["KINDS", "UNKNOWN_MARKERS", "check_kind", "interpret_column"]
+__all__ = ["KINDS", "UNKNOWN_CLASSES", "UNKNOWN_MARKERS", "check_kind", "interpret_column"]
 
 KINDS = ("classification", "multilabel", "regression")
-UNKNOWN_MARKERS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "-", "?")
-"""Texts that mean unknown among numbers. Among classes they may be a class, e.g. NA for sodium: an error asks."""
+UNKNOWN_CLASSES = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null")
+"""Texts that mean unknown in every column."""
+UNKNOWN_MARKERS = (*UNKNOWN_CLASSES, "None", "-", "?")
+"""Texts that mean unknown among numbers and binary labels. The last three may be the name of a class."""
 
 _BLANK = ("", "nan", "NaN")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _INTEGER = re.compile(r"[+-]?\d+(\.0*)?")
-_LEVELS = re.compile(r"\d+(\.(\d+|-)){2,}")  # 1.1.1.10
-_EC_NAMES = ("ec", "ecnumber", "ecnumbers", "ecno", "ecclass", "eccode")  # without spaces and underscores
-_YES_NO = (
-    *({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"wahr", "falsch"}, {"ja", "nein"}),
-    *({"vrai", "faux"}, {"oui", "non"}),
+#: Numbers as spreadsheets show them: thousands separators, decimal commas, percent signs, a Unicode minus.
+_FORMATTED = re.compile(
+    r"[+\-\u2212]?(\d+|\d{1,3}([,.'’ \u00a0\u2009\u202f]\d{3})+)([.,]\d*)?([eE][+\-\u2212]?\d+)?\s*%?"
 )
+_LEVELS = re.compile(r"\d+(\.(\d+|-)){2,}")  # 1.1.1.10
+#: A column with both words of a pair, in any case, has binary labels; the first word is 0.
+_BINARY_WORDS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"))
 _SHOWN_ROWS = 3
 _FEW = 10  # distinct integers that may be classes
+_LABEL_STRING = 4  # median length of texts of the digits 0 and 1 that are no numbers
+_EXACT_DIGITS = 15  # of a float64
+_RESOLVED = 1e-5  # least range of the numbers relative to the largest, of which float32 keeps two digits
 
 
 def interpret_column(
@@ -40,7 +46,7 @@ def interpret_column(
     classes: Sequence[str] = (),
     is_alone: bool = True,
 ) -> LabelColumn:
-    """Interpret the cells of a label column, or raise if they have several readings.
+    """Interpret the cells of a label column.
 
     Parameters
     ----------
@@ -48,10 +54,11 @@ def interpret_column(
     name : str
         Label column.
     kind : {"classification", "multilabel", "regression"}, optional
-        Default: classification for text, multilabel for 0 and 1, regression for other numbers.
+        Default: multilabel for 0 and 1 and for two words such as TRUE and FALSE or yes and no, in any case; regression
+        for other numbers; classification for other text.
     unknown : collection of str, optional
         Texts that mean unknown besides blank cells and "nan"; any other text is then a label. Default: those in
-        :data:`UNKNOWN_MARKERS` among numbers.
+        :data:`UNKNOWN_MARKERS` among numbers, those in :data:`UNKNOWN_CLASSES` among classes.
     classes : sequence of str
         Class names of a registered task, whose order is used if it has all classes of the column. Default: sorted.
     is_alone : bool
@@ -60,26 +67,26 @@ def interpret_column(
     Raises
     ------
     LabelError
-        Numbers and text are mixed, all labels are equal, numbers have two readings (separators; classes 1, 2, 3; EC
-        numbers such as 1.1 and 1.10), each row has its own text, or a class may also mean unknown.
+        Numbers and text are mixed, numbers are not plain numbers, all labels are equal, a few integers may be classes
+        or numbers, or each row has its own text.
     """
     check_kind(kind)
     what = f"{table.where}: column {name!r}"
     cells = list(zip(table.rows.tolist(), table.labels[name].tolist(), strict=True))
-    marks = {*_BLANK, *(UNKNOWN_MARKERS if unknown is None and kind != "classification" else unknown or ())}
-    known = [(row, text) for row, text in cells if text not in marks]
+    known = [(row, text) for row, text in cells if text not in _unknown_texts(unknown, UNKNOWN_MARKERS)]
     if not known:
         raise LabelError(f"{what} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_MARKERS)}.")
-    form = None
-    if kind != "classification":
-        comma = {"prefers_comma": table.prefers_comma, "has_decimal_comma": table.has_decimal_commas(name)}
-        form = recognize_numbers(known, what=what, **comma)
-        if form is None:
-            _check_is_text(known, kind, what)
-    if form is not None:
-        return _numbers(name, cells, known, marks, form, kind, what, is_alone=is_alone)
-    marks = {*_BLANK, *(unknown or ())}
-    return _classes(name, cells, marks, classes, what, is_chosen=kind is not None, asks=unknown is None)
+    has_classes = kind == "classification" or {text for _, text in known} <= set(classes)
+    if not has_classes:
+        marks = _unknown_texts(unknown, UNKNOWN_MARKERS)
+        if kind != "regression" and (pair := _binary_words(known)) is not None:
+            return _binary(name, cells, marks, pair)
+        decimal = _decimal_mark(table, name)
+        if all(_parse(text, decimal) is not None for _, text in known):
+            return _numbers(name, cells, known, marks, decimal, kind, what, is_alone=is_alone)
+        _check_is_text(known, decimal, kind, what)
+    marks = _unknown_texts(unknown, UNKNOWN_CLASSES)
+    return _classes(name, cells, marks, classes, what, is_chosen=kind is not None)
 
 
 def check_kind(kind: str | None) -> None:
@@ -93,15 +100,49 @@ def check_kind(kind: str | None) -> None:
         raise LabelError(f"kind {kind!r}: not a kind of label.{suggest(str(kind), KINDS)} Kinds: {', '.join(KINDS)}.")
 
 
-def _check_is_text(known: Sequence[tuple[int, str]], kind: str | None, what: str) -> None:
-    """Raise if numbers are required, or if some cells are numbers and others are text."""
-    numbers = [any(parse_number(t.removesuffix("%"), NumberFormat(m)) is not None for m in ".,") for _, t in known]
-    if kind is None and not any(numbers):
+def _unknown_texts(unknown: Collection[str] | None, default: Collection[str]) -> set[str]:
+    return {*_BLANK, *(default if unknown is None else unknown)}
+
+
+def _binary_words(known: Sequence[tuple[int, str]]) -> tuple[str, str] | None:
+    """Return the pair of words that are all known labels of a column, in any case."""
+    words = {text.lower() for _, text in known}
+    return next((pair for pair in _BINARY_WORDS if words == set(pair)), None)
+
+
+def _binary(name: str, cells: Sequence[tuple[int, str]], marks: Collection[str], pair: tuple[str, str]) -> LabelColumn:
+    values = np.array([np.nan if text in marks else pair.index(text.lower()) for _, text in cells], dtype=np.float64)
+    positive = next(text for _, text in cells if text.lower() == pair[1])
+    classes = {str(i): int((values == i).sum()) for i in (0, 1)}
+    return LabelColumn(name, "multilabel", values, classes, _count_unknown(cells, marks), f"{positive!r} is 1")
+
+
+def _decimal_mark(table: LabelTable, name: str) -> str:
+    """Return "," for a column with commas in a table that is separated by semicolons, otherwise "."."""
+    has_comma = any("," in text for text in table.labels[name].tolist())
+    return "," if table.prefers_comma and has_comma else "."
+
+
+def _parse(text: str, decimal: str) -> float | None:
+    """Return the number in a cell; None for other text."""
+    if decimal == ",":
+        text = text.replace(".", " ").replace(",", ".")
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _check_is_text(known: Sequence[tuple[int, str]], decimal: str, kind: str | None, what: str) -> None:
+    """Raise if numbers are required, or if some cells are numbers, plain or formatted, and others are text."""
+    plain = [_parse(text, decimal) is not None for _, text in known]
+    formatted = [_FORMATTED.fullmatch(text) is not None for _, text in known]
+    if kind is None and not any(plain) and not any(formatted):
         return
-    wrong = [cell for cell, is_number in zip(known, numbers, strict=True) if not is_number]
+    wrong = [cell for cell, is_plain in zip(known, plain, strict=True) if not is_plain]
     shown = list_first([f"row {row} is {text!r}" for row, text in wrong], _SHOWN_ROWS)
     text = wrong[0][1]
-    if text.startswith("#"):
+    if _FORMATTED.fullmatch(text):
+        advice = "Write plain numbers, e.g. 1234.5: no percent sign, no separators of thousands, a decimal point"
+        advice += "" if decimal == "." else " or comma"
+    elif text.startswith("#"):
         advice = "Correct the formula in the spreadsheet, or leave the cell blank"
     elif any(map(str.isdigit, text)):
         advice = "Write one number in each cell, or leave unknown labels blank"
@@ -117,51 +158,81 @@ def _numbers(
     cells: Sequence[tuple[int, str]],
     known: Sequence[tuple[int, str]],
     marks: Collection[str],
-    form: NumberFormat,
+    decimal: str,
     kind: str | None,
     what: str,
     *,
     is_alone: bool,
 ) -> LabelColumn:
     """Return a column of binary labels or numbers."""
-    parsed = [None if text in marks else parse_number(text, form) for _, text in cells]
+    _check_digits(known, what)
+    parsed = [None if text in marks else _parse(text, decimal) for _, text in cells]
     values = np.array([np.nan if value is None else value for value in parsed], dtype=np.float64)
     labels = values[~np.isnan(values)]
-    is_binary = bool(np.isin(labels, (0, 1)).all()) and not form.is_percent
+    is_binary = bool(np.isin(labels, (0, 1)).all())
     if kind == "multilabel" and not is_binary:
-        row, text = next((row, text) for row, text in known if parse_number(text, form) not in (0, 1))
+        row, text = next((row, text) for row, text in known if _parse(text, decimal) not in (0, 1))
         raise LabelError(f"{what}: row {row} is {text!r}; labels of kind multilabel are 0 or 1.")
     if is_alone and (labels == labels[0]).all():
         raise LabelError(f"{what} is {known[0][1]!r} in all {len(known)} labeled rows; two values are needed.")
     if kind is None and not is_binary:
-        _check_not_classes(name, known, form, what)
+        _check_not_classes(known, what)
+    _check_float32(labels, what)
     kind = kind or ("multilabel" if is_binary else "regression")
     classes = {str(i): int((labels == i).sum()) for i in (0, 1)} if kind == "multilabel" else {}
-    return LabelColumn(name, kind, values, classes, _unknown(cells, marks), "%" if form.is_percent else "", str(form))
+    form = "decimal comma" if decimal == "," else ""
+    return LabelColumn(name, kind, values, classes, _count_unknown(cells, marks), form)
 
 
-def _check_not_classes(name: str, known: Sequence[tuple[int, str]], form: NumberFormat, what: str) -> None:
-    """Raise if numbers may be classes: EC numbers, a few integers that are repeated, 0 and 1 with few others."""
-    ask = "Use --kind classification or --kind regression (kind=)."
-    texts = [text for _, text in known]
-    if re.sub(r"[\s_.\-]", "", name).lower() in _EC_NAMES:
-        row, text = known[0]
-        raise LabelError(f"{what}: row {row} is {text!r}, which may be an EC number, a class. {ask}")
-    first: dict[float, tuple[int, str]] = {}
+def _check_digits(known: Sequence[tuple[int, str]], what: str) -> None:
+    """Raise for texts of digits that are no numbers: one digit per residue, identifiers."""
     for row, text in known:
-        before = first.setdefault(parse_number(text, form) or 0.0, (row, text))
-        if before[1] != text and "." in before[1] and "." in text and before[1].rstrip("0") == text.rstrip("0"):
+        is_long = text.isdigit() and len(text) > _EXACT_DIGITS
+        is_padded = text.isdigit() and text.startswith("0") and len(text) > _FEW
+        if is_long or is_padded:
+            reason = "a leading zero" if is_padded else f"more than {_EXACT_DIGITS} digits"
+            start = text if len(text) <= 20 else f"{text[:20]}…"
             raise LabelError(
-                f"{what}: row {before[0]} is {before[1]!r}, row {row} is {text!r}: one number, or two classes. {ask}"
+                f"{what}: row {row} is {start!r}, {len(text)} digits with {reason}: not a number, but an identifier or "
+                "one digit per residue. Labels per residue have one row for each residue: columns file, chain, res_id "
+                "and the label."
             )
+    texts = [text for _, text in known]
+    is_long = sorted(map(len, texts))[len(texts) // 2] >= _LABEL_STRING
+    if is_long and set("".join(texts)) <= {"0", "1"} and any(text.count("1") > 1 for text in texts):
+        row, text = max(known, key=lambda cell: len(cell[1]))
+        raise LabelError(
+            f"{what}: row {row} is {text!r}, and all digits of the column are 0 or 1: not numbers, but one digit per "
+            "residue. Labels per residue have one row for each residue: columns file, chain, res_id and the label."
+        )
+
+
+def _check_not_classes(known: Sequence[tuple[int, str]], what: str) -> None:
+    """Raise if a few integers that are repeated may be classes."""
+    texts = [text for _, text in known]
     counts = Counter(map(float, texts)) if all(map(_INTEGER.fullmatch, texts)) else Counter()
-    if 2 <= len(counts) <= _FEW and min(counts.values()) >= 2:
+    if 2 <= len(counts) <= _FEW and len(known) >= 2 * len(counts):
         shown = ", ".join(f"{value:g}" for value in sorted(counts))
-        raise LabelError(f"{what}: the integers {shown} may be {len(counts)} classes or numbers. {ask}")
-    binary = counts[0.0], counts[1.0]
-    if 2 < len(counts) <= _FEW and min(binary) >= 2 and 2 * sum(binary) > len(known):
-        others = [f"row {row} is {text!r}" for row, text in known if float(text) not in (0, 1)]
-        raise LabelError(f"{what}: most labels are 0 or 1, but {list_first(others, _SHOWN_ROWS)}. Correct them. {ask}")
+        raise LabelError(
+            f"{what}: the integers {shown} may be {len(counts)} classes or numbers. "
+            "Use --kind classification or --kind regression (kind=)."
+        )
+
+
+def _check_float32(labels: np.ndarray, what: str) -> None:
+    """Raise if float32, the type of labels in training, cannot tell the numbers ``(R,)`` apart."""
+    limits = np.finfo(np.float32)
+    largest, extent = np.abs(labels).max(), labels.max() - labels.min()
+    if largest > limits.max / 1e3 or 0 < largest < limits.tiny * 1e3:
+        raise LabelError(
+            f"{what}: the largest number is {largest:g}. Numbers of float32 lie between 1e-35 and 1e35. Use another "
+            "unit."
+        )
+    if 0 < extent < _RESOLVED * largest:
+        raise LabelError(
+            f"{what}: numbers from {labels.min():.10g} to {labels.max():.10g} differ by less than float32 can "
+            "represent. Subtract a constant from the column."
+        )
 
 
 def _classes(
@@ -172,16 +243,11 @@ def _classes(
     what: str,
     *,
     is_chosen: bool,
-    asks: bool,
 ) -> LabelColumn:
     """Return a column of classes."""
     counts = Counter(text for _, text in cells if text not in marks)
-    for row, text in cells:
-        if asks and text in UNKNOWN_MARKERS and text in counts:
-            raise LabelError(
-                f"{what}: row {row} is {text!r}, which may mean unknown or be a class. "
-                f"Use --unknown {text!r} (unknown=), or --unknown '' if it is a class."
-            )
+    if not counts:
+        raise LabelError(f"{what} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_CLASSES)}.")
     if len(counts) == 1:
         (only,) = counts
         raise LabelError(f"{what} is {only!r} in all {counts[only]} labeled rows; two classes are needed.")
@@ -191,42 +257,14 @@ def _classes(
             f"{what}: each of {len(counts)} rows has its own text ({shown}), so that no class can be learned. "
             "Select another column, or use --kind classification (kind=)."
         )
-    if not is_chosen:
-        _check_spelling(cells, counts, what)
-        _check_yes_no(cells, counts, what)
     names = list(classes) if counts.keys() <= set(classes) else sorted(counts, key=_numeric_order)
     code = {text: i for i, text in enumerate(names)}
     values = np.array([code.get(text, -1) for _, text in cells], dtype=np.int64)
-    return LabelColumn(name, "classification", values, {text: counts[text] for text in names}, _unknown(cells, marks))
+    named = {text: counts[text] for text in names}
+    return LabelColumn(name, "classification", values, named, _count_unknown(cells, marks))
 
 
-def _check_spelling(cells: Sequence[tuple[int, str]], counts: Mapping[str, int], what: str) -> None:
-    """Raise if two classes differ only in case or spaces."""
-    first: dict[str, tuple[int, str]] = {}
-    for row, text in cells:
-        before = first.setdefault(" ".join(text.lower().split()), (row, text)) if text in counts else (row, text)
-        if before[1] != text:
-            raise LabelError(
-                f"{what}: row {before[0]} is {before[1]!r}, row {row} is {text!r}: one class or two. "
-                "Write them alike, or use --kind classification (kind=) if they differ."
-            )
-
-
-def _check_yes_no(cells: Sequence[tuple[int, str]], counts: Mapping[str, int], what: str) -> None:
-    """Raise if most labels are yes and no, and another class occurs once or is one of these words."""
-    words = set().union(*_YES_NO)
-    for pair in _YES_NO:
-        main = [text for text in counts if text.lower() in pair]
-        others = [text for text in counts if text not in main and (counts[text] == 1 or text.lower() in words)]
-        if len(main) == 2 and others and 2 * sum(counts[text] for text in main) > sum(counts.values()):
-            shown = list_first([f"row {row} is {text!r}" for row, text in cells if text in others], _SHOWN_ROWS)
-            raise LabelError(
-                f"{what}: most labels are {main[0]!r} or {main[1]!r}, but {shown}. Write them alike, leave unknown "
-                "labels blank, or use --kind classification (kind=) if it is a class."
-            )
-
-
-def _unknown(cells: Sequence[tuple[int, str]], marks: Collection[str]) -> dict[str, int]:
+def _count_unknown(cells: Sequence[tuple[int, str]], marks: Collection[str]) -> dict[str, int]:
     return dict(Counter(text for _, text in cells if text in marks).most_common())
 
 

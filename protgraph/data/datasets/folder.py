@@ -33,6 +33,7 @@ from protgraph.data.datasets.folder_splits import (
 )
 from protgraph.data.datasets.label_column import LabelColumn, combine_columns
 from protgraph.data.datasets.label_strata import label_strata
+from protgraph.data.datasets.label_strings import check_no_label_strings
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import ProteinFolder
@@ -142,6 +143,11 @@ class FolderDataset(Dataset):
         used: list[str] = []
         if table is not None and target is None and (table.labels or table.empty or task or columns):
             used = table.select(task, columns)
+        fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in index.examples}
+        if not index.is_per_residue:
+            residues = _residues_of_rows(index, fingerprints)
+            for name in used:
+                check_no_label_strings(table, name, residues)
         self.table, self._keys, self._values = table, index.keys, None
         self.columns: tuple[LabelColumn, ...] = ()
         if table is not None and used:
@@ -154,7 +160,6 @@ class FolderDataset(Dataset):
         if self._values is not None:
             index, left_out = leave_out_unlabeled(index, self._values)
         self._unlabeled = [every.examples[i] for i in left_out]
-        fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in every.examples}
         strata = None if self._values is None or target is None else label_strata(self._values, target)
         units = split_units(index, fingerprints, strata)
         assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
@@ -242,6 +247,15 @@ class FolderDataset(Dataset):
         if not self._keys:
             return ProteinLabels(self._values[rows[0]])
         return ResidueLabels(*(key[rows] for key in self._keys), self._values[rows], name=example.path.name)
+
+
+def _residues_of_rows(index: FolderIndex, fingerprints: Mapping[str, Fingerprint]) -> list[list[int]]:
+    """Return the numbers of residues of the chains of each row's protein; empty if it cannot be read."""
+    found: list[list[int]] = [[] for _ in range(sum(map(len, index.rows)))]
+    for example, rows in zip(index.examples, index.rows, strict=True):
+        for row in rows.tolist():
+            found[row] = list(example_content(example, fingerprints[example.id]).lengths.values())
+    return found
 
 
 def _version(

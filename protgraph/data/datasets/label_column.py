@@ -30,10 +30,8 @@ class LabelColumn:
         Classes in order, or the labels "0" and "1", with the number of rows of each; empty for regression.
     unknown : mapping of str to int
         Number of rows of each text that means unknown; "" for blank cells.
-    unit : str
-        "%" if all numbers have a percent sign; they are not divided by 100.
     form : str
-        How numbers are written if they differ from plain numbers, e.g. "decimal comma".
+        How labels are written if they are neither plain numbers nor 0 and 1, e.g. "decimal comma", "'TRUE' is 1".
     """
 
     name: str
@@ -41,7 +39,6 @@ class LabelColumn:
     values: np.ndarray = field(repr=False)
     classes: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
-    unit: str = ""
     form: str = ""
 
     @property
@@ -71,8 +68,8 @@ class LabelColumn:
             text = f"binary labels, {self.classes['1']} of {self.labeled} rows positive"
         else:
             low, mean, high = self.range or (0.0, 0.0, 0.0)
-            text = f"numbers, {self.labeled} rows from {low:.4g} to {high:.4g}{self.unit}, mean {mean:.4g}{self.unit}"
-            text += f" ({self.form})" if self.form else ""
+            text = f"numbers, {self.labeled} rows from {low:.4g} to {high:.4g}, mean {mean:.4g}"
+        text += f" ({self.form})" if self.form else ""
         if self.unknown:
             marks = ", ".join(f"{number} {repr(mark) if mark else 'blank'}" for mark, number in self.unknown.items())
             text += f"; unknown: {marks}"

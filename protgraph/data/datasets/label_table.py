@@ -16,7 +16,6 @@ from protgraph.errors import LabelError, UnknownNameError, list_first, suggest
 __all__ = ["LabelTable", "parse_residue_numbers", "read_label_table"]
 
 _RESIDUE = re.compile(r"([+-]?\d+)(?:\.0+)?\s*([A-Za-z]?)")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?%?")
 _NO_CODE = (".", "?", "nan", "NaN")  # mmCIF writes . or ? for a residue without insertion code
 _LISTED = 8
 
@@ -40,7 +39,7 @@ class LabelTable:
     format : str
         Format for messages, e.g. "columns separated by semicolons".
     prefers_comma : bool
-        True if decimal commas are usual in the format.
+        True if numbers may have a decimal comma: in tables separated by semicolons.
     notes : tuple of str
         Messages for the user: aliases of key columns, ignored columns.
     empty : tuple of str
@@ -70,11 +69,6 @@ class LabelTable:
         keep = ~np.isin(self.keys["file"], list(names))
         keys, labels = ({name: c[keep] for name, c in part.items()} for part in (self.keys, self.labels))
         return replace(self, keys=keys, labels=labels, rows=self.rows[keep])
-
-    def has_decimal_commas(self, besides: str) -> bool:
-        """Return True if a label column other than ``besides`` has numbers with a decimal comma."""
-        others = (cells for name, cells in self.labels.items() if name != besides)
-        return any(_DECIMAL_COMMA.fullmatch(text) for cells in others for text in cells.tolist())
 
     def select(self, task: str | None, columns: str | Sequence[str] | None) -> list[str]:
         """Return the label columns of a task.

@@ -163,14 +163,11 @@ def _sheet_cells(sheet: Any, formulas: Any, path: str) -> list[list[str]]:
                     f"{path}: cell {source.coordinate} has a formula without a stored value. "
                     "Open the workbook in a spreadsheet program and save it."
                 )
-        rows.append([_cell_text(cell.value, cell.number_format or "") for cell in row])
+        rows.append([_cell_text(cell.value) for cell in row])
     return rows
 
 
-def _cell_text(value: object, number_format: str) -> str:
-    """Return the text of a cell; a number that is shown as a percentage keeps its sign, as in a CSV file."""
-    if isinstance(value, float | int) and not isinstance(value, bool) and "%" in number_format:
-        return f"{float(f'{value * 100:.12g}'):g}%"
+def _cell_text(value: object) -> str:
     return _value_text(value, as_integer=isinstance(value, float) and value.is_integer())
 
 
@@ -221,8 +218,8 @@ def _column_texts(values: Sequence[object]) -> list[str]:
 
 
 def _value_text(value: object, *, as_integer: bool) -> str:
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):  # NaN differs from itself
-        return ""
+    if value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT")):
+        return ""  # NaN, and NA of pandas, which has no truth value
     if isinstance(value, float):
         return str(int(value)) if as_integer and math.isfinite(value) else repr(float(value))
     return str(value).strip()

@@ -197,7 +197,7 @@ def test_random_split_keeps_files_and_clusters_together(folder, table):
         ("file,x", ["1ubq,a", "1ubq,b"], ["rows 2 and 3", "1ubq.bcif", "different"]),
         ("file,x", ["1ubq,1.5", "1orc,<5"], ["row 3 is '<5'", "--kind classification"]),
         ("file,x", ["1ubq,0", "1orc,1", "5cq2,inf"], ["row 4 is 'inf'"]),
-        ("file,x", ["1ubq,zinc", "1orc,NA"], ["row 3 is 'NA'", "--unknown"]),
+        ("file,x", ["1ubq,zinc", "1orc,NA"], ["'x' is 'zinc' in all 1 labeled rows"]),
         ("file,x", ["1ubq,loop", "1orc,loop", "5cq2,"], ["'x' is 'loop'"]),
         ("file,x", ["1ubq,0", "1orc,0"], ["'x' is '0'"]),
         ("file,x", ['1ubq,"a"b'], ["labels.csv"]),
