@@ -62,9 +62,10 @@ def training_loss(
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the loss function ``(logits, y)`` → scalar, with a weight of positives or of standardized values.
 
-    ``counts`` is the result of :func:`count_labels`, ``(3, C)`` for a regression. The squared error of a regression is divided by the standard deviation of the training labels, so that neither the
-    unit of a label nor the size of another column matters: predicting the mean has a loss of 1. Any other loss of a
-    regression is in the unit of the labels.
+    ``counts`` is the result of :func:`count_labels`, ``(3, C)`` for a regression. The squared error of a regression is
+    divided by the standard deviation of the training labels, so that neither the unit of a label nor the size of
+    another column matters: predicting the mean has a loss of 1. Any other loss of a regression is in the unit of the
+    labels.
     """
     if weight is not None:
         return partial(binary_cross_entropy, pos_weight=weight)
