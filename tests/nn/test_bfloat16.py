@@ -11,10 +11,14 @@ from torch import Tensor
 import protgraph as pg
 from protgraph.data.graph.fields import is_registered
 from protgraph.testing.component import Component, find_components
-from protgraph.testing.offline_models import offline_models
 
 CLOSE = 0.15  # relative; a number has 8 bits, and a motion of egnn is a difference of others
-DEFAULTS = [name if pg.models.family(name) is None else f"{name}.{pg.models.family(name).default}" for name in pg.models]
+
+
+def default_variants() -> list[str]:
+    """Return the default of every model family; other variants have the same layers."""
+    families = {name: pg.models.family(name) for name in pg.models}
+    return [f"{name}.{family.default}" if family else name for name, family in families.items()]
 
 
 def components(what: Any, kind: str | None = None) -> list[Any]:
@@ -65,6 +69,6 @@ def test_head(component, after_layers):
     check(component, after_layers=after_layers)
 
 
-@pytest.mark.parametrize("component", components(DEFAULTS, "model"))
+@pytest.mark.parametrize("component", components(default_variants(), "model"))
 def test_model(component):
     check(component)
