@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -27,6 +27,8 @@ from protgraph.registry.component_fault import ComponentScope
 from protgraph.validation import Seed, check_value
 
 __all__ = ["ProteinModel", "as_model_spec", "build_model", "check_logits"]
+
+_SEEDING = threading.RLock()  # torch's generator is shared by all threads
 
 
 class ProteinModel(nn.Module):
@@ -252,10 +254,10 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
     """
     spec = as_model_spec(model)
     check_value(seed, Seed | None, path="build_model: seed")
-    scope = nullcontext() if seed is None else torch.random.fork_rng(devices=[])
-    with scope:
-        if seed is not None:
-            torch.manual_seed(seed)
+    if seed is None:
+        return ProteinModel(spec, target)
+    with _SEEDING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         return ProteinModel(spec, target)
 
 

@@ -34,7 +34,7 @@ from protgraph.train.prepare import Prepared
 from protgraph.train.resolve import load_dataset
 from protgraph.train.result import FitResult
 from protgraph.train.run_setup import RunSetup, set_up_run
-from protgraph.train.session import is_first_process, quiet_lightning, reproducible
+from protgraph.train.session import is_first_process, only_thread_that_trains, quiet_lightning, reproducible
 from protgraph.train.split_check import with_failures
 from protgraph.train.training_set import summarize_training_set
 
@@ -52,6 +52,7 @@ __all__ = ["fit"]
 
 @check_arguments("task", "config", "jobs", "workers", "calibrate")
 @interruption_with(lambda number: None)
+@only_thread_that_trains()
 def fit(
     model: str | ModelSpec | Mapping[str, Any],
     dataset: str | Path | Dataset,
@@ -132,7 +133,8 @@ def fit(
     Raises
     ------
     OptionError, DatasetError, CheckpointError
-        An option, the dataset, or the state to resume from does not fit, or the state is damaged.
+        An option, the dataset, or the state to resume from does not fit, or the state is damaged; or another thread
+        trains, with which this one would share the random numbers of torch.
     ProtgraphError
         Training ended before the first validation, or no epoch has a finite loss and metric. The attribute ``failures``
         of these errors has the proteins that could not be used.

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
+from protgraph.errors import OptionError
 from protgraph.train.config import FitConfig
 
-__all__ = ["is_first_process", "quiet_lightning", "reproducible"]
+__all__ = ["is_first_process", "only_thread_that_trains", "quiet_lightning", "reproducible"]
+
+_TRAINING = threading.RLock()  # a callback may train in its turn, in the same thread
 
 
 def is_first_process() -> bool:
@@ -20,6 +24,21 @@ def is_first_process() -> bool:
     from lightning.pytorch.utilities import rank_zero_only
 
     return rank_zero_only.rank == 0
+
+
+@contextmanager
+def only_thread_that_trains() -> Iterator[None]:
+    """Raise :class:`OptionError` if another thread of this process trains: they would share torch's random numbers."""
+    if not _TRAINING.acquire(blocking=False):
+        raise OptionError(
+            "fit: another thread of this process is training. All threads share the random numbers of torch, so that "
+            "neither run could be repeated. Train one model after the other, or each in a process of its own, e.g. "
+            "with 'protgraph bench --jobs 2'."
+        )
+    try:
+        yield
+    finally:
+        _TRAINING.release()
 
 
 @contextmanager
@@ -31,7 +50,7 @@ def reproducible(config: FitConfig, device: torch.device) -> Iterator[None]:
     """
     is_gpu = device.type == "cuda"
     before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
-    with torch.random.fork_rng(devices=[device] if is_gpu else []):
+    with only_thread_that_trains(), torch.random.fork_rng(devices=[device] if is_gpu else []):
         torch.manual_seed(config.seed)
         try:
             if is_gpu and config.deterministic:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +31,39 @@ fit_module = sys.modules["protgraph.train.fit"]
 def same_bits(a, b) -> bool:
     a, b = a.model.state_dict(), b.model.state_dict()
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_a_second_thread_is_refused_and_the_first_keeps_its_bits(small, tiny, quick, trained):
+    """They share the random numbers of torch: before, both runs had other weights than alone."""
+    second, errors = replace(quick, seed=1), []
+
+    def train_another() -> None:
+        with pytest.raises(OptionError, match="thread") as caught:
+            fit(tiny, small, "helix", config=second)
+        errors.append(caught.value)
+
+    def start(row) -> None:
+        thread = threading.Thread(target=train_another)
+        thread.start()
+        thread.join(60)
+
+    first = fit(tiny, small, "helix", config=quick, on_epoch=start)
+    assert len(errors) == quick.epochs and same_bits(first, trained) and first.history == trained.history
+    in_callback = []  # the same thread may train: the random state of the outer run is restored
+    outer = fit(
+        tiny, small, "helix", config=quick, on_epoch=lambda row: in_callback.append(fit(tiny, small, "helix", config=second))
+    )
+    assert same_bits(outer, trained) and len(in_callback) == quick.epochs
+
+
+def test_models_built_in_threads_have_the_weights_of_their_seeds(small):
+    target = small.target("helix")
+    expected = [build_model("gat", target, seed=seed).state_dict() for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            built = pool.map(lambda seed: build_model("gat", target, seed=seed).state_dict(), range(4))
+            for weights, alone in zip(built, expected, strict=True):
+                assert all(torch.equal(weights[name], alone[name]) for name in alone)
 
 
 def test_weights_depend_on_the_seed_only(small, tiny, quick, trained):
