@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.wording import format_decimals
@@ -54,7 +54,7 @@ class ProgressBar:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+        self.console = console or Console(stderr=True, emoji=False)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -102,12 +102,12 @@ class ProgressBar:
         done = f"{self._total - len(self._left):>{len(str(self._total))}}/{self._total}"
         what = f"{done}  {row.model:<14} {row.task:<22} seed {row.seed}"
         if row.error:
-            text = f"{what}  [red]failed[/red]: {escape(row.error.splitlines()[0])}"
+            text = Text.assemble(f"{what}  ", ("failed", "red"), f": {row.error.splitlines()[0]}")
         else:
             val = row.metrics.get("val", {}).get(row.monitor, math.nan)
             scores = f"{row.monitor} {format_decimals(row.score, 3)} (val {format_decimals(val, 3)})"
             figures = f"{scores}  {_duration(row.seconds)}"
-            text = f"{what}  {figures}  [dim]{left}[/dim]"
+            text = Text.assemble(f"{what}  {figures}  ", (left, "dim"))
         self.console.print(text, highlight=False, soft_wrap=True)
 
 

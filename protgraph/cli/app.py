@@ -17,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from protgraph.cli.console import escape_unencodable
 from protgraph.cli.error_report import print_error, print_fault, print_warning
 from protgraph.cli.parameters import check_parameters
 from protgraph.cli.signals import exit_code, raise_on_signals
@@ -226,6 +227,7 @@ def main(args: Sequence[str] | None = None) -> None:
         Arguments after ``protgraph``; those of the process by default.
     """
     defer_imports(only_applies_models=False)
+    escape_unencodable()
     command = typer.main.get_command(app)
     session = _Session()
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output_folder
 from protgraph.cli.read_options import reads_structures
 
@@ -77,7 +78,6 @@ def _print(title: str, report: AttentionReport) -> None:
     from math import isnan
 
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table
 
     heads = sorted(report.heads, key=lambda r: -r.r_contact if not isnan(r.r_contact) else 2.0)
@@ -89,10 +89,7 @@ def _print(title: str, report: AttentionReport) -> None:
         values = (r.r_contact, r.p_at_l, r.p_at_l5, r.prevalence, r.r_separation)
         numbers = ["–" if isnan(v) else f"{v:z.3f}" for v in values]
         table.add_row(r.layer, str(r.head), *numbers, "–" if isnan(r.mean_separation) else f"{r.mean_separation:.1f}")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
-    console.print(table, highlight=False, markup=False)
+    text_console().print(table)
     if len(heads) > _SHOWN:
         typer.echo(f"{len(heads) - _SHOWN} more heads in heads.csv")
     if not report.positions:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.errors import OptionError
 
 __all__ = ["card_command"]
@@ -29,7 +30,6 @@ def card_command(
       protgraph card mace --option correlation=1
     """
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table
 
     from protgraph.testing.expressivity import measure_expressivity
@@ -42,8 +42,7 @@ def card_command(
     table.add_column("distinguished")
     for question, answer in report.lines():
         table.add_row(question, answer)
-    console = Console()
-    console.print(table, highlight=False, markup=False)
+    text_console().print(table)
     typer.echo("each layer: " + ", ".join(_describe(n.to_dict()) for n in report.network.repeated))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.label_options import LabelFile
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
@@ -216,14 +217,13 @@ def _fractions(text: str) -> dict[str, float]:
 @contextmanager
 def _progress(engine: Engine) -> Iterator[Callable[[str, int, int], None]]:
     """Show a progress bar per stage on standard error, and how slow alignments become fast."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from protgraph.similarity.mmseqs_search import find_mmseqs
     from protgraph.similarity.pair_alignment import default_aligner
 
     is_slow = engine == "auto" and default_aligner() == "biotite" and not find_mmseqs()
-    console = Console(stderr=True)
+    console = text_console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bars: dict[str, int] = {}
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 
 if TYPE_CHECKING:
@@ -56,12 +57,9 @@ def describe_command(
 
 def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)
+    console = text_console()
     table = Table(title=f"{name}: {total:,} parameters", title_justify="left", box=SIMPLE, pad_edge=False, padding=0)
     is_narrow = console.width < _NARROW
     for heading in ("", "component", *([] if is_narrow else ["options"]), "reads", "writes"):
@@ -74,4 +72,4 @@ def _print(name: str, rows: list[ComponentSummary], total: int) -> None:
         else:
             parts = [[r.name], r.options, r.reads, r.writes]
         table.add_row(r.path, *map("\n".join, parts), f"{r.parameters:,}" if r.parameters else "")
-    console.print(table, highlight=False, markup=False)
+    console.print(table)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 
@@ -134,12 +135,11 @@ def _records(
     designs: Iterator[Design], total: int, saved: list[Design] | None, *, model: str, seed: int
 ) -> Iterator[tuple[str, str]]:
     """Yield the FASTA records of designs with a progress bar; append the designs to ``saved``."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from protgraph.design import design_records
 
-    console = Console(stderr=True)
+    console = text_console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         for design in progress.track(designs, total=total, description="proteins"):
             if saved is not None:

@@ -11,6 +11,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 from protgraph import deferred_imports
+from protgraph.cli.console import text_console
 from protgraph.registry import registries
 
 __all__ = ["describe_fault", "print_error", "print_fault", "print_warning"]
@@ -29,11 +30,10 @@ def print_warning(message: object) -> None:
 
 
 def _print(label: str, style: str, message: object) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     text = str(message) or type(message).__name__
-    Console(stderr=True).print(Text.assemble((label, style), text), soft_wrap=True)
+    text_console(stderr=True).print(Text.assemble((label, style), text), soft_wrap=True)
 
 
 def print_fault(error: BaseException) -> None:

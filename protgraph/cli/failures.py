@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import FAILURES_SUFFIX
 from protgraph.errors import ProtgraphError
 from protgraph.wording import count_noun
@@ -53,10 +54,9 @@ def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bo
     path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", failures)
     if path is None:
         return
-    from rich.console import Console
+    from rich.text import Text
 
-    message = f"[bold red]{len(failures)} failed[/]; see {path}. The first: "
-    console = Console(stderr=True)
-    console.print(message, end="", highlight=False, soft_wrap=True)
-    console.print(str(failures[0]), markup=False, highlight=False, soft_wrap=True)
+    count = (f"{len(failures)} failed", "bold red")
+    text = Text.assemble(count, f"; see {path}. The first: {failures[0]}")
+    text_console(stderr=True).print(text, soft_wrap=True)
     raise typer.Exit(1 if any_succeeded else 2)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output_folder
 
 __all__ = ["fetch_command"]
@@ -39,7 +40,7 @@ def fetch_command(
       protgraph fetch @ids.txt --format cif -o structures
       protgraph predict gat.safetensors pdb:1ubq -o out.csv
     """
-    from rich.console import Console
+    from rich.text import Text
 
     from protgraph.errors import OptionError, ProtgraphError
     from protgraph.structure.io.fetch import fetch as run
@@ -58,7 +59,7 @@ def fetch_command(
             typer.echo(f"{name} → {path if out is None else _copy(path, out, overwrite=overwrite)}")
         except ProtgraphError as e:
             failed += 1
-            Console(stderr=True).print(f"[bold red]{name}[/]: {e}", highlight=False, soft_wrap=True)
+            text_console(stderr=True).print(Text.assemble((name, "bold red"), f": {e}"), soft_wrap=True)
     if failed:
         raise typer.Exit(2 if failed == len(names) else 1)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 
 __all__ = ["generate_command"]
@@ -42,7 +43,6 @@ def generate_command(
       protgraph generate gpt.safetensors -o new.fasta --n 8 --prompt MKT
       protgraph generate gpt.safetensors -o new.fasta --temperature 0.8
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from protgraph.structure.io import FASTA_SUFFIXES
@@ -54,7 +54,7 @@ def generate_command(
     with set_aside_if_failed(out, overwrite=overwrite):
         loaded = load_checkpoint(checkpoint)
         start = time.perf_counter()
-        with Progress(console=Console(stderr=True), transient=True) as progress:
+        with Progress(console=text_console(stderr=True), transient=True) as progress:
             shown = progress.add_task("residues", total=length)
             sequences = generate(
                 loaded,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from protgraph.cli.console import text_console
 from protgraph.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
@@ -46,15 +47,13 @@ def speed_command(
       protgraph speed layers --device cuda
       protgraph speed --seconds 2
     """
-    from rich.console import Console
-
     from protgraph.structure.io import expand_files
     from protgraph.train import FitConfig
 
     benchmarks = _import_benchmarks()
     if not seconds >= 0:
         raise OptionError(f"--seconds {seconds}. Allowed: 0, for one turn each, or more.")
-    console = Console()
+    console = text_console()
     paths = expand_files(files) if files else ()
     device = str(FitConfig(device=device).torch_device())
     everything = [*benchmarks.MEASUREMENTS, *benchmarks.COSTS] if device == "cpu" else benchmarks.ON_GPU

@@ -49,10 +49,10 @@ def test_lines_show_scores_failures_and_time_left(rows: list[BenchRow]) -> None:
     bar.start(jobs, [], 2)
     metrics = {"val": {"accuracy": 0.75}, "test": {"accuracy": 0.625}}
     bar.add(replace(row("a", seconds=130.0), metrics=metrics, monitor="accuracy"))
-    bar.add(BenchRow.failed(jobs[1], "ValueError: shape [red] of x\nsecond line"))
+    bar.add(BenchRow.failed(jobs[1], "ValueError: shape [red] :A: of x\nsecond line"))
     bar.stop()
     shown = text.getvalue()
     assert "2 runs: 0 finished before, 2 to do; workers: 2" in shown
     assert "accuracy 0.625 (val 0.750)  2 min 10 s  2 min 10 s left" in shown
-    assert "failed: ValueError: shape [red] of x" in shown
+    assert "failed: ValueError: shape [red] :A: of x" in shown
     assert "second line" not in shown

@@ -49,11 +49,16 @@ def test_a_second_thread_is_refused_and_the_first_keeps_its_bits(small, tiny, qu
 
     first = fit(tiny, small, "helix", config=quick, on_epoch=start)
     assert len(errors) == quick.epochs and same_bits(first, trained) and first.history == trained.history
-    in_callback = []  # the same thread may train: the random state of the outer run is restored
-    outer = fit(
-        tiny, small, "helix", config=quick, on_epoch=lambda row: in_callback.append(fit(tiny, small, "helix", config=second))
-    )
-    assert same_bits(outer, trained) and len(in_callback) == quick.epochs
+
+
+def test_a_callback_may_train_and_the_random_numbers_of_its_run_are_restored(small, tiny, quick, trained):
+    inner = []
+
+    def train_too(row) -> None:
+        inner.append(fit(tiny, small, "helix", config=quick))
+
+    outer = fit(tiny, small, "helix", config=quick, on_epoch=train_too)
+    assert same_bits(outer, trained) and len(inner) == quick.epochs and same_bits(inner[0], trained)
 
 
 def test_models_built_in_threads_have_the_weights_of_their_seeds(small):

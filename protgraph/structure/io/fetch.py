@@ -131,7 +131,7 @@ def _with_suffix(path: Path, suffix: str) -> Path:
 def _is_verified(path: Path, sha256: str | None) -> bool:
     """Return True if the file exists with the SHA-256 of its record, and of the caller where given."""
     try:
-        recorded = json.loads(_with_suffix(path, ".json").read_text())["sha256"]
+        recorded = json.loads(_with_suffix(path, ".json").read_text(encoding="utf-8"))["sha256"]
         digest = file_sha256(path)
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -151,7 +151,7 @@ def _retrieve(address: str, path: Path, sha256: str | None, transfer: ResumedTra
         detect_format(read_file(complete).data, "the answer")
         record = {"url": address, "bytes": complete.stat().st_size, "sha256": file_sha256(complete)}
         with atomic_write(_with_suffix(path, ".json")) as file:
-            file.write_text(json.dumps(record) + "\n")
+            file.write_text(json.dumps(record) + "\n", encoding="utf-8")
         os.replace(complete, path)
     except StructureFileError as e:
         raise FetchError(f"{address}: the downloaded file is not a structure: {e}") from e

@@ -84,7 +84,7 @@ class ResumedTransfer:
         tag_file = self.part.with_name(self.part.name + ".tag")
         size = self.part.stat().st_size if self.part.exists() else 0
         if size and tag_file.exists():
-            headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text()}
+            headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text(encoding="utf-8")}
         request = urllib.request.Request(address, headers=headers)
         with urllib.request.urlopen(request, timeout=self.timeout) as answer:
             is_rest = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
