@@ -156,7 +156,7 @@ def _model_specs(spec: BenchSpec) -> tuple[dict[str, ModelSpec], dict[str, Plugi
     graphs, errors = {}, {}
     for name in spec.models:
         try:
-            graphs[name] = as_model_spec(name)
+            graphs[name] = as_model_spec(spec.graphs.get(name, name))
         except PluginLoadError as e:
             errors[name] = e
         except UnknownNameError as e:

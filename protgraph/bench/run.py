@@ -40,7 +40,7 @@ class BenchCallback(Protocol):
 
 @check_arguments("spec")
 def run_bench(
-    spec: BenchSpec, *, fresh: bool = False, callback: BenchCallback | None = None, train: str = TRAIN
+    spec: BenchSpec, *, overwrite: bool = False, callback: BenchCallback | None = None, train: str = TRAIN
 ) -> list[BenchRow]:
     """Run the jobs of a spec that have no finished row yet; return all rows in the order of the spec.
 
@@ -52,7 +52,7 @@ def run_bench(
     Parameters
     ----------
     spec : BenchSpec
-    fresh : bool
+    overwrite : bool
         Run all jobs again.
     callback : BenchCallback, optional
         Called before the first job, with every row, and at the end.
@@ -71,7 +71,7 @@ def run_bench(
     """
     path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
-    finished = {} if fresh else {key: row for key, row in read_rows(path).items() if _is_complete(row, spec.folder)}
+    finished = {} if overwrite else {key: row for key, row in read_rows(path).items() if _is_complete(row, spec.folder)}
     remaining = [job for job in jobs if job.key not in finished and job.key not in broken]
     rows = {job.key: finished[job.key] for job in jobs if job.key in finished} | broken
     in_process = any(source.startswith(SESSION) for job in remaining for source in job.sources.values())

@@ -27,6 +27,7 @@ from protgraph.bench.published import PublishedScore
 from protgraph.bench.trained_names import find_trained, trained_label
 from protgraph.bench.training_data import TrainingData
 from protgraph.errors import OptionError, UnknownNameError, suggest
+from protgraph.model.spec import ModelSpec
 from protgraph.validation import Seed, describe_errors, unknown_name
 
 if TYPE_CHECKING:
@@ -61,6 +62,21 @@ _Names = Annotated[tuple[StrictStr, ...], AfterValidator(_without_repeats)]
 _Options = dict[str, Any]
 
 
+def _models_and_graphs(models: Any, graphs: Mapping[str, ModelSpec]) -> dict[str, Any]:
+    """Return the fields ``models``, names only, and ``graphs``; other values are left to the validation."""
+    if not isinstance(models, list | tuple):
+        return {}
+    names, specs = [], dict(graphs)
+    for model in models:
+        if isinstance(model, Mapping):
+            model = ModelSpec.from_dict(model)
+        if isinstance(model, ModelSpec):
+            specs[model.name] = model
+        names.append(model.name if isinstance(model, ModelSpec) else model)
+    used = {name: specs[name] for name in names if isinstance(name, str) and name in specs}
+    return {"models": tuple(names), "graphs": used}
+
+
 class BenchSpec(BaseModel):
     """Benchmark specification: everything that determines the rows, and the output folder.
 
@@ -79,9 +95,13 @@ class BenchSpec(BaseModel):
     labels : Path, optional
         Table of labels or splits for a folder; see :mod:`protgraph.data.datasets.folder`. In a TOML file, relative to
         that file.
-    tasks, models : tuple of str
+    tasks : tuple of str
         Registry names, in the order of the tables. For a folder, a task may be a label column; its random split uses
         seed 0, independent of the seeds of the runs.
+    models : tuple of str, ModelSpec or mapping
+        Registry names, or specifications, of which the attribute keeps the names.
+    graphs : mapping of str to ModelSpec
+        The specifications among ``models``, by name; taken from there.
     seeds : tuple of int
         One run per seed, for every model and task.
     baselines : tuple of str
@@ -103,7 +123,7 @@ class BenchSpec(BaseModel):
     jobs : int
         Worker processes, one thread each; 0 starts one per core.
     out : Path
-        Folder of all benchmarks.
+        Folder of all benchmarks. If its last part is the name, it is the folder of this one.
     where : str
         Name of this spec in error messages: its file.
 
@@ -122,7 +142,7 @@ class BenchSpec(BaseModel):
     {'epochs': 9}
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: Annotated[StrictStr, AfterValidator(_folder_name)]
     dataset: StrictStr = ""
@@ -142,9 +162,11 @@ class BenchSpec(BaseModel):
     labels: Path | None = None
     jobs: Annotated[NonNegativeInt, Field(strict=True)] = 0
     out: Path = Path("runs")
+    graphs: dict[str, ModelSpec] = Field(default_factory=dict)
     where: str = "bench spec"
 
     def __init__(self, **data: Any) -> None:
+        data |= _models_and_graphs(data.get("models"), data.get("graphs", {}))
         try:
             super().__init__(**data)
         except ValidationError as e:
@@ -192,8 +214,8 @@ class BenchSpec(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """Folder of rows, tables, figures and report."""
-        return self.out / self.name
+        """Folder of rows, tables, figures and report: ``out/name``, or ``out`` if it has this name already."""
+        return self.out if self.out.name == self.name else self.out / self.name
 
     def dataset_of(self, task: str) -> str:
         """Return the registry name, folder or store of a task."""
@@ -298,6 +320,7 @@ class BenchSpec(BaseModel):
         plain |= {"read": dict(self.read)} if self.read else {}
         plain |= {"optional": list(self.optional)} if self.optional else {}
         lists = {key: list(getattr(self, key)) for key in ("tasks", "models", "seeds", "baselines")}
+        lists["models"] = [self.graphs[name].to_dict() if name in self.graphs else name for name in self.models]
         return plain | lists | {"fit": fit}
 
     def replace(self, **changes: Any) -> BenchSpec:
@@ -319,7 +342,8 @@ class BenchSpec(BaseModel):
         """
         from protgraph.train.user_dataset import find_proteins
 
-        self._check_names("models", registry.models.entry, self.models)
+        registered = [name for name in self.models if name not in self.graphs]
+        self._check_names("models", registry.models.entry, registered)
         for task, names in self.trained.items():
             self._check_names(f"trained.{task}", find_trained, names)
         for task in self.tasks:

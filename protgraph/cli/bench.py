@@ -41,14 +41,21 @@ def bench_command(
         str,
         typer.Argument(help="TOML file, or a built-in spec: pdb_core, sequences, contacts, complexes, ts50, sites."),
     ] = "pdb_core",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished runs too.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Repeat finished runs too, and replace their results.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes; 0 starts one per core.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of all benchmarks.  [default: runs]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of all benchmarks, or of this one if it has its name.  [default: runs]"
+        ),
+    ] = None,
 ) -> None:
     """Train and test every model of a spec on every task with every seed; write a table, figures and a report.
 
-    Finished runs are kept: a stopped benchmark resumes. Exit code 1 means that some runs failed; the report has
-    their errors.
+    Finished runs are kept: a stopped benchmark resumes, and --overwrite begins again. Exit code 1 means that some runs
+    failed; the report has their errors.
 
     The dataset can be a folder of your files, with or without a label table (see 'protgraph train --help'); both
     paths are relative to the spec. Runs are repeated if files or labels have changed.
@@ -112,7 +119,7 @@ def bench_command(
     check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):
         typer.echo(text, err=True)
-    rows = run_bench(bench_spec, fresh=fresh, callback=ProgressBar())
+    rows = run_bench(bench_spec, overwrite=overwrite, callback=ProgressBar())
     report = write_report(bench_spec, rows)
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
     for line in compare_with_baselines(summarize(rows), bench_spec.baselines):

@@ -67,7 +67,7 @@ def fit(
     devices: int | str | Sequence[int] = 1,
     strategy: str | Strategy = "auto",
     callbacks: Sequence[Callback] = (),
-    logger: Logger | Sequence[Logger] | None = None,
+    logger: str | Logger | Sequence[str | Logger] | None = None,
     run_dir: str | Path | None = None,
     resume: bool = False,
     calibrate: str | None = None,
@@ -108,8 +108,9 @@ def fit(
         over the processes.
     callbacks : sequence of Callback
         Further Lightning callbacks.
-    logger : Logger or sequence of Logger, optional
-        Lightning loggers. They receive the names of model, dataset and task, the options, and ``train_loss``,
+    logger : str, Logger or sequence of those, optional
+        Lightning loggers, or names as of ``protgraph train --log``, e.g. "tensorboard", which write to ``run_dir``. They
+        receive the names of model, dataset and task, the options, and ``train_loss``,
         ``val_loss``, all metrics and the learning rate of each epoch.
     run_dir : str or Path, optional
         Folder of the training state ``checkpoints/state.ckpt``. It is written at the end of each epoch, or of
@@ -155,13 +156,14 @@ def fit(
     if resume and run_dir is None:
         raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()
+    from protgraph.train.loggers import named_loggers
     from protgraph.train.trainer import TrainerOptions  # Lightning is imported only to train
 
     options = TrainerOptions(
         devices=devices,
         strategy=strategy,
         callbacks=callbacks,
-        logger=logger,
+        logger=named_loggers(logger, run_dir),
         workers=workers,
         state_interval=state_interval,
         progress=progress,

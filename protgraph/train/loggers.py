@@ -20,7 +20,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
 
-__all__ = ["LOGGERS", "PlacePrinter", "TrackioLogger", "logger_by_name"]
+__all__ = ["LOGGERS", "PlacePrinter", "TrackioLogger", "logger_by_name", "named_loggers"]
 
 PROJECT = "protgraph"
 
@@ -62,6 +62,25 @@ def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, 
                 f"Install it with: pip install 'protgraph-pyg[{kind}]'"
             )
     return create(Path(folder) / kind, run)
+
+
+def named_loggers(
+    logger: str | Logger | Sequence[str | Logger] | None, folder: str | Path | None
+) -> Logger | list[Logger] | None:
+    """Replace the names of loggers by loggers that write to a folder.
+
+    Raises
+    ------
+    OptionError
+        A name without a folder, or an unknown name.
+    """
+    loggers = [logger] if isinstance(logger, str | Logger) else logger
+    if not isinstance(loggers, Sequence) or not any(isinstance(one, str) for one in loggers):
+        return logger
+    if folder is None:
+        raise OptionError(f"fit: logger = {logger!r} needs run_dir, the folder that it writes to.")
+    run = Path(folder).name
+    return [logger_by_name(one, folder, run=run)[0] if isinstance(one, str) else one for one in loggers]
 
 
 def _csv(folder: Path, run: str) -> tuple[Logger, str]:

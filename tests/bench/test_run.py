@@ -159,13 +159,22 @@ def test_a_stopped_run_is_resumed(spec: BenchSpec, tmp_path: Path) -> None:
     assert len(ran(tmp_path)) == 8 - 3
 
 
+def test_a_specification_is_a_model_of_a_job(spec: BenchSpec) -> None:
+    graph = ModelSpec("unregistered", layers=[{"name": "embed", "options": {"dim": 8}}])
+    jobs, _ = plan_jobs(spec.replace(models=("baseline", graph)))
+    assert {job.model: job.graph for job in jobs}["unregistered"] == graph.to_dict()
+    wider = ModelSpec("unregistered", layers=[{"name": "embed", "options": {"dim": 9}}])
+    changed, _ = plan_jobs(spec.replace(models=("baseline", wider)))
+    assert {job.key for job in jobs} & {job.key for job in changed} == {job.key for job in jobs if job.model == "baseline"}
+
+
 def test_jobs_run_again_if_options_or_the_dataset_version_change(spec: BenchSpec, tmp_path: Path, monkeypatch) -> None:
     spec = spec.replace(models=("baseline", "good"))
     run_bench(spec, train=TRAIN_REF)
     ran(tmp_path)
     run_bench(spec.replace(fit_models={"good": {"epochs": 9}}), train=TRAIN_REF)
     assert {line.split()[0] for line in ran(tmp_path)} == {"good"}
-    run_bench(spec, fresh=True, train=TRAIN_REF)
+    run_bench(spec, overwrite=True, train=TRAIN_REF)
     assert len(ran(tmp_path)) == 8
     monkeypatch.setattr(Small, "version", "2")
     run_bench(spec.replace(jobs=1), train=TRAIN_REF)

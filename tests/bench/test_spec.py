@@ -51,6 +51,28 @@ def spec(**changes: object) -> BenchSpec:
     return BenchSpec.from_dict(data | changes)
 
 
+def test_models_may_be_specifications() -> None:
+    graph = ModelSpec("mine", layers=[{"name": "embed", "options": {"dim": 8}}])
+    for given in (graph, graph.to_dict()):
+        read = spec(models=["gcn", given], optional=["mine"])
+        assert read.models == ("gcn", "mine") and read.graphs == {"mine": graph}
+        assert BenchSpec.from_dict(read.to_dict()) == read and BenchSpec.from_dict(read.to_dict()).graphs == read.graphs
+        assert (
+            read.replace(seeds=[5]).graphs == {"mine": graph} and read.replace(models=["gcn"], optional=()).graphs == {}
+        )
+    direct = BenchSpec(name="a", dataset="pdb_core", tasks=["interface"], models=[graph, "gcn"])
+    direct.check(FitConfig)
+    with pytest.raises(OptionError, match="without repeated"):
+        spec(models=[graph, "mine"])
+
+
+@pytest.mark.parametrize(
+    ("out", "folder"), [("runs", "runs/a"), ("runs/a", "runs/a"), ("a", "a"), ("runs/b", "runs/b/a"), (".", "a")]
+)
+def test_the_name_is_not_twice_in_the_folder(out: str, folder: str) -> None:
+    assert spec(out=out).folder == Path(folder)
+
+
 def test_values_of_the_toml_file_are_read(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     read = BenchSpec.from_toml(tmp_path / "mine.toml")

@@ -45,5 +45,5 @@ def test_rows_are_complete_and_repeat_exactly(spec: BenchSpec) -> None:
         assert row.parameters > 0 and row.residues_per_second > 0 and row.seconds > 0
         assert 100 < row.peak_memory_mib < 4000
     assert rows[0].metrics["test"]["auroc"] == 0.5  # a constant prediction
-    again = run_bench(spec, fresh=True)
+    again = run_bench(spec, overwrite=True)
     assert list(map(numbers, again)) == list(map(numbers, rows))

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from lightning.pytorch.loggers import CSVLogger
 
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError
 from protgraph.train import fit
@@ -71,6 +72,24 @@ def test_tensorboard_writes_events(small, tiny, quick, tmp_path):
     logger, _ = logger_by_name("tensorboard", tmp_path, run="x")
     fit(tiny, small, "helix", config=quick, logger=logger)
     assert list(tmp_path.rglob("events.out.tfevents.*"))
+
+
+def test_fit_accepts_the_names_of_the_command(small, tiny, quick, tmp_path):
+    fit(tiny, small, "helix", config=quick, logger="tensorboard", run_dir=tmp_path / "a")
+    assert list((tmp_path / "a" / "tensorboard").rglob("events.out.tfevents.*"))
+    result = fit(
+        tiny, small, "helix", config=quick, logger=["csv", CSVLogger(tmp_path / "own")], run_dir=tmp_path / "b"
+    )
+    for folder in (tmp_path / "b" / "csv", tmp_path / "own"):
+        (path,) = folder.rglob("metrics.csv")
+        rows = [row for row in csv.DictReader(path.read_text().splitlines()) if row["train_loss"]]
+        assert len(rows) == len(result.history)
+
+
+@pytest.mark.parametrize(("logger", "part"), [("tensorboard", "run_dir"), (["csv"], "run_dir"), (3, "its name")])
+def test_a_logger_without_a_folder_is_an_error(small, tiny, quick, logger, part):
+    with pytest.raises(OptionError, match=part):
+        fit(tiny, small, "helix", config=quick, logger=logger)
 
 
 def test_trackio_receives_the_rows(small, tiny, quick, tmp_path, monkeypatch):
