@@ -10,7 +10,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output_folder
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
     from protgraph.featurize import Failure
@@ -65,6 +65,7 @@ def attention_command(
     proteins = list(successes(results, failures))
     if failures:
         raise StructureFileError(str(failures[0]))
+    print_reader_notes({p.source: p.residues.report for p in proteins})
     for number, p in enumerate(proteins, 1):
         title = f"{name}{'' if trained else ', untrained,'} on {p.residues.name}, {len(p.residues)} residues"
         name_of_protein = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")

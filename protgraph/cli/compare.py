@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import print_reader_notes, reads_structures
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 
@@ -69,7 +69,9 @@ def compare_command(
             check_output(path, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
     pairs = _pairs(chains)
     with set_aside_if_failed(*outputs, overwrite=overwrite):
-        result = compare_structures(read_residues(model, read), read_residues(reference, read), chains=pairs, by=match)
+        structures = read_residues(model, read), read_residues(reference, read)
+        print_reader_notes({str(file): r.report for file, r in zip((model, reference), structures, strict=True)})
+        result = compare_structures(*structures, chains=pairs, by=match)
         for line in result.lines():
             typer.echo(line, err=True)
         for name, value in result.scores.items():

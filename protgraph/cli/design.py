@@ -11,7 +11,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Design
@@ -257,6 +257,7 @@ class ProteinReader:
 
         self.failures: list[Failure] = []
         results = list(successes(iter_graphs(sources, model.plan, read=read, step=ModelInputs()), self.failures))
+        print_reader_notes({p.source: p.residues.report for p in results})
         names = [p.residues.name for p in results]
         self.residues: list[Residues] = [
             replace(p.residues, name=p.source) if names.count(p.residues.name) > 1 else p.residues for p in results

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["reads_structures"]
+if TYPE_CHECKING:
+    from protgraph.structure import LossReport
+
+__all__ = ["print_reader_notes", "reads_structures"]
 
 Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to keep; repeat for more. Default: all.")]
 Altloc = Annotated[
@@ -81,3 +84,11 @@ def reads_structures(
         return run
 
     return decorate
+
+
+def print_reader_notes(reports: Mapping[str, LossReport]) -> None:
+    """Print a warning if the reader changed residues of files, from the report of each file."""
+    from protgraph.featurize import reader_notes
+
+    for note in reader_notes(reports):
+        typer.echo(f"warning: {note}", err=True)

@@ -20,7 +20,7 @@ from protgraph.cli.mutation_options import (
     print_convention,
 )
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +91,7 @@ def scan_command(
         scorer = load_scorer(model, weights, **options, device=device)
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))
         residues = read_residues(open_source(file), read)
+        print_reader_notes({file: residues.report})
         scan = scan_mutations(scorer, residues, _chosen_rows(residues, chains, positions))
         print_convention(scorer)
         _print_left_out(scan, residues, chains, positions)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import print_reader_notes, reads_structures
 from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
 
         molstar_script()  # raises before the model runs if the extra is missing
     content = open_source(file)
-    scene = view(read_residues(content, read.with_ligands()), edges=parse_edges(edges), **options)
+    residues = read_residues(content, read.with_ligands())
+    print_reader_notes({file: residues.report})
+    scene = view(residues, edges=parse_edges(edges), **options)
     if form == "html":
         scene = limit_scene(scene)  # with notes of what is left out
         write_page(scene, out)

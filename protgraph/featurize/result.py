@@ -11,10 +11,15 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
+from protgraph.errors import list_first
 from protgraph.failure import Failure
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
+from protgraph.wording import count_noun
 
-__all__ = ["GraphResult", "count_notes", "successes"]
+__all__ = ["GraphResult", "count_notes", "reader_notes", "successes"]
+
+_LISTED, _MESSAGES = 3, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +88,32 @@ def successes(
             yield result
 
 
+def reader_notes(reports: Mapping[str, LossReport]) -> tuple[str, ...]:
+    """Return a message that names the files in which the reader changed residues; none if there are no such files.
+
+    Parameters
+    ----------
+    reports : mapping of str to LossReport
+        Report of each file.
+
+    Examples
+    --------
+    >>> reader_notes({"a.pdb": LossReport(repeated_chains={"A-2": 7}), "b.pdb": LossReport()})
+    ('1 file changed by the reader: a.pdb (7 residues of a repeated chain id renamed (A-2 7))',)
+    """
+    changes = {file: report.changes() for file, report in reports.items()}
+    texts = [f"{file} ({'; '.join(lines)})" for file, lines in changes.items() if lines]
+    return (f"{count_noun(len(texts), 'file')} changed by the reader: {list_first(texts, _LISTED)}",) if texts else ()
+
+
 def count_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return each distinct message once, with its number of graphs.
+    """Return each distinct message once, with its number of graphs; after ten messages, how many others there are.
 
     Examples
     --------
     >>> count_notes(["recomputed", "recomputed"])
     ('recomputed (2 graphs)',)
     """
-    return tuple(f"{note} ({n} graph{'s' if n > 1 else ''})" for note, n in Counter(notes).items())
+    counted = [f"{note} ({count_noun(n, 'graph')})" for note, n in Counter(notes).items()]
+    others = len(counted) - _MESSAGES
+    return (*counted[:_MESSAGES], *([f"and {count_noun(others, 'other message')}"] if others > 0 else []))

@@ -18,7 +18,7 @@ from protgraph.data.store.store_description import VERSION, ShardEntry, shard_pa
 from protgraph.data.store.store_writer import shard_entry, write_shard
 from protgraph.errors import DatasetError, WorkerDiedError
 from protgraph.failure import Failure
-from protgraph.featurize.result import GraphResult
+from protgraph.featurize.result import GraphResult, reader_notes
 from protgraph.file_io import atomic_write
 from protgraph.prepare.shard_task import InputRecord, ShardTask
 from protgraph.prepare.store_folder import link_file
@@ -130,8 +130,11 @@ class ShardWork:
                 sizes.append((residues, time.perf_counter() - start))
             entry, layout = self._write(task, self._key(task, contents), results)
         seconds = array("f", [result.seconds for result in results])
-        notes = tuple(note for result in results if isinstance(result, GraphResult) for note in result.notes)
-        return ShardResult(entry, layout, False, seconds, time.perf_counter() - begin, tuple(sizes), notes)
+        notes: list[str] = []
+        for result in results:
+            if isinstance(result, GraphResult):
+                notes += (*result.notes, *reader_notes({result.source: result.residues.report}))
+        return ShardResult(entry, layout, False, seconds, time.perf_counter() - begin, tuple(sizes), tuple(notes))
 
     def _key(self, task: ShardTask, contents: Sequence[str]) -> str:
         return digest(VERSION, self.work.code, [record.label for record in task.records], list(contents))

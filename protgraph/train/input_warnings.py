@@ -36,7 +36,7 @@ TEXTS = {
     "implausible_distances": "with consecutive CA atoms that are not 2.5 to 4.5 Å apart",
     "repeated_positions": "with several residues at the same position",
     "low_plddt": "with residues of low confidence in the structure (pLDDT below 70)",
-    "parser": "with repairs by the parser",
+    "parser": "changed by the reader",
     "unlike_training": "unlike the training set: predictions may be unreliable",
 }
 _LOW = 0.1
@@ -152,8 +152,8 @@ class InputChecks:
         for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):
             if counts:
                 self._add(protein, kind, sum(counts.values()), _listed(counts), whole=True)
-        if report.warnings:
-            self._add(protein, "parser", len(report.warnings), "; ".join(report.warnings), whole=True)
+        if changes := report.changes():
+            self._add(protein, "parser", len(changes), "; ".join(changes), whole=True)
 
     def _check_atoms(self, protein: GraphResult) -> None:
         residues = protein.residues

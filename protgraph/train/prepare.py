@@ -28,13 +28,14 @@ from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.result import count_notes
+from protgraph.featurize.result import count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.process_memory import release_component_dictionary, release_memory
 from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.mutation_graph import mutation_graph
@@ -289,6 +290,7 @@ def _read(
     """Make the graphs and pass them to the writer; return the failures and the messages for the user."""
     failures: list[Failure] = []
     notes: list[str] = []
+    reports: dict[str, LossReport] = {}
     absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
     number = {example.id: i for i, example in enumerate(inputs.examples)}
     results = iter_graphs(
@@ -310,12 +312,14 @@ def _read(
         else:
             graph = result.graph
             notes += result.notes
+            if result.residues.report.changes():
+                reports[result.source] = result.residues.report
         writer.add(i, graph)
         if progress is not None:
             progress(done, len(inputs.examples))
     if absent:
         raise absent_residues_error(absent)
-    return failures, count_notes(notes)
+    return failures, (*count_notes(notes), *reader_notes(reports))
 
 
 def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:

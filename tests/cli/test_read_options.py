@@ -158,3 +158,37 @@ def test_molviewspec_supports_neither_assembly_nor_model(run, small_file, tmp_pa
     result = run("view", small_file, "--assembly", "1", "--format", "molviewspec", "-o", tmp_path / "out.mvsj")
     assert result.code == 2
     assert "--assembly" in result.err
+
+
+_COMMANDS = {
+    "featurize": ("featurize", "FILE", "-o", "OUT/store"),
+    "predict": ("predict", "dna_site", "FILE", "-o", "OUT/p.csv"),
+    "attention": ("attention", "gat", "FILE", "-o", "OUT/attention"),
+    "compare": ("compare", "FILE", "FILE"),
+    "view": ("view", "FILE", "--format", "pymol", "-o", "OUT/v.pml"),
+    "design": ("design", "FILE", "-o", "OUT/d.fasta"),
+    "score": ("score", "FILE", "-o", "OUT/s.csv"),
+    "scan": ("scan", "FILE", "--positions", "A:3", "--no-heat-map", "-o", "OUT/s.csv"),
+    "mutate": ("mutate", "FILE", "--mutations", "A:A3G", "-o", "OUT/m.csv"),
+}
+
+
+@pytest.mark.parametrize("command", list(_COMMANDS))
+def test_every_command_prints_what_the_reader_decided(run, tmp_path, proteinmpnn_folder, command):
+    """Two chains of one id, the second of which begins at numbers that the first lacks."""
+    atoms = [("N", 0.0, 0.0), ("CA", 1.5, 0.0), ("C", 2.6, 0.0), ("O", 2.6, 1.2), ("CB", 1.5, 1.5)]
+    chains = [(0.0, range(3, 15)), (150.0, range(1, 14))]
+    lines = [
+        f"ATOM      1  {name:<3} {('GLY', 'ALA')[i % 2]} A{i:>4}    {x + 3.9 * i + dx:8.3f}{dy:8.3f}{0:8.3f}"
+        f"  1.00 10.00           {name[0]}"
+        for x, numbers in chains
+        for i in numbers
+        for name, dx, dy in atoms
+    ]
+    path, out = tmp_path / "two.pdb", tmp_path / "out"
+    out.mkdir()
+    path.write_text("\n".join([*lines, "END"]))
+    arguments = [a.replace("FILE", str(path)).replace("OUT", str(out)) for a in _COMMANDS[command]]
+    done = run(*arguments)
+    assert done.code == 0, done.err
+    assert "changed by the reader: " in done.err and "13 residues of a repeated chain id renamed (A-2 13)" in done.err

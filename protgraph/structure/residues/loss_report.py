@@ -136,6 +136,19 @@ class LossReport:
             )
         return cls(**{name: tuple(value) if name == "warnings" else value for name, value in data.items()})
 
+    def changes(self) -> list[str]:
+        """Return one readable line for each thing that the reader repaired, renamed or had to decide.
+
+        These make residues differ from the records of the file; other entries are what is left out of every file.
+
+        Examples
+        --------
+        >>> LossReport(waters=3, repeated_chains={"A-2": 7}, warnings=("no B factors",)).changes()
+        ['7 residues of a repeated chain id renamed (A-2 7)', 'no B factors']
+        """
+        counts = {name: getattr(self, name) for name in ("duplicate_atoms", "dummy_atoms", "repeated_chains")}
+        return [*LossReport(**counts).lines(), *self.warnings]
+
     def lines(self) -> list[str]:
         """Return one readable line for each entry that is not zero or empty."""
         lines = []
