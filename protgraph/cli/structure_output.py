@@ -144,6 +144,9 @@ class StructureOutput:
         zero = f"; B factor 0 in {count_noun(without, 'residue')} and {count_noun(other, 'other molecule')}"
         more = f", in {residues + repeated} entries of the file" if repeated else ""
         typer.echo(f"{count_noun(residues, 'residue')} with a value{more}{zero} → {files}")
+        for w in written:
+            for change in w.changes:
+                typer.echo(f"note: {w.path}: {change}", err=True)
 
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:

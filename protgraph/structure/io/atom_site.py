@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from math import isnan
 
 import numpy as np
-from biotite.structure import AtomArray, vectors_from_unitcell
+from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues, parse_columns
 from protgraph.structure.io.elements import complete_elements
+from protgraph.structure.io.unit_cell import unit_cell_vectors
 
 __all__ = ["AtomSite"]
 
@@ -88,6 +88,10 @@ class AtomSite:
         """Number of models."""
         return len(self._models)
 
+    def rows(self, model: int) -> Rows:
+        """Return the rows of a model, from 1."""
+        return self._models[model - 1]
+
     def atoms(self, model: int) -> AtomArray:
         """Return one model, from 1, with the unit cell; ``altloc_id`` is "" for atoms with one location.
 
@@ -96,7 +100,7 @@ class AtomSite:
         StructureFileError
             A column is missing, or a value is not a number.
         """
-        rows, notes = self._models[model - 1], []
+        rows, notes = self.rows(model), []
         numbers = self._numbers(rows, notes)
         atoms = AtomArray(numbers["Cartn_x"].size)
         for axis, name in enumerate(_POSITION):
@@ -136,7 +140,7 @@ class AtomSite:
         name = "label_asym_id"
         if name not in self._site.names:
             raise StructureFileError(f"{self._where}: atom_site has no column {name}, which assemblies refer to.")
-        return self._column(name, self._models[model - 1]).texts()
+        return self._column(name, self.rows(model)).texts()
 
     def _item(self, name: str) -> str:
         return f"{self._where}: atom_site.{name}"
@@ -193,12 +197,10 @@ class AtomSite:
         return values
 
     def _box(self) -> np.ndarray | None:
-        """Return the unit cell vectors, ``(3, 3)`` float, Å; None if a length or angle has no value."""
+        """Return the unit cell vectors, ``(3, 3)`` float, Å; None without a cell that has a volume."""
         cell = self._cell
         if cell is None or cell.size != 1 or not set(_CELL) <= set(cell.names):
             return None
         values = [cell.column(name).numbers(f"{self._where}: cell.{name}") for name in _CELL]
-        a, b, c, *angles = (v.item() for v in values)
-        if any(map(isnan, (a, b, c, *angles))):
-            return None
-        return vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
+        a, b, c, alpha, beta, gamma = (v.item() for v in values)
+        return unit_cell_vectors((a, b, c), (alpha, beta, gamma))

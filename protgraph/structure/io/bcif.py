@@ -281,8 +281,8 @@ class BinaryBlock:
     def __init__(self, block: Mapping[str, Any]) -> None:
         self.name = block["header"]
         tables = {canonical_name(c["name"].removeprefix("_")): BinaryTable(c) for c in block["categories"]}
-        self._tables: Mapping[str, BinaryTable] = tables
+        self.tables: Mapping[str, BinaryTable] = tables
 
     def get(self, category: str) -> BinaryTable | None:
         """Return a category; None if the block does not have it, or it was not unpacked."""
-        return self._tables.get(category)
+        return self.tables.get(category)

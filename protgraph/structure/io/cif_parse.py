@@ -22,6 +22,7 @@ import numpy as np
 
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.cif_column import ColumnValues, canonical_name
+from protgraph.structure.io.cif_text import quote
 from protgraph.structure.io.sniff import decode_text
 
 __all__ = ["ParsedBlock", "TokenTable", "parse_cif", "split_tag", "unify_lines"]
@@ -73,6 +74,26 @@ class TokenTable:
         if not all(map(bytes.isascii, words)):
             values = np.array([decode_text(word) for word in words])
         return ColumnValues(values, mask if mask.any() else None).select(rows)
+
+    def characters(self, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return the values of a column as they are written, with quotes, ``(rows,)`` bytes.
+
+        Raises
+        ------
+        ValueError
+            The columns have different lengths.
+        """
+        place = self._places[name]
+        if len(place) != self.size:
+            raise ValueError(f"{len(place)} values of {name}, but {self.size} of {self.names[0]}")
+        words = self._words[place.start : place.stop : place.step]
+        is_text = [i in self._quoted or not word.isascii() for i, word in zip(place, words, strict=True)]
+        if any(is_text):
+            words = [
+                quote(decode_text(word)).encode() if needs_quote else word
+                for word, needs_quote in zip(words, is_text, strict=True)
+            ]
+        return np.array(words, dtype=None if words else "S1")[rows]
 
 
 @dataclass

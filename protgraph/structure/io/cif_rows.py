@@ -76,6 +76,13 @@ class AlignedTable:
             width -= 1
         return ColumnValues(chars[:width], mask if mask is not None and mask.any() else None)
 
+    def characters(self, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return the values of a column as they are in the file, with their quotes, ``(rows,)`` bytes."""
+        i = self.names.index(name)
+        chars = self._table[rows, self._starts[i] : self._starts[i + 1] - 1]
+        width = chars.shape[1]
+        return np.maximum(chars, np.uint8(_SPACE)).view(f"S{width}")[:, 0]
+
 
 class TextBlock:
     """The only block of a file, of which ``atom_site`` has been found.
@@ -92,7 +99,7 @@ class TextBlock:
     """
 
     def __init__(self, name: str, site: CategoryTable, rest: bytes, where: str) -> None:
-        self.name, self._site, self._rest, self._where = name, site, rest, where
+        self.name, self.rest, self._site, self._where = name, rest, site, where
         self._words = WordPlaces(rest)
 
     def get(self, category: str) -> CategoryTable | None:
@@ -108,7 +115,7 @@ class TextBlock:
 
     @cached_property
     def _parsed(self) -> ParsedBlock:
-        return parse_cif(self._rest, self._where)[0]
+        return parse_cif(self.rest, self._where)[0]
 
     @property
     def is_only(self) -> bool:
@@ -117,7 +124,7 @@ class TextBlock:
 
     def _in_one_part(self, tag: bytes, first: int, category: str) -> CategoryTable | None:
         """Parse the statements from the first tag of a category to the next tag of another; None if that is unsafe."""
-        text = self._rest
+        text = self.rest
         start = text.rfind(b"\n", 0, first) + 1
         if start == 0 or text[start:first].strip(b" \t") or self._words.in_text_field(start):
             return None

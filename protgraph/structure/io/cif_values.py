@@ -1,113 +1,339 @@
-"""Write values per residue into the B factors of an mmCIF file; other categories and columns stay as they are."""
+"""Write atoms as mmCIF with values in the B factors; what an mmCIF or BinaryCIF file has besides stays as it is."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+import msgpack
 import numpy as np
 from biotite.structure import AtomArray
-from biotite.structure.io import pdbx
 
 from protgraph.errors import StructureFileError
-from protgraph.structure.io.cif_parse import TokenTable, parse_cif, unify_lines
+from protgraph.structure.io.atom_site import AtomSite
+from protgraph.structure.io.bcif import BinaryBlock
+from protgraph.structure.io.cif_column import CategoryTable
+from protgraph.structure.io.cif_parse import ParsedBlock, TokenTable, parse_cif, unify_lines
+from protgraph.structure.io.cif_rows import AlignedTable, find_atom_site
+from protgraph.structure.io.cif_text import Columns, category_text, decimal_texts, quote_all
+from protgraph.structure.io.polymers import POLYMER_CATEGORIES, Polymers, same_columns
 from protgraph.structure.io.sniff import FileContent
+from protgraph.structure.io.unit_cell import edges_and_angles
+from protgraph.structure.residues.alphabet import residue_kind
+from protgraph.structure.residues.structure import residue_starts
 
-__all__ = ["DETAILS", "cif_of_atoms", "cif_of_file", "set_b_factors"]
+__all__ = ["DETAILS", "atoms_as_cif", "edited_cif"]
 
 DETAILS = "protgraph_b_factor"
 """Category that describes written B factors."""
 
+_SITE, _ANISOTROPIC, _SEQUENCE, _SCHEME = (
+    "atom_site",
+    "atom_site_anisotrop",
+    "entity_poly_seq",
+    "pdbx_poly_seq_scheme",
+)
+#: Categories that refer to label_asym_id, label_entity_id or label_seq_id: with one of them, these identifiers stay.
+_REFERRING = (*POLYMER_CATEGORIES, "pdbx_struct_assembly_gen", "struct_conf", "struct_conn", "struct_sheet_range")
+_LABELS = ("label_asym_id", "label_entity_id", "label_seq_id")
+_MOST_DECIMALS = 6
 
-def cif_of_file(file: FileContent) -> pdbx.CIFFile:
-    """Return the content of an mmCIF or BinaryCIF file as mmCIF."""
-    text = pdbx.CIFFile()
-    if file.format == "bcif":
-        for name, block in pdbx.BinaryCIFFile.read(io.BytesIO(file.data)).items():
-            text[name] = pdbx.CIFBlock({key: _category(category) for key, category in block.items()})
-        return text
-    for block in parse_cif(unify_lines(file.data), file.path):
-        if block.name in text:
-            raise StructureFileError(f"{file.path}: data block {block.name!r} occurs twice. Names must be unique.")
-        text[block.name] = pdbx.CIFBlock({key: _text_category(table) for key, table in block.tables.items()})
-    return text
+_OWN_DETAILS = re.compile(
+    rb"^loop_\n_%s\.ordinal\n_%s\.details\n(?:\d+ .*\n)+#\n" % ((DETAILS.encode(),) * 2), re.MULTILINE
+)
+
+#: Column of atom_site → its values for atoms. All readers find these columns in a written file.
+_OF_ATOMS: dict[str, Callable[[AtomArray], np.ndarray]] = {
+    "group_PDB": lambda atoms: np.where(atoms.hetero, b"HETATM", b"ATOM"),
+    "id": lambda atoms: decimal_texts(np.arange(1, len(atoms) + 1), 0),
+    "type_symbol": lambda atoms: quote_all(symbol or None for symbol in atoms.element.tolist()),
+    "label_atom_id": lambda atoms: quote_all(atoms.atom_name.tolist()),
+    "label_alt_id": lambda atoms: quote_all(altloc or None for altloc in atoms.altloc_id.tolist()),
+    "label_comp_id": lambda atoms: quote_all(atoms.res_name.tolist()),
+    "pdbx_PDB_ins_code": lambda atoms: quote_all(code or None for code in atoms.ins_code.tolist()),
+    "Cartn_x": lambda atoms: _decimals(atoms.coord[:, 0], 3),
+    "Cartn_y": lambda atoms: _decimals(atoms.coord[:, 1], 3),
+    "Cartn_z": lambda atoms: _decimals(atoms.coord[:, 2], 3),
+    "occupancy": lambda atoms: _decimals(atoms.occupancy, 2),
+    "auth_seq_id": lambda atoms: decimal_texts(atoms.res_id, 0),
+    "auth_comp_id": lambda atoms: quote_all(atoms.res_name.tolist()),
+    "auth_asym_id": lambda atoms: quote_all(chain or None for chain in atoms.chain_id.tolist()),
+    "auth_atom_id": lambda atoms: quote_all(atoms.atom_name.tolist()),
+    "pdbx_PDB_model_num": lambda atoms: np.full(len(atoms), b"1"),
+}
+#: Columns in which readers require a value in each row.
+_COMPLETE = ("type_symbol", "label_atom_id", "label_comp_id", "occupancy", "auth_seq_id", "auth_comp_id",
+             "auth_asym_id", "auth_atom_id", "pdbx_PDB_model_num")  # fmt: skip
 
 
-def _category(binary: pdbx.BinaryCIFCategory) -> pdbx.CIFCategory:
-    columns = {}
-    for name, column in binary.items():
-        mask = None if column.mask is None else pdbx.CIFData(column.mask.array, np.uint8)
-        columns[name] = pdbx.CIFColumn(pdbx.CIFData(column.data.array.astype(str), str), mask)
-    return pdbx.CIFCategory(columns)
-
-
-def _text_category(table: TokenTable) -> pdbx.CIFCategory:
-    columns = {}
-    for name in table.names:
-        column = table.column(name)
-        mask = None if column.mask is None else pdbx.CIFData(column.mask, np.uint8)
-        columns[name] = pdbx.CIFColumn(pdbx.CIFData(column.texts(), str), mask)
-    return pdbx.CIFCategory(columns)
-
-
-def cif_of_atoms(atoms: AtomArray, name: str) -> pdbx.CIFFile:
-    """Return atoms as mmCIF, with alternate locations from the annotation ``altloc_id``."""
-    file = pdbx.CIFFile()
-    pdbx.set_structure(file, atoms, data_block=name)
-    file[name]["atom_site"]["label_alt_id"] = np.where(atoms.altloc_id == "", ".", atoms.altloc_id)
-    return file
-
-
-def set_b_factors(file: pdbx.CIFFile, model: int, b_factor: np.ndarray, details: Sequence[str], where: str) -> None:
-    """Keep one model of the first block with atoms, and set its B factors and their description, in place.
+def atoms_as_cif(
+    atoms: AtomArray, b_factor: np.ndarray, details: Sequence[str], *, name: str, polymers: Polymers
+) -> bytes:
+    """Return atoms as an mmCIF file.
 
     Parameters
     ----------
-    file : CIFFile
-    model : int
-        Model to keep, by its place in the file, from 1.
+    atoms : AtomArray
+        With annotations ``altloc_id`` and ``occupancy``.
     b_factor : ndarray
-        ``(A,)`` float, one for each row of the model.
+        ``(A,)`` float, Å².
     details : sequence of str
         Description of the B factors.
-    where : str
-        Name of the file in errors.
+    name : str
+        Name of the data block; characters that it cannot have become "_".
+    polymers : Polymers
+        Of these atoms.
+    """
+    name = re.sub(r"[^\x21-\x7e]", "_", name) or "structure"
+    site = {column: values(atoms) for column, values in _OF_ATOMS.items()}
+    _set_labels(site, polymers)
+    site["B_iso_or_equiv"] = _b_factors(b_factor)
+    cell = {} if atoms.box is None else {"cell": _cell(atoms.box)}
+    categories = {"entry": {"id": quote_all([name])}, **cell, **polymers.categories, _SITE: site}
+    return f"data_{name}\n#\n".encode() + _details(details) + _categories(categories)
+
+
+def edited_cif(
+    file: FileContent,
+    model: int,
+    atoms: AtomArray,
+    b_factor: np.ndarray,
+    details: Sequence[str],
+    *,
+    inferred_elements: bool,
+    polymers: Callable[[], Polymers],
+) -> bytes:
+    """Return an mmCIF or BinaryCIF file as mmCIF, with one model and other B factors.
+
+    Columns that readers require and the file lacks are added, and so are values of ``auth_*`` columns, occupancies and
+    elements that it lacks. A file without ``label_*`` identifiers, or with a ``label_seq_id`` that is no position in a
+    polymer, gets new ones and the categories of its polymers, unless another category refers to the identifiers.
+    ``pdbx_poly_seq_scheme``, which programs of the PDB require, is added to any file without it.
+
+    Parameters
+    ----------
+    file : FileContent
+    model : int
+        Model to keep, by its place in the file, from 1.
+    atoms : AtomArray
+        Atoms of this model as they were read.
+    b_factor, details
+        As in :func:`atoms_as_cif`.
+    inferred_elements : bool
+        True if elements of the file are replaced by those of ``atoms``.
+    polymers : callable
+        Return the polymers of the atoms, for a file that does not have them.
 
     Raises
     ------
     StructureFileError
-        The model has another number of atoms.
+        A category cannot be read, or the model has another number of atoms.
     """
-    name = next(name for name in file if "atom_site" in file[name])
-    block = file[name]
-    site = block["atom_site"]
-    keep = _rows_of_model(site, model)
-    if keep.sum() != len(b_factor):
-        raise StructureFileError(f"{where}: {keep.sum()} atoms in model {model}, but {len(b_factor)} were read.")
-    if not keep.all():
-        site = _select(site, keep)
-        anisotropic = block.get("atom_site_anisotrop")
-        if anisotropic is not None and "id" in anisotropic and "id" in site:
-            kept = np.isin(anisotropic["id"].as_array(str), site["id"].as_array(str))
-            block["atom_site_anisotrop"] = _select(anisotropic, kept)
-    site["B_iso_or_equiv"] = [f"{value:.7g}" for value in b_factor.tolist()]
-    block["atom_site"] = site
+    source = _read_source(file, model)
+    rows = AtomSite(source.site, None, file.path).rows(model)
+    try:
+        site = {name: _written(source.site, name, rows) for name in source.site.names}
+    except (LookupError, TypeError, ValueError) as e:
+        raise StructureFileError(f"{file.path}: atom_site cannot be read ({e})") from e
+    count = len(next(iter(site.values())))
+    if count != len(b_factor):
+        raise StructureFileError(f"{file.path}: {count} atoms in model {model}, but {len(b_factor)} were read.")
+    for name, values in _OF_ATOMS.items():
+        if name not in site or (name == "type_symbol" and inferred_elements):
+            site[name] = values(atoms)
+        elif name in _COMPLETE and (is_null := _is_null(site[name])).any():
+            site[name] = np.where(is_null, values(atoms), site[name])
+    added = _complete_labels(site, source, atoms, polymers)
+    site["B_iso_or_equiv"] = _b_factors(b_factor)
+    text = source.before + _details(details) + _categories({**added, _SITE: site})
+    return text + source.after
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """A file apart from its atoms.
+
+    Parameters
+    ----------
+    site : CategoryTable
+        ``atom_site`` of the first block that has one.
+    before : bytes
+        The blocks before this one, and its name and other categories.
+    after : bytes
+        The blocks after it.
+    """
+
+    site: CategoryTable
+    before: bytes
+    after: bytes = b""
+
+    def has(self, category: str) -> bool:
+        """Return True if a category is before the atoms."""
+        return f"_{category.lower()}.".encode() in self.before.lower()
+
+
+def _read_source(file: FileContent, model: int) -> _Source:
+    """Read a file; text is not parsed apart from the atoms if all of it can stay."""
+    if file.format == "bcif":
+        unpacked = msgpack.unpackb(file.data, raw=False, strict_map_key=False)
+        return _rewritten([BinaryBlock(block) for block in unpacked["dataBlocks"]], file.path, model)
+    content = unify_lines(file.data)
+    block = find_atom_site(content, file.path)
+    if block is not None and block.rest.isascii():
+        source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", block.rest))
+        has_other_models = AtomSite(source.site, None, file.path).models > 1
+        if not source.has(DETAILS) and not (has_other_models and source.has(_ANISOTROPIC)):
+            return source
+    return _rewritten(parse_cif(content, file.path), file.path, model)
+
+
+def _rewritten(blocks: Sequence[BinaryBlock | ParsedBlock], path: str, model: int) -> _Source:
+    """Write all blocks as text, without the atoms of the first one that has some."""
+    texts: list[bytes] = []
+    number = next(i for i, block in enumerate(blocks) if block.get(_SITE) is not None)
+    names = [block.name for block in blocks]
+    for i, block in enumerate(blocks):
+        if block.name in names[:i]:
+            raise StructureFileError(f"{path}: data block {block.name!r} occurs twice. Names must be unique.")
+        tables = dict(block.tables)
+        if i == number:
+            site = tables.pop(_SITE)
+            tables.pop(DETAILS, None)
+        try:
+            categories = {
+                category: {name: _written(table, name) for name in table.names}
+                for category, table in tables.items()
+                if table.size
+            }
+            if i == number and _ANISOTROPIC in categories:
+                categories[_ANISOTROPIC] = _of_model(categories[_ANISOTROPIC], site, path, model)
+        except (LookupError, TypeError, ValueError) as e:
+            raise StructureFileError(f"{path}: data block {block.name!r} cannot be read ({e})") from e
+        texts.append(f"data_{block.name}\n#\n".encode() + _categories(categories))
+    return _Source(site, b"".join(texts[: number + 1]), b"".join(texts[number + 1 :]))
+
+
+def _of_model(anisotropic: Columns, site: CategoryTable, path: str, model: int) -> Columns:
+    """Return the rows of the atoms of a model."""
+    if "id" not in anisotropic or "id" not in site.names:
+        return anisotropic
+    ids = {value.strip() for value in _written(site, "id", AtomSite(site, None, path).rows(model)).tolist()}
+    keep = np.array([value.strip() in ids for value in anisotropic["id"].tolist()])
+    return {name: values[keep] for name, values in anisotropic.items()}
+
+
+def _categories(categories: Mapping[str, Columns]) -> bytes:
+    return b"".join(category_text(name, columns) for name, columns in categories.items() if len(_first(columns)))
+
+
+def _first(columns: Columns) -> np.ndarray:
+    return next(iter(columns.values()))
+
+
+def _details(details: Sequence[str]) -> bytes:
     numbers = [str(i) for i in range(1, len(details) + 1)]
-    block[DETAILS] = pdbx.CIFCategory({"ordinal": numbers, "details": list(details)})
+    return category_text(DETAILS, {"ordinal": quote_all(numbers), "details": quote_all(details)})
 
 
-def _rows_of_model(site: pdbx.CIFCategory, model: int) -> np.ndarray:
-    """Return True for the rows of a model by its place in the file, ``(rows,)`` bool."""
-    if "pdbx_PDB_model_num" not in site:
-        return np.ones(site.row_count, bool)
-    number = site["pdbx_PDB_model_num"].as_array(str)
-    first = np.sort(np.unique(number, return_index=True)[1])
-    return number == number[first[model - 1]]
+# --- values as they are written -----------------------------------------------------------------------------------
 
 
-def _select(category: pdbx.CIFCategory, keep: np.ndarray) -> pdbx.CIFCategory:
-    columns = {}
-    for name, column in category.items():
-        mask = None if column.mask is None else pdbx.CIFData(column.mask.array[keep], np.uint8)
-        columns[name] = pdbx.CIFColumn(pdbx.CIFData(column.data.array[keep], str), mask)
-    return pdbx.CIFCategory(columns)
+def _written(table: CategoryTable, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+    """Return values of a column as they are written, ``(rows,)`` bytes."""
+    if isinstance(table, AlignedTable | TokenTable):
+        return table.characters(name, rows)
+    column = table.column(name, rows)
+    if column.index is not None:
+        texts = quote_all(column.values.tolist())[column.index]
+    elif column.is_text:
+        texts = quote_all(column.values.tolist())
+    elif column.values.dtype.kind in "iu":
+        texts = decimal_texts(column.values, 0)
+    else:
+        texts = _decimals(column.values, 1)
+    if column.mask is not None:
+        texts = np.where(column.mask == 0, texts, np.array([b"", b".", b"?"])[column.mask])
+    return texts
+
+
+def _decimals(values: np.ndarray, least: int) -> np.ndarray:
+    """Return numbers with as many decimals as are needed to read the same numbers, ``(rows,)`` bytes; "?" for NaN."""
+    known = np.where(np.isfinite(values), values, 0)
+    for decimals in range(least, _MOST_DECIMALS + 1):
+        factor = 10.0**decimals
+        is_small = np.abs(known).max(initial=0) * factor < 2**53
+        if is_small and ((np.rint(known.astype(np.float64) * factor) / factor).astype(known.dtype) == known).all():
+            return decimal_texts(values, decimals)
+    return np.where(np.isfinite(values), values.astype("S"), b"?")
+
+
+def _b_factors(b_factor: np.ndarray) -> np.ndarray:
+    values, index = np.unique(b_factor, return_inverse=True)
+    return np.array([f"{value:.7g}".encode() for value in values.tolist()])[index]
+
+
+def _cell(box: np.ndarray) -> Columns:
+    items = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")
+    return {item: decimal_texts(np.array([x]), 3) for item, x in zip(items, edges_and_angles(box), strict=True)}
+
+
+def _is_null(column: np.ndarray) -> np.ndarray:
+    """Return True for the values "." and "?", ``(rows,)`` bool."""
+    characters = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
+    is_mark = (characters[:, 0] == ord(".")) | (characters[:, 0] == ord("?"))
+    return is_mark if characters.shape[1] == 1 else is_mark & (characters[:, 1] <= ord(" "))
+
+
+# --- identifiers of molecules -------------------------------------------------------------------------------------
+
+
+def _set_labels(site: dict[str, np.ndarray], polymers: Polymers) -> None:
+    values = (polymers.asym, polymers.entity, polymers.sequence_id)
+    site.update(zip(_LABELS, values, strict=True))
+
+
+def _complete_labels(
+    site: dict[str, np.ndarray], source: _Source, atoms: AtomArray, find: Callable[[], Polymers]
+) -> Mapping[str, Columns]:
+    """Complete the identifiers of molecules in ``site``, and return the categories that the file lacks."""
+    has_columns = all(name in site for name in _LABELS)
+    if not (has_columns and (source.has(_SEQUENCE) or _are_positions(site, atoms))):
+        polymers = find()
+        if not any(source.has(category) for category in _REFERRING):
+            _set_labels(site, polymers)
+            return polymers.categories
+        site.setdefault("label_asym_id", polymers.asym)
+        site.setdefault("label_entity_id", polymers.entity)
+        if "label_seq_id" not in site or not _are_positions(site, atoms):
+            site["label_seq_id"] = polymers.sequence_id
+    scheme = {} if source.has(_SCHEME) else _scheme(site, atoms)
+    return {_SCHEME: scheme} if scheme else {}
+
+
+def _residue_rows(site: Mapping[str, np.ndarray], atoms: AtomArray) -> list[tuple[bytes, ...]]:
+    """Return a row for each run of atoms that has a position in a polymer: the columns ``names`` below."""
+    start = residue_starts(atoms)
+    start = start[~_is_null(site["label_seq_id"])[start]]
+    names = (*_LABELS, "auth_seq_id", "pdbx_PDB_ins_code", "label_comp_id", "auth_asym_id")
+    return list(zip(*(site[name][start].tolist() for name in names), strict=True))
+
+
+def _are_positions(site: Mapping[str, np.ndarray], atoms: AtomArray) -> bool:
+    """Return True if label_seq_id are positions: from 1, different for the residues of a molecule, and not of water."""
+    rows = _residue_rows(site, atoms)
+    residue_at: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
+    for asym, _, position, number, code, _, _ in rows:
+        is_position = position.strip().isdigit() and int(position) > 0
+        if not is_position or residue_at.setdefault((asym, position), (number, code)) != (number, code):
+            return False
+    names = {name.decode().strip() for *_, name, _ in rows}
+    return bool(rows) and not any(residue_kind(name) == "water" for name in names)
+
+
+def _scheme(site: Mapping[str, np.ndarray], atoms: AtomArray) -> Columns:
+    """Return ``pdbx_poly_seq_scheme`` of the residues that have atoms."""
+    rows = dict.fromkeys(_residue_rows(site, atoms))
+    names = ("asym_id", "entity_id", "seq_id", "auth_seq_num", "pdb_ins_code", "mon_id", "pdb_strand_id")
+    columns = {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=False)}
+    return {**columns, **same_columns(columns)} if rows else {}

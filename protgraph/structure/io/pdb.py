@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from biotite.structure import AtomArray, vectors_from_unitcell
+from biotite.structure import AtomArray
 
 from protgraph.structure.io.elements import (
     UNKNOWN_ELEMENT,
@@ -22,6 +22,7 @@ from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
 from protgraph.structure.io.pdb_dialects import join_residue_numbers, read_column_21
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.repair import repair_numbers, shift_long_serials
+from protgraph.structure.io.unit_cell import unit_cell_vectors
 from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES, THREE_LETTER
 from protgraph.structure.residues.chain_breaks import CA_BOND
 from protgraph.structure.residues.structure import MOLECULE
@@ -194,12 +195,12 @@ def _differ_in_a_chain(atoms: AtomArray, segments: np.ndarray) -> bool:
 
 
 def _set_cell(atoms: AtomArray, text: PDBText) -> list[str]:
-    """Set the unit cell of CRYST1; return a note if that record cannot be read."""
+    """Set the unit cell of CRYST1; return a note if that record has none."""
     if text.cell is None:
         return []
     try:
-        a, b, c, *angles = (float(text.cell[slice(*columns)]) for columns in _CELL)
+        a, b, c, alpha, beta, gamma = (float(text.cell[slice(*columns)]) for columns in _CELL)
     except ValueError:
         return ["the CRYST1 record cannot be read; there is no unit cell"]
-    atoms.box = vectors_from_unitcell(a, b, c, *np.deg2rad(angles))
-    return []
+    atoms.box = unit_cell_vectors((a, b, c), (alpha, beta, gamma))
+    return ["the unit cell of the CRYST1 record has no volume; there is no unit cell"] if atoms.box is None else []

@@ -1,33 +1,70 @@
-"""Write values per residue into the B factors of PDB records; all other columns and records stay as they are."""
+"""Write PDB files with values in the B factors: records of a PDB file as they are, or new records of atoms.
+
+Not biotite: it refuses atoms without B factors, which are replaced here, and writes no TER records (biotite 1.6.0,
+2026-11-26).
+
+References
+----------
+wwPDB file format 3.3, and hybrid-36, cci.lbl.gov/hybrid_36.
+"""
 
 from __future__ import annotations
 
-import io
+import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from biotite.structure import AtomArray
-from biotite.structure.io import pdb
 
 from protgraph.errors import OptionError, StructureFileError
+from protgraph.structure.io.pdb_columns import parse_numbers
 from protgraph.structure.io.pdb_lines import PDBText, model_lines
+from protgraph.structure.io.polymers import Polymers
+from protgraph.structure.io.repair import shift_long_serials
+from protgraph.structure.io.unit_cell import edges_and_angles
+from protgraph.wording import count_noun
 
-__all__ = ["REMARK", "pdb_records", "replace_b_factors"]
+__all__ = ["REMARK", "WrittenText", "edit_pdb", "write_pdb"]
 
 _WIDTH = 80
 _ATOM = ("ATOM", "HETATM")
-_OF_MODEL = (*_ATOM, "ANISOU", "SIGATM", "SIGUIJ", "TER", "MODEL", "ENDMDL")
+_WITH_SERIAL = ("ANISOU", "SIGATM", "SIGUIJ", "TER")  # and a serial number in the columns of that of atoms
+_OF_MODEL = (*_ATOM, *_WITH_SERIAL, "MODEL", "ENDMDL")
 # Records that precede REMARK (wwPDB file format 3.3).
 _TITLE = ("HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP")
 _BEFORE = (*_TITLE, "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK")
 _COUNTS = ("MASTER", "NUMMDL")  # counts of records and models, which are not right after the change
 REMARK = "REMARK  99"  # 6 to 99: free text
-_LIMITS = (-99.99, 999.99)  # B factors of six columns with two decimals
+_LIMITS = (-99.99, 999.99)  # numbers of six columns with two decimals
+_LAST_SERIAL, _LAST_LETTERS = 99_999, 26 * 36**4  # the largest decimal number, and how many begin with a capital letter
+_SERIAL = re.compile(r" *\d+")
+_HYBRID = re.compile(r"[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}")
 _USE_CIF = "Give --structure a name that ends in .cif."
 
 
-def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequence[str], where: str) -> str:
-    """Return the text of a PDB file with one model and other B factors.
+class WrittenText(NamedTuple):
+    """A PDB file.
+
+    Parameters
+    ----------
+    text : str
+    changes : tuple of str
+        What is written otherwise than in the source, one text each.
+    """
+
+    text: str
+    changes: tuple[str, ...]
+
+
+def edit_pdb(
+    text: str, model: int, atoms: AtomArray, b_factor: np.ndarray, details: Sequence[str], where: str
+) -> WrittenText:
+    """Return a PDB file with one model and other B factors; all other columns and records stay as they are.
+
+    Fields of atom records that other programs cannot read are replaced: occupancies that are blank, elements that are
+    blank or none, and serial numbers beyond the five columns of the format. Records that these have shifted return to
+    their columns.
 
     Parameters
     ----------
@@ -35,8 +72,10 @@ def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequ
         Content of the file.
     model : int
         Model to keep, from 1.
+    atoms : AtomArray
+        Atoms of this model as they were read, one for each record.
     b_factor : ndarray
-        ``(A,)`` float, one for each atom record of the model.
+        ``(A,)`` float.
     details : sequence of str
         Lines of text for REMARK 99.
     where : str
@@ -49,16 +88,18 @@ def replace_b_factors(text: str, model: int, b_factor: np.ndarray, details: Sequ
     StructureFileError
         The model has another number of atom records.
     """
-    _check_range(b_factor, where)
+    _check_six_columns("value", b_factor, where)
     lines = list(_one_model(text.rstrip("\r\n"), model))
     rows = np.flatnonzero(PDBText.of("\n".join(lines)).is_atom).tolist()
     if len(rows) != len(b_factor):
         raise StructureFileError(f"{where}: {len(rows)} atom records in model {model}, but {len(b_factor)} were read.")
-    for i, value in zip(rows, b_factor.tolist(), strict=True):
-        line = lines[i].ljust(66)
-        lines[i] = f"{line[:60]}{value:6.2f}{line[66:]}"
-    first = next((i for i, line in enumerate(lines) if not line.startswith(_BEFORE)), 0)
-    return "\n".join([*lines[:first], *_remarks(details), *lines[first:]]) + "\n"
+    in_columns = _shifted_records(text, model)
+    values = zip(rows, atoms.element.tolist(), b_factor.tolist(), strict=True)
+    for number, (row, element, value) in enumerate(values):
+        line = in_columns.get(number, lines[row]).encode("ascii", "replace").decode()
+        lines[row] = _edited_record(line.ljust(_WIDTH), element, value)
+    changes = _renumber(lines, rows)
+    return WrittenText(_with_header(lines, details), changes)
 
 
 def _one_model(text: str, model: int) -> Iterator[str]:
@@ -76,62 +117,204 @@ def _is_end(line: str) -> bool:
     return line[:6].strip().upper() == "END"
 
 
-def _remarks(details: Sequence[str]) -> list[str]:
+def _shifted_records(text: str, model: int) -> dict[int, str]:
+    """Return the atom records that a long serial number has shifted, in their columns, by their number in the model."""
+    table, _ = PDBText.of(text).records(model)
+    is_read = parse_numbers(table)[1][:3].all(axis=0)
+    before = table.copy()
+    shift_long_serials(table, np.flatnonzero(~is_read))
+    moved = np.flatnonzero((table != before).any(axis=1)).tolist()
+    return {number: table[number].tobytes().decode("ascii") for number in moved}
+
+
+def _edited_record(line: str, element: str, b_factor: float) -> str:
+    """Return an atom record with a B factor, and an occupancy and an element that programs read."""
+    occupancy, rest = line[54:60], line[66:]
+    if not _is_number(occupancy):
+        occupancy = "  1.00"
+    if line[65] != " ":  # a B factor of more than six columns shifts the rest of the record
+        rest = re.sub(r"^[0-9.]+", "", rest)
+    rest = rest.ljust(_WIDTH - 66)
+    if rest[10:12].strip().upper() != element:
+        rest = f"{rest[:10]}{element:>2}  {rest[14:]}"
+    return f"{line[:6].upper()}{line[6:54]}{occupancy}{b_factor:6.2f}{rest}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def _renumber(lines: list[str], rows: Sequence[int]) -> tuple[str, ...]:
+    """Count the serial numbers of records from 1, in place, if one of them is not in its columns; return the changes.
+
+    The numbers of CONECT records would be those of other atoms: these records are left out.
+    """
+    is_large = len(rows) > _LAST_SERIAL
+    if all(_has_serial(lines[row], is_large) for row in rows):
+        return ()
+    serial, is_atom = 0, set(rows)
+    for i, line in enumerate(lines):
+        if i in is_atom:
+            serial += 1
+            name = "HETATM" if line.startswith("HETATM") else "ATOM  "
+            lines[i] = f"{name}{_serial(serial)} {line[12:]}"
+        elif line.upper().startswith(_WITH_SERIAL):
+            is_ter = line.upper().startswith("TER")
+            serial += is_ter
+            lines[i] = f"{line[:6].upper().ljust(6)}{_serial(serial)}{_after_serial(line)}".rstrip()
+    connected = [i for i, line in enumerate(lines) if line.upper().startswith("CONECT")]
+    for i in reversed(connected):
+        del lines[i]
+    changes = ["serial numbers that do not fit into their columns: all are counted from 1"]
+    if connected:
+        changes.append(f"{count_noun(len(connected), 'CONECT record')} left out, which refer to other serial numbers")
+    return tuple(changes)
+
+
+def _has_serial(line: str, is_large: bool) -> bool:
+    """Return True if a record has its name and a serial number in their columns."""
+    is_number = _SERIAL.fullmatch(line[6:11]) or (is_large and _HYBRID.fullmatch(line[6:11]))
+    return line[:6] in ("ATOM  ", "HETATM") and bool(is_number) and line[11] == " "
+
+
+def _after_serial(line: str) -> str:
+    """Return a record from column 12 on, at its place also after a longer serial number."""
+    long = re.match(r"\d{6,}", line[6:])
+    return line[11:] if long is None else line[6 + long.end() :]
+
+
+def _serial(number: int) -> str:
+    """Return a serial number in five columns: decimal, or hybrid-36 after 99999."""
+    if number <= _LAST_SERIAL:
+        return f"{number:5}"
+    number += 10 * 36**4 - _LAST_SERIAL - 1
+    digits, is_lower = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", number >= 36**5
+    if is_lower:
+        number -= _LAST_LETTERS
+    text = ""
+    for _ in range(5):
+        number, digit = divmod(number, 36)
+        text = digits[digit] + text
+    return text.lower() if is_lower else text
+
+
+def write_pdb(
+    atoms: AtomArray, b_factor: np.ndarray, details: Sequence[str], where: str, *, polymers: Polymers
+) -> WrittenText:
+    """Return atoms as a PDB file with B factors, all alternate locations, and a TER record after each polymer.
+
+    Atoms without coordinates are left out. Serial numbers after 99999 are hybrid-36.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        With annotations ``altloc_id`` and ``occupancy``.
+    b_factor : ndarray
+        ``(A,)`` float.
+    details : sequence of str
+        Lines of text for REMARK 99.
+    where : str
+        Name of the file in errors.
+    polymers : Polymers
+        Of the atoms.
+
+    Raises
+    ------
+    OptionError
+        The content does not fit into the columns of the format.
+    """
+    changes = []
+    has_place = np.isfinite(atoms.coord).all(axis=1)
+    if not has_place.all():
+        changes.append(f"{count_noun(int((~has_place).sum()), 'atom')} without coordinates left out")
+    rows = np.flatnonzero(has_place)
+    atoms, b_factor = atoms[rows], b_factor[rows]
+    _check_columns(atoms, where)
+    _check_six_columns("value", b_factor, where)
+    _check_six_columns("occupancy", atoms.occupancy, where)
+    asym, is_polymer = polymers.asym[rows].tolist(), (polymers.position[rows] > 0).tolist()
+    last = {name: i for i, name in enumerate(asym) if is_polymer[i]}
+    ends = set(last.values())
+    lines = [] if atoms.box is None else [_cell(atoms.box)]
+    serial = 0
+    for i, atom in enumerate(_rows(atoms, b_factor)):
+        serial += 1
+        lines.append(f"{atom.record}{_serial(serial)} {atom.name}{atom.residue}{atom.numbers}")
+        if i in ends:
+            serial += 1
+            lines.append(f"TER   {_serial(serial)}      {atom.residue[1:]}")
+    if serial > _LAST_SERIAL:
+        changes.append(f"{serial} serial numbers: those after {_LAST_SERIAL} are hybrid-36")
+    return WrittenText(_with_header([*lines, "END"], details), tuple(changes))
+
+
+class _Row(NamedTuple):
+    """An atom as parts of a record: columns 1–6, 13–16, 17–27 and 28–80."""
+
+    record: str
+    name: str
+    residue: str
+    numbers: str
+
+
+def _rows(atoms: AtomArray, b_factor: np.ndarray) -> Iterator[_Row]:
+    columns = (atoms.hetero, atoms.atom_name, atoms.altloc_id, atoms.res_name, atoms.chain_id, atoms.res_id)
+    numbers = (atoms.ins_code, atoms.element, atoms.coord, atoms.occupancy, b_factor)
+    for row in zip(*(column.tolist() for column in (*columns, *numbers)), strict=True):
+        hetero, name, altloc, res_name, chain, res_id, code, element, (x, y, z), occupancy, b = row
+        # The element of a name ends in column 14, so names of four characters and those of calcium begin in column 13.
+        padded = f" {name:3}" if len(element) < 2 and len(name) < 4 else f"{name:4}"
+        residue = f"{altloc or ' '}{res_name:>3} {chain or ' '}{res_id:4}{code or ' '}"
+        place = f"   {x:8.3f}{y:8.3f}{z:8.3f}{occupancy:6.2f}{b:6.2f}          {element:>2}  "
+        yield _Row("HETATM" if hetero else "ATOM  ", padded, residue, place)
+
+
+def _cell(box: np.ndarray) -> str:
+    a, b, c, alpha, beta, gamma = edges_and_angles(box)
+    return f"CRYST1{a:9.3f}{b:9.3f}{c:9.3f}{alpha:7.2f}{beta:7.2f}{gamma:7.2f} P 1           1          "
+
+
+def _with_header(lines: Sequence[str], details: Sequence[str]) -> str:
+    """Return lines as text, with the description of the B factors, and with HEADER, which programs require."""
     texts = [REMARK]
     for detail in details:
         plain = detail.encode("ascii", "replace").decode()
         width = _WIDTH - len(REMARK) - 1
         texts += [f"{REMARK} {plain[i : i + width]}" for i in range(0, len(plain), width)]
-    return [text.ljust(_WIDTH) for text in texts]
+    remarks = [text.ljust(_WIDTH) for text in texts]
+    first = next((i for i, line in enumerate(lines) if not line.startswith(_BEFORE)), 0)
+    header = [] if lines[:1] and lines[0].startswith("HEADER") else ["HEADER".ljust(_WIDTH)]
+    return "\n".join([*header, *lines[:first], *remarks, *lines[first:]]) + "\n"
 
 
-def _check_range(b_factor: np.ndarray, where: str) -> None:
+def _check_six_columns(name: str, values: np.ndarray, where: str) -> None:
+    """Raise if numbers with two decimals have more than six columns."""
     low, high = _LIMITS
-    outside = b_factor[(b_factor < low) | (b_factor > high)]
+    outside = values[(values.round(2) < low) | (values.round(2) > high)]
     if len(outside):
-        raise OptionError(f"{where}: value {outside[0]:.6g}. PDB files hold B factors from {low} to {high}. {_USE_CIF}")
-
-
-def pdb_records(atoms: AtomArray, where: str) -> str:
-    """Return atoms as a PDB file, with alternate locations.
-
-    Parameters
-    ----------
-    atoms : AtomArray
-        With annotation ``altloc_id``.
-    where : str
-        Name of the file in errors.
-
-    Raises
-    ------
-    OptionError
-        The atoms do not fit into the columns of the format.
-    """
-    _check_columns(atoms, where)
-    file = pdb.PDBFile()
-    file.set_structure(atoms)
-    written = io.StringIO()
-    file.write(written)
-    lines = [line for line in written.getvalue().splitlines() if not line.startswith("CRYST1")]
-    cell = [line for line in written.getvalue().splitlines() if line.startswith("CRYST1")]
-    lines = [f"{line[:16]}{a or ' '}{line[17:]}" for line, a in zip(lines, atoms.altloc_id.tolist(), strict=True)]
-    return "\n".join([*cell, *lines, "END"])
+        kind = "B factors" if name == "value" else "occupancies"
+        raise OptionError(f"{where}: {name} {outside[0]:.6g}. PDB files hold {kind} from {low} to {high}. {_USE_CIF}")
 
 
 def _check_columns(atoms: AtomArray, where: str) -> None:
-    """Raise if identifiers are longer than the columns of the format."""
+    """Raise if identifiers or numbers are longer than the columns of the format."""
     limits = {"chain id": (atoms.chain_id, 1), "residue name": (atoms.res_name, 3), "atom name": (atoms.atom_name, 4)}
     limits["residue number"] = (atoms.res_id.astype(str), 4)
     limits["insertion code"] = (atoms.ins_code, 1)
+    limits["alternate location"] = (atoms.altloc_id, 1)
     for name, (column, width) in limits.items():
-        long = column[np.char.str_len(column) > width]
-        if len(long):
+        values, first = np.unique(column, return_index=True)
+        long = [value for value in values[np.argsort(first)].tolist() if len(value) > width or not value.isascii()]
+        if long:
             chains = len(np.unique(atoms.chain_id))
             raise OptionError(
-                f"{where}: {name} {str(long[0])!r} ({chains} chains). PDB files have {width} "
-                f"column{'s' * (width > 1)} for it. {_USE_CIF}"
+                f"{where}: {name} {long[0]!r} ({chains} chains). PDB files have {width} ASCII "
+                f"character{'s' * (width > 1)} for it. {_USE_CIF}"
             )
-    if len(atoms) > 99_999:
-        raise OptionError(f"{where}: {len(atoms)} atoms. PDB files have serial numbers up to 99999. {_USE_CIF}")
-    if np.abs(atoms.coord).max() >= 9999.9995 or atoms.coord.min() <= -999.9995:
+    if len(atoms) and (atoms.coord.max() >= 9999.9995 or atoms.coord.min() <= -999.9995):
         raise OptionError(f"{where}: coordinates beyond -999.999 to 9999.999 Å do not fit into PDB files. {_USE_CIF}")
+    if atoms.box is not None and np.linalg.norm(atoms.box, axis=1).max() >= 99_999.9995:
+        raise OptionError(f"{where}: edges of the unit cell beyond 99999.999 Å do not fit into PDB files. {_USE_CIF}")

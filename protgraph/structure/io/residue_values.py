@@ -9,10 +9,11 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.structure.io.altloc import group_residues, name_blank_conformations
+from protgraph.structure.io.polymers import Identity
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.residues.structure import residue_starts
 
-__all__ = ["ResidueValues", "rows_of_atoms"]
+__all__ = ["ResidueValues", "has_other_identities", "identities_of_runs", "rows_of_atoms"]
 
 PERCENT = 100.0
 
@@ -84,7 +85,41 @@ class ResidueValues:
         return (*lines, f"{len(known)} residues have a value, all others have 0")
 
 
-def rows_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | None = None) -> np.ndarray:
+def identities_of_runs(atoms: AtomArray, residues: Residues | None = None) -> list[Identity]:
+    """Return chain, number and insertion code of each run of atoms of one residue.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+        All atoms of a model.
+    residues : Residues, optional
+        All residues of the file, of which some have other identities than in the file, e.g. chain "A-2"; see
+        :func:`protgraph.structure.clean`. A run has the identity of the residue with the same CA atom; runs without one
+        have that of the latest run that had the same identity in the file.
+    """
+    start = residue_starts(atoms)
+    identity = _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+    if residues is None:
+        return identity
+    at_position: dict[bytes, list[Identity]] = {}
+    keys = _identities(residues.chain, residues.res_id, residues.ins_code)
+    for key, position in zip(keys, residues.pos, strict=True):
+        at_position.setdefault(position.tobytes(), []).append(key)
+    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
+    at_ca: dict[int, Identity] = {}
+    for atom in np.flatnonzero(atoms.atom_name == "CA").tolist():
+        number = int(run[atom])
+        found = at_position.get(atoms.coord[atom].astype(np.float32).tobytes())
+        if found and number not in at_ca:
+            at_ca[number] = found.pop(0)
+    renamed, latest = [], {}
+    for number, key in enumerate(identity):
+        latest[key] = at_ca.get(number, latest.get(key, key))
+        renamed.append(latest[key])
+    return renamed
+
+
+def rows_of_atoms(atoms: AtomArray, values: ResidueValues, identity: Sequence[Identity]) -> np.ndarray:
     """Return the row of the residue of each atom in the values, ``(A,)`` int64, −1 without one.
 
     Every atom of a residue has its value, of all alternate locations and hydrogens too. A molecule of another name with
@@ -95,14 +130,11 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | 
     atoms : AtomArray
         All atoms of a model, with annotation ``altloc_id``.
     values : ResidueValues
-    residues : Residues, optional
-        Residues of the file; required if it uses chain ids twice, see :func:`protgraph.structure.clean`.
+    identity : sequence of Identity
+        Of each run of atoms, see :func:`identities_of_runs`.
     """
     start = residue_starts(atoms)
     length = np.diff(start, append=len(atoms))
-    identity = _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
-    if residues is not None:
-        identity = _renamed(atoms, start, identity, residues)
     place = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
     row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
     same_name = atoms.res_name[start] == values.res_name[row]
@@ -112,31 +144,12 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, residues: Residues | 
     return np.repeat(np.where(same_name | has_altloc, row, -1), length)
 
 
-def _identities(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[tuple[str, int, str]]:
+def has_other_identities(atoms: AtomArray, values: ResidueValues) -> bool:
+    """Return True if a residue of the values has an identity that no atom of the file has, e.g. chain "A-2"."""
+    start = residue_starts(atoms)
+    in_file = set(_identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]))
+    return not in_file.issuperset(_identities(values.chain, values.res_id, values.ins_code))
+
+
+def _identities(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[Identity]:
     return list(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
-
-
-def _renamed(
-    atoms: AtomArray, start: np.ndarray, identity: Sequence[tuple[str, int, str]], residues: Residues
-) -> list[tuple[str, int, str]]:
-    """Return the identity of each run of atoms after chains with a repeated id are renamed.
-
-    The residues of all copies of an identity follow each other as their CA atoms do in the file.
-    """
-    copies: dict[tuple[int, str, bytes], list[tuple[str, int, str]]] = {}
-    for key, position in zip(
-        _identities(residues.chain, residues.res_id, residues.ins_code), residues.pos, strict=True
-    ):
-        copies.setdefault((*key[1:], position.tobytes()), []).append(key)
-    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(atoms)))
-    at_ca: dict[int, tuple[str, int, str]] = {}
-    for atom in np.flatnonzero(atoms.atom_name == "CA").tolist():
-        number = int(run[atom])
-        found = copies.get((*identity[number][1:], atoms.coord[atom].astype(np.float32).tobytes()))
-        if found and number not in at_ca:
-            at_ca[number] = found.pop(0)
-    renamed, latest = [], {}
-    for number, key in enumerate(identity):
-        latest[key] = at_ca.get(number, latest.get(key, key))
-        renamed.append(latest[key])
-    return renamed

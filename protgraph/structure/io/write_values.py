@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,17 @@ from biotite.structure import AtomArray
 
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
-from protgraph.structure.io.cif_values import cif_of_atoms, cif_of_file, set_b_factors
-from protgraph.structure.io.pdb_values import pdb_records, replace_b_factors
+from protgraph.structure.io.cif_values import atoms_as_cif, edited_cif
+from protgraph.structure.io.pdb_values import edit_pdb, write_pdb
+from protgraph.structure.io.polymers import Identity, Polymers, find_polymers
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.readers import ParsedFile, read_atoms
-from protgraph.structure.io.residue_values import ResidueValues, rows_of_atoms
+from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io.residue_values import (
+    ResidueValues,
+    has_other_identities,
+    identities_of_runs,
+    rows_of_atoms,
+)
 from protgraph.structure.io.sniff import FileContent, decode_text
 from protgraph.structure.io.sources import open_source, read_residues
 from protgraph.structure.residues.alphabet import residue_kind
@@ -46,6 +54,8 @@ class WrittenStructure:
         at several places.
     other : int
         Other molecules (ligands, nucleotides, water), whose B factors are 0.
+    changes : tuple of str
+        What is written otherwise than in the source, so that the file is valid, one text each.
     """
 
     path: Path
@@ -54,6 +64,7 @@ class WrittenStructure:
     without_value: int
     repeated: int
     other: int
+    changes: tuple[str, ...] = ()
 
 
 def structure_format(path: str | Path) -> str:
@@ -101,40 +112,44 @@ def write_residue_values(
     file = source if isinstance(source, FileContent) else open_source(source)
     parsed = read_atoms(file, model=read.model_number, assembly=read.assembly)
     atoms = parsed.atoms
-    rows = rows_of_atoms(atoms, values, _residues_if_renamed(file, atoms, values, read))
+    # Chains that occur twice have other names in the values than in the file.
+    is_renamed = read.chains is not None or has_other_identities(atoms, values)
+    identity = identities_of_runs(atoms, _all_residues(file, read) if is_renamed else None)
+    rows = rows_of_atoms(atoms, values, identity)
     found = np.where(rows >= 0, values.values[rows], np.nan)
     b_factor = np.nan_to_num(values.scale * found, nan=0.0)
-    text = {"pdb": _as_pdb, "mmcif": _as_cif}[form](file, parsed, b_factor, values, read)
-    data = text.encode("utf-8")
+    polymers = partial(_polymers, atoms, identity, file, read)
+    details, changes = values.details, ()
+    is_text = parsed.format == "pdb" and read.assembly is None
+    is_cif = parsed.format in ("mmcif", "bcif") and read.assembly is None
+    if form == "pdb":
+        if is_text:
+            edited = edit_pdb(decode_text(file.data), read.model_number, atoms, b_factor, details, file.path)
+        else:
+            edited = write_pdb(atoms, b_factor, details, file.path, polymers=polymers())
+        data, changes = edited.text.encode("utf-8"), edited.changes
+    elif is_cif:
+        inferred = parsed.inferred_elements > 0
+        edit = partial(edited_cif, file, read.model_number, atoms, b_factor, details)
+        data = edit(inferred_elements=inferred, polymers=polymers)
+    else:
+        name = Path(Path(file.path).name.removesuffix(".gz")).stem
+        data = atoms_as_cif(atoms, b_factor, details, name=name, polymers=polymers())
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-    return _count(path, file.path, atoms, np.where(np.isnan(found), -1, rows))
+    counts = _count(path, file.path, atoms, np.where(np.isnan(found), -1, rows))
+    return replace(counts, changes=changes)
 
 
-def _residues_if_renamed(
-    file: FileContent, atoms: AtomArray, values: ResidueValues, read: ReadOptions
-) -> Residues | None:
-    """Return the residues of the file if values belong to a chain with a repeated id, e.g. "A-2"."""
-    is_renamed = bool(set(values.chain.tolist()) - set(atoms.chain_id.tolist()))
-    return read_residues(file, read) if is_renamed else None
+def _all_residues(file: FileContent, read: ReadOptions) -> Residues:
+    """Return the residues of all chains of the file."""
+    return read_residues(file, replace(read, chains=None))
 
 
-def _as_pdb(
-    file: FileContent, parsed: ParsedFile, b_factor: np.ndarray, values: ResidueValues, read: ReadOptions
-) -> str:
-    if parsed.format == "pdb" and read.assembly is None:
-        return replace_b_factors(decode_text(file.data), read.model_number, b_factor, values.details, file.path)
-    return replace_b_factors(pdb_records(parsed.atoms, file.path), 1, b_factor, values.details, file.path)
-
-
-def _as_cif(
-    file: FileContent, parsed: ParsedFile, b_factor: np.ndarray, values: ResidueValues, read: ReadOptions
-) -> str:
-    is_edited = parsed.format in ("mmcif", "bcif") and read.assembly is None
-    name = Path(Path(file.path).name.removesuffix(".gz")).stem.replace(" ", "_")
-    cif = cif_of_file(file) if is_edited else cif_of_atoms(parsed.atoms, name)
-    set_b_factors(cif, read.model_number if is_edited else 1, b_factor, values.details, file.path)
-    return cif.serialize()
+def _polymers(atoms: AtomArray, identity: Sequence[Identity], file: FileContent, read: ReadOptions) -> Polymers:
+    residues = _all_residues(file, read)
+    protein = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
+    return find_polymers(atoms, identity, list(protein))
 
 
 def _count(path: Path, source: str, atoms: AtomArray, rows: np.ndarray) -> WrittenStructure:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from biotite.structure import AtomArray
 from biotite.structure.io import load_structure as biotite_load
 from biotite.structure.io import pdb, pdbx
 
 from protgraph.errors import OptionError, StructureFileError
 from protgraph.structure import ReadOptions, Residues, load_structure
 from protgraph.structure.io import ResidueValues, read_residues, write_residue_values
-from protgraph.structure.io.pdb_values import replace_b_factors
+from protgraph.structure.io.pdb_values import edit_pdb
 
 SMALL = ("1aki", "1dix", "1l2y", "3o5r", "5zng")
 LARGE = ("1igy", "1k6p", "1o1z", "2d0f", "3wip", "5h73")
@@ -207,4 +208,4 @@ def test_content_that_does_not_fit_into_pdb_is_refused(ubiquitin, tmp_path):
 
 def test_another_number_of_atoms_is_an_error():
     with pytest.raises(StructureFileError, match="0 atom records"):
-        replace_b_factors("END", 1, np.zeros(3), (), "x.pdb")
+        edit_pdb("END", 1, AtomArray(3), np.zeros(3), (), "x.pdb")

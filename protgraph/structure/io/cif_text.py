@@ -1,0 +1,132 @@
+"""Write mmCIF text: quoted values, and categories as pairs of tag and value or as loops.
+
+Not biotite: it writes the values ``#``, ``$a``, ``?`` and ``.`` without quotes, and pads each value in Python: 180 ms
+for the 4,531 atoms of 1f2n, this 15 ms with the time of reading (biotite 1.6.0, 2026-11-26).
+
+References
+----------
+CIF 1.1 syntax, Hall & McMahon (eds.) 2005, International Tables for Crystallography G, chapter 2.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+__all__ = ["Columns", "category_text", "decimal_texts", "quote", "quote_all"]
+
+Columns = Mapping[str, np.ndarray]
+"""Item of a category → its values as they are written, ``(rows,)`` bytes, padded with blanks or not."""
+
+_RESERVED = ("data_", "save_", "loop_", "stop_", "global_")
+_FIRST = "_#$'\"[];"  # a value without quotes does not begin with one of these
+_NEEDS_QUOTES = re.compile(r"""[\s'"]|[^\x21-\x7e]""")
+_QUOTE_ENDS = {"'": re.compile(r"'\s"), '"': re.compile(r'"\s')}  # only such a quote ends a value
+_BLANK, _ZERO, _MINUS, _POINT = (ord(c) for c in " 0-.")
+
+
+def quote(text: str) -> str:
+    r"""Return a text as a value of CIF, with quotes or as a text field where it would be read as something else.
+
+    A line of a text field cannot begin with ";": a blank is put before it.
+
+    Examples
+    --------
+    >>> [quote(text) for text in ("A", "#", "?", "loop_", "O5'", "a b's")]
+    ['A', "'#'", "'?'", "'loop_'", '"O5\'"', '"a b\'s"']
+    """
+    if text.isalnum() and text.isascii():  # most values
+        return text
+    is_plain = text and text[0] not in _FIRST and text not in (".", "?") and not text.lower().startswith(_RESERVED)
+    if is_plain and not _NEEDS_QUOTES.search(text):
+        return text
+    if "\n" not in text:
+        for mark, ends in _QUOTE_ENDS.items():
+            if mark not in text or (mark == '"' and not ends.search(text)):
+                return f"{mark}{text}{mark}"
+    inside = text.replace("\n;", "\n ;")
+    return f"\n;{inside}\n;"
+
+
+def quote_all(texts: Iterable[str | None]) -> np.ndarray:
+    """Return each text as a value of CIF, ``(rows,)`` bytes, and None as "."; see :func:`quote`."""
+    texts = list(texts)
+    quoted = {text: b"." if text is None else quote(text).encode() for text in set(texts)}
+    return np.array([quoted[text] for text in texts], dtype=None if texts else "S1")
+
+
+def decimal_texts(values: np.ndarray, decimals: int) -> np.ndarray:
+    """Return numbers in fixed-point notation, ``(rows,)`` bytes, with blanks behind short ones; "?" for NaN.
+
+    ``"%.3f"`` takes ten times as long, which is half of the time of writing a file.
+
+    Examples
+    --------
+    >>> decimal_texts(np.array([1.5, -0.25, 123.0, np.nan]), 2).tolist()
+    [b'1.50   ', b'-0.25  ', b'123.00 ', b'?      ']
+    """
+    values = values.astype(np.float64)
+    is_number = np.isfinite(values)
+    units = np.rint(np.where(is_number, values, 0.0) * 10.0**decimals).astype(np.int64)
+    size = np.abs(units)
+    powers = 10 ** np.arange(1, 19)
+    digits = np.maximum(np.searchsorted(powers, size, side="right") + 1, decimals + 1)  # (rows,)
+    width = int(digits.max(initial=1)) + 2  # with a minus and a point
+    # The characters from right to left: digits, the point before the decimals, and the minus before the first digit.
+    chars = np.full((len(values), width), _BLANK, np.uint8)
+    place = width - 1
+    for digit in range(width - 2):
+        if digit == decimals and decimals:
+            chars[:, place] = _POINT
+            place -= 1
+        size, last = np.divmod(size, 10)
+        chars[:, place] = np.where(digit < digits, last + _ZERO, _BLANK)
+        place -= 1
+    first = width - digits - bool(decimals)
+    rows = np.flatnonzero(units < 0)
+    first[rows] -= 1
+    chars[rows, first[rows]] = _MINUS
+    # Move each number to the left, and the blanks before it behind it.
+    columns = (first[:, None] + np.arange(width)) % width
+    chars = np.take_along_axis(chars, columns, axis=1)
+    chars[~is_number] = _BLANK
+    chars[~is_number, 0] = ord("?")
+    return chars.view(f"S{width}")[:, 0]
+
+
+def category_text(name: str, columns: Columns) -> bytes:
+    """Return a category as text: a pair of tag and value per item if it has one row, else a loop.
+
+    Parameters
+    ----------
+    name : str
+        Name of the category without underscore.
+    columns : mapping of str to ndarray
+        At least one column; all have the same number of rows, at least one.
+    """
+    tags = [f"_{name}.{item}" if item else f"_{name}" for item in columns]
+    values = list(columns.values())
+    if len(values[0]) == 1:
+        pairs = zip(tags, values, strict=True)
+        text = b"".join(tag.encode() + b" " + value[0] + b"\n" for tag, value in pairs)
+    else:
+        header = "".join(f"{tag}\n" for tag in tags).encode()
+        text = b"loop_\n" + header + _rows(values)
+    return text + b"#\n"
+
+
+def _rows(columns: Iterable[np.ndarray]) -> bytes:
+    """Return a line per row, with each column at the same place of all lines unless a value has several lines."""
+    columns = [np.ascontiguousarray(column) for column in columns]
+    if any(b"\n" in column.tobytes() for column in columns):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return b"".join(b" ".join(row) + b"\n" for row in rows)
+    blocks = []
+    for column in columns:
+        characters = column.view(np.uint8).reshape(len(column), -1)
+        blocks += [characters, np.full((len(column), 1), _BLANK, np.uint8)]
+    table = np.concatenate(blocks, axis=1)
+    table[:, -1] = ord("\n")
+    return table.tobytes().replace(b"\0", b" ")
