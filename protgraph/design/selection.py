@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ _PART = re.compile(
     r"(?P<place>:(?P<first>-?\d+)(?P<code>[A-Za-z]?)(?P<range>-((?P<last>-?\d+)(?P<code2>[A-Za-z]?))?)?)?"
 )
 _PLACE = re.compile(r"-?\d+[A-Za-z]?(-(-?\d+[A-Za-z]?)?)?")
-_LAST = "~"  # sorts after every insertion code: a range to 20 includes 20A
 _SYNTAX = "Use a chain 'A', a residue 'A:10', a range 'A:10-20' or 'A:10-'."
 
 
@@ -60,9 +59,10 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
 
     The result is ``(R,)`` int64. The chain may be left out if there is one only, ``"10-20"``.
 
-    Ranges are sorted by number, then insertion code. Both ends are included, with all insertions after the last number.
-    Ends may be unresolved residues, and a range may begin before the first resolved residue, but it must not end after
-    the last one.
+    A range has the residues whose numbers are between those of its ends, and of the numbers of the ends those that are
+    between the ends in the order of the chain: after 111 come 111A, 111B, 112B, 112A and 112 in IMGT numbering. An end
+    without insertion code includes all residues of this number that follow. Ends may be unresolved residues, and a
+    range may begin before the first resolved residue, but it must not end after the last one.
 
     Raises
     ------
@@ -83,13 +83,17 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
         return rows
     keys = list(zip(residues.res_id[rows].tolist(), residues.ins_code[rows].tolist(), strict=True))
     first = int(match["first"]), match["code"]
-    last = _end(residues, part, match, keys)
-    rows = rows[[first <= key <= last for key in keys]]
+    if match["range"] is None:
+        rows = rows[[key == first for key in keys]]
+    else:
+        low, high = _ends(residues, part, match, keys)
+        codes = _codes_of_numbers(keys)
+        rows = rows[[low <= _place(codes, key) <= high for key in keys]]
     if len(rows) == 0:
-        low, high = (_residue_number(key) for key in (min(keys), max(keys)))
+        lowest, highest = (_residue_number(key) for key in (min(keys), max(keys)))
         raise SelectionError(
             f"no residue in selection {part!r} ({residues.name}). Chain {match['chain']!r} has {len(keys)} residues, "
-            f"{low} to {high}."
+            f"{lowest} to {highest}."
         )
     return rows
 
@@ -107,24 +111,52 @@ def _with_chain(residues: Residues, part: str) -> str:
     return f"{chains[0]}:{part}"
 
 
-def _end(residues: Residues, part: str, match: re.Match[str], keys: Sequence[tuple[int, str]]) -> tuple[float, str]:
-    """Return number and insertion code of the last residue of a part, checked against those of its chain."""
-    first = int(match["first"]), match["code"]
-    if match["range"] is None:
-        return first
+def _ends(
+    residues: Residues, part: str, match: re.Match[str], keys: Sequence[tuple[int, str]]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the places of the first and the last residue of a range, checked against those of its chain."""
+    codes = _codes_of_numbers(keys)
+    first = int(match["first"])
+    low = _place(codes, (first, match["code"]))
     if match["last"] is None:
-        return math.inf, ""
-    last = int(match["last"]), match["code2"] or _LAST
-    if last < first:
-        raise OptionError(f"selection {part!r} ends before it begins.")
-    chain, high = match["chain"], max(keys)
+        return low, (math.inf, math.inf)
+    last = int(match["last"])
+    high = _place(codes, (last, match["code2"])) if match["code2"] else (last, math.inf)
+    if high < low:
+        order = ", ".join(f"{first}{code}" for code in codes.get(first, ()))
+        in_chain = f" ({residues.name}). The order in the chain is {order}." if first == last else "."
+        raise OptionError(f"selection {part!r} ends before it begins{in_chain}")
+    chain, end = match["chain"], max(keys)
     begin = f"{chain}:{match['first']}{match['code']}"
-    if last[0] > high[0] >= first[0]:
+    if last > end[0] >= first:
         raise SelectionError(
             f"selection {part!r} ends after chain {chain!r} ({residues.name}). The chain ends at "
-            f"{_residue_number(high)}. Use '{begin}-' for all residues from {first[0]}{first[1]}."
+            f"{_residue_number(end)}. Use '{begin}-' for all residues from {first}{match['code']}."
         )
-    return last
+    return low, high
+
+
+def _codes_of_numbers(keys: Sequence[tuple[int, str]]) -> dict[int, list[str]]:
+    """Return the insertion codes of each residue number, in the order of the chain."""
+    codes: dict[int, list[str]] = {}
+    for number, code in keys:
+        codes.setdefault(number, []).append(code)
+    return codes
+
+
+def _place(codes: Mapping[int, Sequence[str]], key: tuple[int, str]) -> tuple[float, float]:
+    """Return a residue number and the place of an insertion code among those of this number.
+
+    The place of a residue that the chain lacks is between two others: codes ascend, or descend as before 112 in IMGT
+    numbering.
+    """
+    number, code = key
+    of_number = list(codes.get(number, ()))
+    if code in of_number:
+        return number, of_number.index(code)
+    is_descending = bool(of_number) and of_number[0] > of_number[-1]
+    before = [other for other in of_number if (other > code if is_descending else other < code)]
+    return number, len(before) - 0.5
 
 
 def _residue_number(key: tuple[int, str]) -> str:

@@ -52,6 +52,7 @@ def test_invalid_selections_are_errors_with_the_allowed_range(two_chains, select
     assert all(data in str(e.value) for data in in_message)
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("selection", ["4-5", "8-", "5A", "5A-7, 1", "7", "3-5,9"])
 def test_numbers_alone_are_of_the_only_chain(two_chains, selection):
     one_chain = two_chains.select(two_chains.chain == "A")
@@ -71,6 +72,42 @@ def test_a_chain_whose_name_is_a_number_has_priority(two_chains):
 def test_ties_of_numbers_alone_are_of_the_only_chain(two_chains):
     one_chain = two_chains.select(two_chains.chain == "A")
     assert parse_tie(one_chain, "1-2,8-9") == parse_tie(one_chain, "A:1-2,A:8-9")
+=======
+IMGT = ["110", "111", "111A", "111B", "112B", "112A", "112", "113"]  # imgt.org: codes of 111 ascend, of 112 descend
+
+
+@pytest.mark.parametrize(
+    "left_out, selection, expected",
+    [
+        ((), "H:111A-112A", ["111A", "111B", "112B", "112A"]),
+        ((), "H:111-112", ["111", "111A", "111B", "112B", "112A", "112"]),
+        ((), "H:110-111", ["110", "111", "111A", "111B"]),
+        ((), "H:112-113", ["112", "113"]),
+        ((), "H:112B-112A", ["112B", "112A"]),
+        ((), "H:112A-112", ["112A", "112"]),
+        ((), "H:112A-", ["112A", "112", "113"]),
+        ((), "H:112A", ["112A"]),
+        ((), "H:112C-113", ["112B", "112A", "112", "113"]),
+        (("112A",), "H:111B-112A", ["111B", "112B"]),
+        (("112",), "H:111B-112", ["111B", "112B", "112A"]),
+        (("112",), "H:112-113", ["113"]),
+        (("111A",), "H:111A-112B", ["111B", "112B"]),
+    ],
+)
+def test_ranges_follow_the_order_of_insertion_codes_in_the_chain(two_chains, left_out, selection, expected):
+    names = [name for name in IMGT if name not in left_out]
+    numbers = [int(name.rstrip("AB")) for name in names]
+    codes = np.array([name.lstrip("0123456789") for name in names])
+    residues = two_chains.select(np.arange(len(two_chains)) < len(names)).copy_with(
+        chain=np.full(len(names), "H"), res_id=np.array(numbers), ins_code=codes
+    )
+    chosen = rows(residues, selection)
+    assert [f"{residues.res_id[row]}{residues.ins_code[row]}" for row in chosen] == expected
+    if not left_out:
+        for wrong in ("H:112A-112B", "H:111B-111A", "H:112-111", "H:112A-111A"):
+            with pytest.raises(OptionError, match=f"'{wrong}' ends before it begins"):
+                select_residues(residues, wrong)
+>>>>>>> 08bbb9d (structure: read written files with other programs)
 
 
 def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residue(two_chains):

@@ -89,7 +89,7 @@ class AtomSite:
         return len(self._models)
 
     def rows(self, model: int) -> Rows:
-        """Return the rows of a model, from 1."""
+        """Return the rows of a model, from 1: a slice, or ``(A,)`` int64."""
         return self._models[model - 1]
 
     def atoms(self, model: int) -> AtomArray:

@@ -76,7 +76,13 @@ class TokenTable:
         return ColumnValues(values, mask if mask.any() else None).select(rows)
 
     def characters(self, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Return the values of a column as they are written, with quotes, ``(rows,)`` bytes.
+        """Return the values of a column as they are written, with quotes, ``(R,)`` bytes.
+
+        Parameters
+        ----------
+        name : str
+        rows : slice or ndarray
+            ``(R,)`` indices or mask.
 
         Raises
         ------

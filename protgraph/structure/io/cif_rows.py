@@ -77,7 +77,14 @@ class AlignedTable:
         return ColumnValues(chars[:width], mask if mask is not None and mask.any() else None)
 
     def characters(self, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Return the values of a column as they are in the file, with their quotes, ``(rows,)`` bytes."""
+        """Return the values of a column as they are in the file, with their quotes, ``(R,)`` bytes.
+
+        Parameters
+        ----------
+        name : str
+        rows : slice or ndarray
+            ``(R,)`` indices or mask.
+        """
         i = self.names.index(name)
         chars = self._table[rows, self._starts[i] : self._starts[i + 1] - 1]
         width = chars.shape[1]

@@ -58,9 +58,20 @@ def quote_all(texts: Iterable[str | None]) -> np.ndarray:
 
 
 def decimal_texts(values: np.ndarray, decimals: int) -> np.ndarray:
-    """Return numbers in fixed-point notation, ``(rows,)`` bytes, with blanks behind short ones; "?" for NaN.
+    """Return numbers in fixed-point notation, with blanks behind short ones; "?" for NaN.
 
     ``"%.3f"`` takes ten times as long, which is half of the time of writing a file.
+
+    Parameters
+    ----------
+    values : ndarray
+        ``(R,)`` numbers.
+    decimals : int
+
+    Returns
+    -------
+    ndarray
+        ``(R,)`` bytes.
 
     Examples
     --------
@@ -104,7 +115,7 @@ def category_text(name: str, columns: Columns) -> bytes:
     name : str
         Name of the category without underscore.
     columns : mapping of str to ndarray
-        At least one column; all have the same number of rows, at least one.
+        At least one column, ``(R,)`` bytes each, with at least one row.
     """
     tags = [f"_{name}.{item}" if item else f"_{name}" for item in columns]
     values = list(columns.values())

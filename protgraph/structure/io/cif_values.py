@@ -107,9 +107,9 @@ def edited_cif(
     """Return an mmCIF or BinaryCIF file as mmCIF, with one model and other B factors.
 
     Columns that readers require and the file lacks are added, and so are values of ``auth_*`` columns, occupancies and
-    elements that it lacks. A file without ``label_*`` identifiers, or with a ``label_seq_id`` that is no position in a
-    polymer, gets new ones and the categories of its polymers, unless another category refers to the identifiers.
-    ``pdbx_poly_seq_scheme``, which programs of the PDB require, is added to any file without it.
+    elements that it lacks. A file without ``label_*`` identifiers, or with other values of ``label_seq_id`` than
+    positions in a polymer, gets new ones and the categories of its polymers, unless another category refers to the
+    identifiers. ``pdbx_poly_seq_scheme``, which mkdssp requires, is added to any file without it.
 
     Parameters
     ----------

@@ -37,7 +37,8 @@ _BEFORE = (*_TITLE, "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK")
 _COUNTS = ("MASTER", "NUMMDL")  # counts of records and models, which are not right after the change
 REMARK = "REMARK  99"  # 6 to 99: free text
 _LIMITS = (-99.99, 999.99)  # numbers of six columns with two decimals
-_LAST_SERIAL, _LAST_LETTERS = 99_999, 26 * 36**4  # the largest decimal number, and how many begin with a capital letter
+_LAST_NUMBER = 9999  # the largest residue number of four columns
+_LAST_SERIAL = 99_999  # the largest decimal number of five columns
 _SERIAL = re.compile(r" *\d+")
 _HYBRID = re.compile(r"[A-Z][0-9A-Z]{4}|[a-z][0-9a-z]{4}")
 _USE_CIF = "Give --structure a name that ends in .cif."
@@ -98,7 +99,8 @@ def edit_pdb(
     for number, (row, element, value) in enumerate(values):
         line = in_columns.get(number, lines[row]).encode("ascii", "replace").decode()
         lines[row] = _edited_record(line.ljust(_WIDTH), element, value)
-    changes = _renumber(lines, rows)
+    changes = _write_residue_numbers(lines, rows, atoms.res_id.tolist())
+    changes += _renumber(lines, rows, is_needed=bool(in_columns))
     return WrittenText(_with_header(lines, details), changes)
 
 
@@ -147,13 +149,25 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _renumber(lines: list[str], rows: Sequence[int]) -> tuple[str, ...]:
+def _write_residue_numbers(lines: list[str], rows: Sequence[int], numbers: Sequence[int]) -> tuple[str, ...]:
+    """Write residue numbers after 9999 as hybrid-36, in place, where they are in another form; return the changes."""
+    count = 0
+    for row, number in zip(rows, numbers, strict=True):
+        line = lines[row]
+        if number > _LAST_NUMBER and line[22:26] != _in_width(number, 4):
+            code = " " if line[26].isdigit() else line[26]  # the fifth digit
+            lines[row] = f"{line[:22]}{_in_width(number, 4)}{code}{line[27:]}"
+            count += 1
+    return (f"residue numbers after {_LAST_NUMBER} in {count} atom records are hybrid-36",) if count else ()
+
+
+def _renumber(lines: list[str], rows: Sequence[int], *, is_needed: bool) -> tuple[str, ...]:
     """Count the serial numbers of records from 1, in place, if one of them is not in its columns; return the changes.
 
     The numbers of CONECT records would be those of other atoms: these records are left out.
     """
     is_large = len(rows) > _LAST_SERIAL
-    if all(_has_serial(lines[row], is_large) for row in rows):
+    if not is_needed and all(_has_serial(lines[row], is_large) for row in rows):
         return ()
     serial, is_atom = 0, set(rows)
     for i, line in enumerate(lines):
@@ -187,16 +201,27 @@ def _after_serial(line: str) -> str:
 
 
 def _serial(number: int) -> str:
-    """Return a serial number in five columns: decimal, or hybrid-36 after 99999."""
-    if number <= _LAST_SERIAL:
-        return f"{number:5}"
-    number += 10 * 36**4 - _LAST_SERIAL - 1
-    digits, is_lower = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", number >= 36**5
-    if is_lower:
-        number -= _LAST_LETTERS
-    text = ""
-    for _ in range(5):
-        number, digit = divmod(number, 36)
+    return _in_width(number, 5)
+
+
+def _in_width(number: int, width: int) -> str:
+    """Return a number in some columns: decimal, or hybrid-36 where it does not fit.
+
+    Examples
+    --------
+    >>> _in_width(9999, 4), _in_width(10000, 4), _in_width(1223056, 4)
+    ('9999', 'A000', 'a000')
+    """
+    if number < 10**width:
+        return f"{number:{width}}"
+    letters = 26 * 36 ** (width - 1)  # how many numbers begin with a capital letter
+    place, is_lower = number - 10**width, False
+    if place >= letters:
+        place, is_lower = place - letters, True
+    place += 10 * 36 ** (width - 1)
+    digits, text = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""
+    for _ in range(width):
+        place, digit = divmod(place, 36)
         text = digits[digit] + text
     return text.lower() if is_lower else text
 

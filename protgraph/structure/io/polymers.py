@@ -17,7 +17,7 @@ from protgraph.structure.io.cif_text import Columns, quote_all
 from protgraph.structure.residues.alphabet import residue_kind
 from protgraph.structure.residues.structure import residue_starts
 
-__all__ = ["POLYMER_CATEGORIES", "Identity", "Polymers", "find_polymers", "same_columns"]
+__all__ = ["POLYMER_CATEGORIES", "Identity", "Polymers", "find_polymers", "letters", "same_columns"]
 
 Identity = tuple[str, int, str]
 """Chain, residue number and insertion code."""
@@ -40,7 +40,7 @@ class Polymers:
     position : ndarray
         ``(A,)`` int64, place of the residue in its polymer, from 1; 0 for atoms of other molecules.
     categories : dict
-        Category → its columns, for each of :data:`POLYMER_CATEGORIES`.
+        Category → its columns, ``(R,)`` bytes each, for each of :data:`POLYMER_CATEGORIES`.
     """
 
     asym: np.ndarray
@@ -169,11 +169,12 @@ def _name(molecules: Sequence[_Molecule]) -> None:
     """Set the identifiers of molecules: A to Z, AA to ZZ, …, and the numbers of the distinct contents."""
     entities: dict[object, str] = {}
     for number, molecule in enumerate(molecules):
-        molecule.asym = _letters(number)
+        molecule.asym = letters(number)
         molecule.entity = entities.setdefault(molecule.content, str(len(entities) + 1))
 
 
-def _letters(number: int) -> str:
+def letters(number: int) -> str:
+    """Return an identifier for a number from 0: A to Z, AA to ZZ, …."""
     text = ""
     number += 1
     while number:
@@ -219,7 +220,13 @@ def _categories(
 
 
 def same_columns(scheme: Columns) -> dict[str, np.ndarray]:
-    """Return the columns of ``pdbx_poly_seq_scheme`` that equal another one where each residue has atoms."""
+    """Return the columns ``(R,)`` of ``pdbx_poly_seq_scheme`` that equal another one where each residue has atoms.
+
+    Parameters
+    ----------
+    scheme : mapping of str to ndarray
+        ``(R,)`` bytes each.
+    """
     names = {"ndb_seq_num": "seq_id", "pdb_seq_num": "auth_seq_num", "pdb_mon_id": "mon_id", "auth_mon_id": "mon_id"}
     return {name: scheme[same] for name, same in names.items()}
 

@@ -37,6 +37,6 @@ def unit_cell_vectors(edges: tuple[float, float, float], angles: tuple[float, fl
 
 
 def edges_and_angles(vectors: np.ndarray) -> tuple[float, ...]:
-    """Return a, b, c in Å, and α, β, γ in degrees."""
+    """Return a, b, c in Å, and α, β, γ in degrees, of the vectors ``(3, 3)`` of a unit cell."""
     a, b, c, *radians = unitcell_from_vectors(vectors)
     return (float(a), float(b), float(c), *np.rad2deg(radians).tolist())

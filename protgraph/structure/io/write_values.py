@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.cif_values import atoms_as_cif, edited_cif
 from protgraph.structure.io.pdb_values import edit_pdb, write_pdb
-from protgraph.structure.io.polymers import Identity, Polymers, find_polymers
+from protgraph.structure.io.polymers import Identity, Polymers, find_polymers, letters
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.residue_values import (
@@ -118,7 +119,6 @@ def write_residue_values(
     rows = rows_of_atoms(atoms, values, identity)
     found = np.where(rows >= 0, values.values[rows], np.nan)
     b_factor = np.nan_to_num(values.scale * found, nan=0.0)
-    polymers = partial(_polymers, atoms, identity, file, read)
     details, changes = values.details, ()
     is_text = parsed.format == "pdb" and read.assembly is None
     is_cif = parsed.format in ("mmcif", "bcif") and read.assembly is None
@@ -126,15 +126,18 @@ def write_residue_values(
         if is_text:
             edited = edit_pdb(decode_text(file.data), read.model_number, atoms, b_factor, details, file.path)
         else:
-            edited = write_pdb(atoms, b_factor, details, file.path, polymers=polymers())
+            polymers = _polymers(atoms, identity, file, read)
+            edited = write_pdb(atoms, b_factor, details, file.path, polymers=polymers)
         data, changes = edited.text.encode("utf-8"), edited.changes
     elif is_cif:
         inferred = parsed.inferred_elements > 0
         edit = partial(edited_cif, file, read.model_number, atoms, b_factor, details)
-        data = edit(inferred_elements=inferred, polymers=polymers)
+        data = edit(inferred_elements=inferred, polymers=partial(_polymers, atoms, identity, file, read))
     else:
         name = Path(Path(file.path).name.removesuffix(".gz")).stem
-        data = atoms_as_cif(atoms, b_factor, details, name=name, polymers=polymers())
+        named, changes = _name_blank_chain(atoms)
+        polymers = _polymers(named, identity, file, read)
+        data = atoms_as_cif(named, b_factor, details, name=name, polymers=polymers)
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     counts = _count(path, file.path, atoms, np.where(np.isnan(found), -1, rows))
@@ -144,6 +147,18 @@ def write_residue_values(
 def _all_residues(file: FileContent, read: ReadOptions) -> Residues:
     """Return the residues of all chains of the file."""
     return read_residues(file, replace(read, chains=None))
+
+
+def _name_blank_chain(atoms: AtomArray) -> tuple[AtomArray, tuple[str, ...]]:
+    """Return atoms with an unused chain id in place of a blank one, which mmCIF does not have, and what was changed."""
+    is_blank = atoms.chain_id == ""
+    if not is_blank.any():
+        return atoms, ()
+    used = set(atoms.chain_id.tolist())
+    chain = next(name for name in map(letters, count()) if name not in used)
+    named = atoms.copy()
+    named.chain_id = np.where(is_blank, chain, atoms.chain_id)
+    return named, (f"atoms without a chain id have chain {chain!r}",)
 
 
 def _polymers(atoms: AtomArray, identity: Sequence[Identity], file: FileContent, read: ReadOptions) -> Polymers:

@@ -49,7 +49,7 @@ def clean(
     structure : Structure
         Output of :func:`~protgraph.structure.load_structure`.
     chains : str or sequence of str, optional
-        Author chain ids to keep. None: all.
+        Chain ids to keep, those of the authors or of the result, e.g. "A-2" for a second chain "A". None: all.
     ligands : bool
         True: keep molecules that are neither polymer nor water in ``Residues.ligands``, for graphs of atoms.
     nucleic : bool
@@ -87,7 +87,7 @@ def clean(
     ['1 other molecules left out (NA 1)', '22 nucleotides left out']
     """
     if chains is not None:
-        structure = select_chains(structure, chains)
+        return _of_chains(structure, [chains] if isinstance(chains, str) else chains, ligands=ligands, nucleic=nucleic)
     atoms = structure.atoms
     atom_name, element = pack_texts(atoms.atom_name), pack_texts(atoms.element)
     slot = backbone_slots(atom_name, element)
@@ -271,6 +271,21 @@ def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
     if len(rows) == 0 or rows[-1] - rows[0] != len(rows) - 1 or (rows[1:] <= rows[:-1]).any():
         return rows
     return slice(int(rows[0]), int(rows[-1]) + 1)
+
+
+def _of_chains(structure: Structure, names: Sequence[str], *, ligands: bool, nucleic: bool) -> Residues:
+    """Return the residues of some chains by their names in the result: "A" is the first chain "A", "A-2" the second."""
+    in_file = set(structure.atoms.chain_id.tolist())
+    copies = [name for name in names if name not in in_file and name.rpartition("-")[0] in in_file]
+    if not copies:
+        structure = select_chains(structure, names)
+    residues = clean(structure, ligands=ligands, nucleic=nucleic)
+    if copies:
+        unknown = set(names) - in_file - set(residues.chain_names)
+        chosen = [name for name in names if name in residues.chain_names or name in unknown]
+        return residues.chains(chosen)
+    chosen = [name for name in residues.chain_names if name in names]
+    return residues if len(chosen) == len(residues.chain_names) else residues.chains(chosen)
 
 
 def _finish(residues: Residues, report: LossReport, losses: Mapping[str, Any]) -> Residues:

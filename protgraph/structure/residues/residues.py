@@ -176,7 +176,8 @@ class Residues:
         Parameters
         ----------
         names : str or sequence of str
-            Author chain ids; a single text is one id.
+            Chain ids; a single text is one id. With a chain such as "A-2", the second "A" of the file, stay the ligands
+            of both, which the file does not tell apart.
 
         Raises
         ------
@@ -192,7 +193,8 @@ class Residues:
         keep = np.isin(self.chain, names)
         others, counts = np.unique(self.chain[~keep], return_counts=True)
         excluded = dict(zip(others.tolist(), counts.tolist(), strict=True))
-        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, names))
+        in_file = [name.rpartition("-")[0] for name in names if name in self.report.repeated_chains]
+        ligands = self.ligands and self.ligands.select(np.isin(self.ligands.chain, [*names, *in_file]))
         report = self.report.merge(LossReport(excluded_chains=excluded))
         return replace(self.select(keep), report=report, ligands=ligands)
 
