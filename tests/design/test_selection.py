@@ -52,7 +52,6 @@ def test_invalid_selections_are_errors_with_the_allowed_range(two_chains, select
     assert all(data in str(e.value) for data in in_message)
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("selection", ["4-5", "8-", "5A", "5A-7, 1", "7", "3-5,9"])
 def test_numbers_alone_are_of_the_only_chain(two_chains, selection):
     one_chain = two_chains.select(two_chains.chain == "A")
@@ -72,7 +71,8 @@ def test_a_chain_whose_name_is_a_number_has_priority(two_chains):
 def test_ties_of_numbers_alone_are_of_the_only_chain(two_chains):
     one_chain = two_chains.select(two_chains.chain == "A")
     assert parse_tie(one_chain, "1-2,8-9") == parse_tie(one_chain, "A:1-2,A:8-9")
-=======
+
+
 IMGT = ["110", "111", "111A", "111B", "112B", "112A", "112", "113"]  # imgt.org: codes of 111 ascend, of 112 descend
 
 
@@ -107,7 +107,6 @@ def test_ranges_follow_the_order_of_insertion_codes_in_the_chain(two_chains, lef
         for wrong in ("H:112A-112B", "H:111B-111A", "H:112-111", "H:112A-111A"):
             with pytest.raises(OptionError, match=f"'{wrong}' ends before it begins"):
                 select_residues(residues, wrong)
->>>>>>> 08bbb9d (structure: read written files with other programs)
 
 
 def test_the_ends_of_a_range_may_be_in_gaps_and_before_the_first_resolved_residue(two_chains):

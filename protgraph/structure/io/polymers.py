@@ -15,9 +15,10 @@ from biotite.structure import AtomArray
 
 from protgraph.structure.io.cif_text import Columns, quote_all
 from protgraph.structure.residues.alphabet import residue_kind
+from protgraph.structure.residues.runs import split_repeats
 from protgraph.structure.residues.structure import residue_starts
 
-__all__ = ["POLYMER_CATEGORIES", "Identity", "Polymers", "find_polymers", "letters", "same_columns"]
+__all__ = ["POLYMER_CATEGORIES", "Identity", "Polymers", "find_polymers", "letters", "run_starts", "same_columns"]
 
 Identity = tuple[str, int, str]
 """Chain, residue number and insertion code."""
@@ -83,6 +84,11 @@ class _Molecule:
         return (self.kind, *map(tuple, self.residues.values()))
 
 
+def run_starts(atoms: AtomArray) -> np.ndarray:
+    """Return the first atom of each run of atoms of one residue, ``(R,)`` int64, as residues of the file have them."""
+    return split_repeats(atoms.atom_name, atoms.coord, residue_starts(atoms))
+
+
 def find_polymers(atoms: AtomArray, identity: Sequence[Identity], protein: Sequence[Identity]) -> Polymers:
     """Find the polymers of a model.
 
@@ -94,13 +100,13 @@ def find_polymers(atoms: AtomArray, identity: Sequence[Identity], protein: Seque
     atoms : AtomArray
         All A atoms of a model.
     identity : sequence of Identity
-        Of each run of atoms (:func:`~protgraph.structure.residues.structure.residue_starts`), with a distinct chain for
-        each molecule, e.g. "A-2" for the second chain "A".
+        Of each run of atoms (:func:`run_starts`), with a distinct chain for each molecule, e.g. "A-2" for the second
+        chain "A".
     protein : sequence of Identity
         Residues of protein chains, in the order of the chains. Other amino acids, and nucleotides, are of a polymer if
         they are in ATOM records.
     """
-    start = residue_starts(atoms)
+    start = run_starts(atoms)
     names, hetero = atoms.res_name[start].tolist(), atoms.hetero[start].tolist()
     rank = {key: i for i, key in enumerate(protein)}
     molecules: dict[tuple[object, ...], _Molecule] = {}

@@ -9,9 +9,8 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.structure.io.altloc import group_residues, name_blank_conformations
-from protgraph.structure.io.polymers import Identity
+from protgraph.structure.io.polymers import Identity, run_starts
 from protgraph.structure.residues.residues import Residues
-from protgraph.structure.residues.structure import residue_starts
 
 __all__ = ["ResidueValues", "has_other_identities", "identities_of_runs", "rows_of_atoms"]
 
@@ -97,7 +96,7 @@ def identities_of_runs(atoms: AtomArray, residues: Residues | None = None) -> li
         :func:`protgraph.structure.clean`. A run has the identity of the residue with the same CA atom; runs without one
         have that of the latest run that had the same identity in the file.
     """
-    start = residue_starts(atoms)
+    start = run_starts(atoms)
     identity = _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
     if residues is None:
         return identity
@@ -133,7 +132,7 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, identity: Sequence[Id
     identity : sequence of Identity
         Of each run of atoms, see :func:`identities_of_runs`.
     """
-    start = residue_starts(atoms)
+    start = run_starts(atoms)
     length = np.diff(start, append=len(atoms))
     place = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
     row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
@@ -146,7 +145,7 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, identity: Sequence[Id
 
 def has_other_identities(atoms: AtomArray, values: ResidueValues) -> bool:
     """Return True if a residue of the values has an identity that no atom of the file has, e.g. chain "A-2"."""
-    start = residue_starts(atoms)
+    start = run_starts(atoms)
     in_file = set(_identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]))
     return not in_file.issuperset(_identities(values.chain, values.res_id, values.ins_code))
 

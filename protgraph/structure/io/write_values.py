@@ -16,7 +16,7 @@ from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.cif_values import atoms_as_cif, edited_cif
 from protgraph.structure.io.pdb_values import edit_pdb, write_pdb
-from protgraph.structure.io.polymers import Identity, Polymers, find_polymers, letters
+from protgraph.structure.io.polymers import Identity, Polymers, find_polymers, letters, run_starts
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.residue_values import (
@@ -29,7 +29,6 @@ from protgraph.structure.io.sniff import FileContent, decode_text
 from protgraph.structure.io.sources import open_source, read_residues
 from protgraph.structure.residues.alphabet import residue_kind
 from protgraph.structure.residues.residues import Residues
-from protgraph.structure.residues.structure import residue_starts
 
 __all__ = ["STRUCTURE_SUFFIXES", "WrittenStructure", "structure_format", "write_residue_values"]
 
@@ -135,7 +134,7 @@ def write_residue_values(
         data = edit(inferred_elements=inferred, polymers=partial(_polymers, atoms, identity, file, read))
     else:
         name = Path(Path(file.path).name.removesuffix(".gz")).stem
-        named, changes = _name_blank_chain(atoms)
+        named, changes = _name_blank_chains(atoms, identity)
         polymers = _polymers(named, identity, file, read)
         data = atoms_as_cif(named, b_factor, details, name=name, polymers=polymers)
     with atomic_write(path) as temporary:
@@ -149,16 +148,24 @@ def _all_residues(file: FileContent, read: ReadOptions) -> Residues:
     return read_residues(file, replace(read, chains=None))
 
 
-def _name_blank_chain(atoms: AtomArray) -> tuple[AtomArray, tuple[str, ...]]:
-    """Return atoms with an unused chain id in place of a blank one, which mmCIF does not have, and what was changed."""
+def _name_blank_chains(atoms: AtomArray, identity: Sequence[Identity]) -> tuple[AtomArray, tuple[str, ...]]:
+    """Return atoms with unused chain ids in place of blank ones, which mmCIF does not have, and what was changed.
+
+    Each molecule without a chain id gets one of its own, see :func:`identities_of_runs`.
+    """
     is_blank = atoms.chain_id == ""
     if not is_blank.any():
         return atoms, ()
     used = set(atoms.chain_id.tolist())
-    chain = next(name for name in map(letters, count()) if name not in used)
+    unused = (name for name in map(letters, count()) if name not in used)
+    start = run_starts(atoms)
+    molecules = np.repeat([chain for chain, _, _ in identity], np.diff(start, append=len(atoms)))
     named = atoms.copy()
-    named.chain_id = np.where(is_blank, chain, atoms.chain_id)
-    return named, (f"atoms without a chain id have chain {chain!r}",)
+    names = {molecule: next(unused) for molecule in dict.fromkeys(molecules[is_blank].tolist())}
+    for molecule, name in names.items():
+        named.chain_id[is_blank & (molecules == molecule)] = name
+    chains = ", ".join(map(repr, names.values()))
+    return named, (f"atoms without a chain id have chain {chains}",)
 
 
 def _polymers(atoms: AtomArray, identity: Sequence[Identity], file: FileContent, read: ReadOptions) -> Polymers:
@@ -169,7 +176,7 @@ def _polymers(atoms: AtomArray, identity: Sequence[Identity], file: FileContent,
 
 def _count(path: Path, source: str, atoms: AtomArray, rows: np.ndarray) -> WrittenStructure:
     """Count residues; ``rows`` ``(A,)`` is the row of each atom in the values, −1 without a value."""
-    start = residue_starts(atoms)
+    start = run_starts(atoms)
     has_value = rows[start] >= 0
     is_protein = np.array([residue_kind(name) == "protein" for name in atoms.res_name[start].tolist()])
     residues = len(np.unique(rows[start][has_value]))

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 
 import gemmi
 import numpy as np
@@ -176,6 +177,14 @@ def test_a_blank_chain_id_becomes_an_unused_one_in_mmcif(tmp_path):
     assert [name for name, _, _, _ in gemmi_atoms(tmp_path / "b.cif")] == ["B"] * 12 + ["A"] * 12
 
 
+def test_molecules_without_chain_ids_stay_apart_in_mmcif(tmp_path):
+    far = [f"{line[:30]}{float(line[30:38]) + 90:8.3f}{line[38:]}" for line in pdb_lines(chain=" ", numbers="456")]
+    source = tmp_path / "a.pdb"
+    source.write_text("\n".join([*pdb_lines(chain=" "), "TER", *far, "TER"]) + "\n")
+    assert write(source, tmp_path / "b.cif").changes == ("atoms without a chain id have chain 'A', 'B'",)
+    assert len(read_residues(source).chain_names) == len(read_residues(tmp_path / "b.cif").chain_names) == 2
+
+
 @pytest.mark.parametrize("serial", [99_998, 100_000, 999_998, 1_000_000, 9_999_999])
 @pytest.mark.parametrize("name", ["ATOM  ", "HETATM", "ATOM ", "atom  "])
 def test_long_serial_numbers_leave_all_columns_in_place(tmp_path, serial, name):
@@ -315,6 +324,22 @@ def test_values_of_a_selected_chain_are_not_on_another_one_of_its_id(tmp_path, c
     source.write_text("\n".join([*pdb_lines(), "TER", *far, "TER"]) + "\n")
     write(source, path, ReadOptions(chains=chains))
     assert biotite_atoms(path).b_factor.tolist() == [value for value in expected for _ in range(12)]
+
+
+@pytest.mark.parametrize("suffix", [".pdb", ".cif"])
+@pytest.mark.parametrize("name", ["ALA", "SER"])
+def test_neighbors_with_one_number_have_their_own_values(tmp_path, name, suffix):
+    lines = pdb_lines(numbers=("1", "2", "2", "3"))
+    source, path = tmp_path / "a.pdb", tmp_path / f"b{suffix}"
+    source.write_text("\n".join([*lines[:8], *(line.replace("ALA", name) for line in lines[8:])]) + "\n")
+    residues = read_residues(source)
+    assert len(residues) == 4
+    values = replace(values_of(residues), values=np.array([0.1, 0.2, 0.3, 0.4]))
+    assert write_residue_values(path, source, values).residues == 4
+    assert [a.b_iso for *_, a in gemmi_atoms(path)] == [value for value in (10, 20, 30, 40) for _ in ATOMS]
+    if suffix == ".cif":
+        block = gemmi.cif.read(str(path)).sole_block()
+        assert list(block.find_loop("_atom_site.label_seq_id")) == [n for n in "1234" for _ in ATOMS]
 
 
 def test_residue_numbers_in_hexadecimal_are_written_as_hybrid_36(tmp_path):
