@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["count_noun", "format_decimals", "format_figure", "html_table"]
+__all__ = ["count_noun", "format_decimals", "format_figure", "html_table", "note_line"]
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -17,6 +17,17 @@ def count_noun(number: int, noun: str) -> str:
     ('1 chain', '2 chains')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def note_line(message: str) -> str:
+    """Return a message as a line of the terminal; a warning is no note.
+
+    Examples
+    --------
+    >>> note_line("4 waters left out"), note_line("warning: 2 chain breaks")
+    ('note: 4 waters left out', 'warning: 2 chain breaks')
+    """
+    return message if message.startswith("warning: ") else f"note: {message}"
 
 
 def format_figure(value: float) -> str:

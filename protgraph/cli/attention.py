@@ -50,19 +50,19 @@ def attention_command(
     from protgraph.errors import StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.model import build_model
+    from protgraph.train.predict import featurized_proteins
     from protgraph.visualization.attention_report import write_attention
 
     check_output_folder(out, inputs=[model, file], overwrite=overwrite)
     trained = find_checkpoint(model)
+    failures: list[Failure] = []
     if trained is None:
         built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
-        step, split_chains = ModelInputs(), False
+        results = successes(iter_graphs(file, built.plan, read=read, step=ModelInputs()), failures)
     else:
         built, name = trained.single_model("attention"), f"{trained.model.spec.name} ({Path(model).name})"
-        step, split_chains = trained.graph_step, trained.one_chain
-    failures: list[Failure] = []
-    results = iter_graphs(file, built.plan, read=read, step=step, split_chains=split_chains)
-    proteins = list(successes(results, failures))
+        results = featurized_proteins(trained, file, failures, [], read=read, jobs=1)
+    proteins = list(results)
     if failures:
         raise StructureFileError(str(failures[0]))
     print_reader_notes({p.source: p.residues.report for p in proteins})

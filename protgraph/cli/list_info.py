@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +31,8 @@ def list_command(
     ] = None,
 ) -> None:
     """List the installed components with their distributions. No component is imported.
+
+    Trained models are listed with what they read of a file (one chain, all chains, antibody domains) and predict.
 
     A component whose name belongs to another distribution is listed and used as DISTRIBUTION/NAME.
 
@@ -75,11 +81,28 @@ def _plural(kind: str) -> str:
 def _row(registry: Registry, name: str, conflict: PluginProblem | None) -> tuple[str, str, str]:
     entry = registry.entry(name)
     if conflict is None:
-        return name, entry.source, entry.object
+        return name, entry.source, _card_line(entry) if registry.kind == "trained_model" else entry.object
     bare = split_distribution(name)[1]
     if bare != name:
         return name, entry.source, f"{entry.object} ({bare!r} is built in)"
     return name, conflict.source, "conflict: write DISTRIBUTION/NAME"
+
+
+def _card_line(entry: RegistryEntry) -> str:
+    """Return what a trained model reads and predicts, from the card in the folder of its name beside its module.
+
+    The module is not imported. Without a card there, its object is returned.
+    """
+    package, *names = entry.object.partition(":")[0].split(".")
+    spec = find_spec(package)
+    for name in names:
+        package = f"{package}.{name}"
+        spec = spec and PathFinder.find_spec(package, spec.submodule_search_locations)
+    path = Path(spec.origin if spec and spec.origin else "").parent / entry.name / "card.json"
+    if not path.is_file():
+        return entry.object
+    card = json.loads(path.read_text(encoding="utf-8"))
+    return f"{card.get('reads', ''):<16}  {card.get('summary', '')}"
 
 
 def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:

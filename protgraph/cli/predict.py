@@ -96,6 +96,7 @@ def predict_command(
     from protgraph.train.value_column import choose_value, prediction_columns
     from protgraph.wording import count_noun
 
+    check_order("predict", checkpoint, files)
     sources = expand_sources(files)
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
@@ -150,6 +151,18 @@ def _print_means(result: Predictions) -> None:
         typer.echo(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
 
 
+def check_order(command: str, checkpoint: str, files: list[Path]) -> None:
+    """Raise :class:`OptionError` if the first argument is a file, and the model is among the files after it."""
+    from protgraph.registry import trained_models
+
+    models = [str(file) for file in files if str(file) in trained_models or file.suffix == ".safetensors"]
+    if models and Path(checkpoint).is_file() and Path(checkpoint).suffix != ".safetensors":
+        raise OptionError(
+            f"{command} {checkpoint} {models[0]}: {checkpoint!r} is no trained model. The model is the first argument, "
+            f"files follow. Write: protgraph {command} {models[0]} {checkpoint}"
+        )
+
+
 def print_license_note(name: str) -> None:
     """Print the license of the training data of a trained model if it forbids commercial use."""
     from protgraph.registry import trained_models
@@ -162,9 +175,10 @@ def print_license_note(name: str) -> None:
 def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
     """Print messages for the user, and write the warnings about inputs to ``OUT.warnings.csv``."""
     from protgraph.train.input_warnings import write_warnings
+    from protgraph.wording import note_line
 
     for note in result.notes:
-        typer.echo(note, err=True)
+        typer.echo(note_line(note), err=True)
     path = write_warnings(out.with_name(f"{out.name}{WARNINGS_SUFFIX}"), result.warnings)
     if path is not None:
         typer.echo(f"all warnings → {path}", err=True)
@@ -209,6 +223,7 @@ def embed_command(
     from protgraph.train.embedding_table import embedding_files
     from protgraph.wording import count_noun
 
+    check_order("embed", checkpoint, files)
     sources = expand_sources(files)
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])

@@ -69,6 +69,12 @@ class StructureFeaturizer(Featurizer):
     Subclasses set ``writes``, names of registered fields (:func:`protgraph.register_field`), take their options as
     keyword-only arguments with defaults, call ``super().__init__()``, and implement :meth:`__call__`.
 
+    Attributes
+    ----------
+    part : str
+        Part of a protein that models with this featurizer read, e.g. "antibody domains"; "" for all of it. A
+        featurizer with a part implements :meth:`parts`.
+
     Examples
     --------
     >>> class Confidence(StructureFeaturizer):
@@ -79,6 +85,8 @@ class StructureFeaturizer(Featurizer):
     ...     def __call__(self, residues):
     ...         return {"b_factor": residues.b_factor[:, None] / self.scale}
     """
+
+    part: str = ""
 
     @abstractmethod
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
@@ -94,6 +102,13 @@ class StructureFeaturizer(Featurizer):
         dict of str to ndarray
             ``(N, …)`` each, of the trailing shape of the spec in ``out``; ``(1, …)`` for a field of the whole protein.
         """
+
+    def parts(self, residues: Residues) -> list[np.ndarray]:
+        """Return the ascending rows ``(M,)`` of each part of a protein that a trained model reads as a protein alone.
+
+        Without any, the whole protein is given to the featurizer, whose error names what is missing.
+        """
+        return [np.arange(len(residues))]
 
 
 @dataclass(frozen=True)

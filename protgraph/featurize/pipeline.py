@@ -47,6 +47,7 @@ def iter_graphs(
     read: ReadOptions | None = None,
     step: GraphStep | None = None,
     split_chains: bool = False,
+    select_parts: bool = False,
     jobs: int = 1,
     cache: str | Path | None = None,
     fatal: tuple[type[Exception], ...] = (),
@@ -69,6 +70,9 @@ def iter_graphs(
         Function from residues to graph; :class:`~protgraph.featurize.steps.AllFeatures` by default.
     split_chains : bool
         Make a graph of each chain instead of each protein.
+    select_parts : bool
+        Make a graph of each part that a featurizer of the plan selects, e.g. of each antibody variable fragment; see
+        :meth:`FeaturePlan.parts`.
     jobs : int
         Processes. A file whose process dies twice, e.g. because memory is exhausted, gives a :class:`Failure`. A
         step that cannot be pickled or imported, and featurizers registered in this session, run in this process, and
@@ -96,7 +100,7 @@ def iter_graphs(
     """
     read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
     step = step or AllFeatures()
-    run = _Run(plan.components, plan.node_type, read, step, split_chains, cache, fatal)
+    run = _Run(plan.components, plan.node_type, read, step, split_chains, select_parts, cache, fatal)
     units = request_units(sources, read)
     if jobs < 1:
         raise OptionError(f"iter_graphs: jobs = {jobs}. Allowed: 1 or more.")
@@ -116,6 +120,7 @@ class _Run:
     read: ReadOptions
     step: GraphStep
     split_chains: bool
+    select_parts: bool
     cache: str | Path | None
     fatal: tuple[type[Exception], ...]
 
@@ -250,17 +255,18 @@ def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> It
             seconds = time.perf_counter() - begin
             yield Failure.of(protein.label, request.protein, residues, sha256=protein.sha256, seconds=seconds)
         else:
-            for part, name in _split(residues, request, run.split_chains):
+            for part, name in _split(residues, request, run, plan):
                 yield _graph(replace(protein, residues=part), name, run, plan, begin)
                 begin = time.perf_counter()
         begin = time.perf_counter()
 
 
-def _split(residues: Residues, request: ProteinRequest, split_chains: bool) -> list[tuple[Residues, str]]:
+def _split(residues: Residues, request: ProteinRequest, run: _Run, plan: FeaturePlan) -> list[tuple[Residues, str]]:
     """Return the parts of a protein that are graphs of their own, each with a name for failures."""
-    if not split_chains:
-        return [(residues, request.protein or ",".join(residues.chain_names))]
-    return [(residues.chains((chain,)), chain) for chain in residues.chain_names]
+    if run.split_chains:
+        return [(residues.chains((chain,)), chain) for chain in residues.chain_names]
+    parts = plan.parts(residues) if run.select_parts else [residues]
+    return [(part, request.protein or ",".join(part.chain_names)) for part in parts]
 
 
 def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin: float) -> GraphResult | Failure:

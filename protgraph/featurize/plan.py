@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,7 @@ from protgraph.featurize.run_featurizer import (
 )
 from protgraph.ops import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
-from protgraph.structure import Residues, Structure, clean
+from protgraph.structure import LossReport, Residues, Structure, clean
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.structure.residues.atoms import NODE_TYPES, NodeAtoms, nodes_of
 from protgraph.structure.residues.ligands import Ligands
@@ -148,6 +149,27 @@ class FeaturePlan:
             self.structure.append((n, featurizer))
         else:
             self.tensor.append((n, featurizer))
+
+    @property
+    def part(self) -> str:
+        """Part of a protein that trained models with these features read; "" for all of it."""
+        return next((featurizer.part for _, featurizer in self.structure if featurizer.part), "")
+
+    def parts(self, residues: Residues) -> list[Residues]:
+        """Return each part of a protein that a trained model reads as a protein alone; without any, the whole protein.
+
+        Their reports count the residues that are in no part.
+        """
+        selecting = [featurizer for _, featurizer in self.structure if featurizer.part]
+        rows = selecting[0].parts(residues) if selecting else []
+        if not rows:
+            return [residues]
+        outside = np.ones(len(residues), bool)
+        outside[np.concatenate(rows)] = False
+        names, counts = np.unique(residues.chain[outside], return_counts=True)
+        left_out = LossReport(outside_parts=dict(zip(names.tolist(), counts.tolist(), strict=True)))
+        protein = replace(residues, report=residues.report.merge(left_out))
+        return [protein.select(np.isin(np.arange(len(residues)), part)) for part in rows]
 
     @property
     def precomputed(self) -> frozenset[str]:

@@ -18,6 +18,7 @@ def card_page(card: ModelCard) -> str:
     lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {use}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [
+        ("reads", card.reads),
         ("input", card.input or "structure or sequence files, as for every model"),
         ("trained on", f"`{card.task}` of `{card.dataset}`{version}"),
         ("license of the training data", card.license + (" (**non-commercial use only**)" * card.non_commercial)),

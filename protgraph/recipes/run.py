@@ -202,6 +202,7 @@ def _card(
         weights_note=_weights_note(data),
         left_out=left_out,
         citation=getattr(data, "citation", ""),
+        reads=checkpoint.reads,
         input=recipe.input,
         limits=list(recipe.limits),
         members=members,

@@ -106,7 +106,7 @@ class Checkpoint:
     def __repr__(self) -> str:
         data = self.trained.get("dataset")
         lines = [
-            f"Checkpoint of {self.model.spec.name} on {self.task}{f' of {data}' if data else ''}",
+            f"Checkpoint of {self.model.spec.name} on {self.task}{f' of {data}' if data else ''}, reads {self.reads}",
             f"{sum(member.num_parameters for member in self.members)} parameters, protgraph {self.version}",
         ]
         if self.others:
@@ -116,6 +116,16 @@ class Checkpoint:
         for split, values in self.metrics.items():
             lines.append(f"{split:5} " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()))
         return "\n".join(lines)
+
+    @property
+    def reads(self) -> str:
+        """What the model reads of a protein, as in training: "one chain", "all chains", or a part.
+
+        A part is that of a featurizer, e.g. "antibody domains"; see :class:`protgraph.StructureFeaturizer`.
+        """
+        if self.model.plan.part:
+            return self.model.plan.part
+        return "one chain" if self.one_chain else "all chains"
 
     @property
     def members(self) -> tuple[ProteinModel, ...]:
@@ -193,8 +203,10 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     Parameters
     ----------
     path : str or Path
+        File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
     check_code : bool
-        Compare the code of components with that of training. Not for weights that are released with the code.
+        Compare the code of components with that of training. Not for weights that are released with the code. A
+        trained model has its own setting.
 
     Raises
     ------
@@ -207,6 +219,8 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     CodeChangeWarning
         The installed code of a component is not that of training, so predictions may differ.
     """
+    if str(path) in registry.trained_models:
+        return registry.trained_models.get(str(path)).checkpoint()
     path = Path(path)
     header, weights = _read(path)
     own, training_set = split_tensors(weights)
@@ -247,16 +261,8 @@ def is_interrupted(path: str | Path) -> bool:
 
 @check_arguments("checkpoint")
 def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
-    """Return the given checkpoint, that of a trained model by its registry name, or that of a file.
-
-    A name has precedence over a file or folder of the same name; write ``./name`` for those.
-    """
-    if isinstance(checkpoint, Checkpoint):
-        return checkpoint
-    name = str(checkpoint)
-    if name in registry.trained_models:
-        return registry.trained_models.get(name).checkpoint()
-    return load_checkpoint(checkpoint)
+    """Return the given checkpoint, or that of a name or file; see :func:`load_checkpoint`."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
 
 
 def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:

@@ -59,7 +59,7 @@ def embed(
     field = network.spec.readout.get("h", "h")
     failures: list[Failure] = []
     notes: list[str] = []
-    checks = InputChecks(checkpoint)
+    checks = InputChecks(checkpoint, read)
     results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     proteins: list[tuple[str, str, str]] = []
     ids: list[str] = []

@@ -17,6 +17,7 @@ from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.atom_array import from_atom_array
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.loss_report import LossReport
@@ -38,6 +39,13 @@ TEXTS = {
     "low_plddt": "with residues of low confidence in the structure (pLDDT below 70)",
     "parser": "changed by the reader",
     "unlike_training": "unlike the training set: predictions may be unreliable",
+}
+#: Kind of warning → what the user can do.
+REMEDIES = {
+    "unlike_training": (
+        "Leave out chains and parts that are unlike what the model was trained on ('protgraph info NAME'; --chain, "
+        "chains=), or use a model of such proteins"
+    ),
 }
 _LOW = 0.1
 _LOW_PLDDT = 70  # "low" and "very low" of the AlphaFold database (Varadi et al. 2022, doi:10.1093/nar/gkab1061)
@@ -77,18 +85,24 @@ class InputChecks:
     Parameters
     ----------
     checkpoint : Checkpoint
+    read : ReadOptions, optional
+        Options with which the files are read.
 
     Attributes
     ----------
     warnings : list of InputWarning
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, read: ReadOptions | None = None) -> None:
         self.checkpoint = checkpoint
+        self.read = read or ReadOptions()
         self.warnings: list[InputWarning] = []
         self._proteins = 0
         self._unread = LossReport()
         self._chains: dict[str, int] = {}
+        self._models: list[str] = []
+        self._parts: dict[str, list[str]] = {}
+        self._outside: dict[str, Mapping[str, int]] = {}
         self._files: set[str] = set()
         self._reads_more: bool | None = None
 
@@ -114,26 +128,42 @@ class InputChecks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One message for each kind of warning, with the number of proteins and the first of them."""
+        """One message for each kind of warning, with the number of proteins, the first of them and a remedy."""
         notes = []
         for kind, text in TEXTS.items():
             own = [w for w in self.warnings if w.kind == kind]
             if own:
                 names = [f"{w.file} {w.chains}".strip() + (f" ({w.detail})" if w.detail else "") for w in own]
                 count = f"{len(own)} of {count_noun(self._proteins, 'protein')}"
-                notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}")
+                remedy = f". {REMEDIES[kind]}" if kind in REMEDIES else ""
+                notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}{remedy}")
         return (*self._unread_notes(), *notes)
 
     def _unread_notes(self) -> Iterator[str]:
-        """Yield messages about other molecules and chains, which have no effect on the predictions."""
+        """Yield messages about models, parts, other molecules and chains that have no effect on the predictions."""
+        if self._models:
+            models = list_first(self._models, _LISTED)
+            yield f"one model of each file is read: {models}. --model-number (model_number=) selects another"
         lines = [line.removesuffix(" left out") for line in self._unread.lines()]
         lines = [line.replace(" left out (", " (") for line in lines]
         if lines:
             yield f"not read by the model: {', '.join(lines)}"
+        if any(self._outside.values()) or any(len(parts) > 1 for parts in self._parts.values()):
+            yield self._parts_note()
         several = [file for file, chains in self._chains.items() if chains > 1]
-        if self.checkpoint.one_chain and several:
+        if self.checkpoint.reads == "one chain" and several:
             files = f"{count_noun(len(several), 'file')} with several chains"
             yield f"trained on single chains: each chain is predicted without the others ({files})"
+
+    def _parts_note(self) -> str:
+        """Return which parts of each file are predicted, each as a protein alone, and how much is left out."""
+        texts = []
+        for file, parts in self._parts.items():
+            left_out = ", ".join(f"{chain or 'blank'} {count}" for chain, count in self._outside[file].items())
+            total = sum(self._outside[file].values())
+            rest = f" (left out: {count_noun(total, 'residue')} of chains {left_out})" if total else ""
+            texts.append(f"{file} {' | '.join(parts)}{rest}")
+        return f"only {self.checkpoint.reads} are predicted: {list_first(texts, _LISTED)}"
 
     def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:
         chains = "" if whole else protein.chains
@@ -142,10 +172,16 @@ class InputChecks:
     def _check_file(self, protein: GraphResult) -> None:
         """Report counts of the loss report, which are of the whole file, once for each file."""
         self._chains[protein.source] = self._chains.get(protein.source, 0) + len(protein.residues.chain_names)
+        if self.checkpoint.model.plan.part:
+            self._parts.setdefault(protein.source, []).append(_ranges(protein.residues))
+            self._outside[protein.source] = protein.residues.report.outside_parts
         if protein.source in self._files:
             return
         self._files.add(protein.source)
         report = protein.residues.report
+        if report.models:
+            total = report.models + 1
+            self._models.append(f"model {self.read.model_number} of {total} of {protein.source}")
         if not self.checkpoint.model.plan.needs_ligands:
             own = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
             self._unread = self._unread.merge(own)
@@ -235,6 +271,14 @@ def _implausible_steps(residues: Residues) -> tuple[int, int]:
     follows = (residues.chain[1:] == residues.chain[:-1]) & (np.diff(residues.res_id) == 1)
     distance = np.linalg.norm(np.diff(residues.pos, axis=0), axis=1)[follows]
     return int(((distance < _SHORTEST) | (distance > _LONGEST)).sum()), len(distance)
+
+
+def _ranges(residues: Residues) -> str:
+    """Return the first and last residue of each run of a chain, e.g. "L:1 to L:107 with H:1 to H:113"."""
+    ids = residues.ids
+    begins = np.flatnonzero(np.r_[True, (np.diff(residues.chain_number) != 0) | (np.diff(residues.seq_pos) != 1)])
+    ends = [*(begins[1:] - 1).tolist(), len(ids) - 1]
+    return " with ".join(f"{ids[first]} to {ids[last]}" for first, last in zip(begins.tolist(), ends, strict=True))
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -55,9 +55,11 @@ def predict(
 
     So are proteins for which the model gives NaN or infinity, with the component at fault.
 
-    A model that was trained on single chains is applied to each chain alone. The logits of an ensemble are the mean of
-    those of its members. A pair of residues is one row, from the separation of the target on; its logits are those of
-    both orders, averaged. An edge is one row, from residue 1 (its source) to residue 2 (its target), in graph order.
+    Each model reads what it was trained on (:attr:`Checkpoint.reads`): each chain alone, all chains together, or parts
+    of them, such as each antibody variable fragment alone; ``notes`` say what is left out. The logits of an ensemble
+    are the mean of those of its members. A pair of residues is one row, from the separation of the target on; its
+    logits are those of both orders, averaged. An edge is one row, from residue 1 (its source) to residue 2 (its
+    target), in graph order.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def predict(
     columns, identify = _IDENTITY[target.level]
     failures: list[Failure] = []
     notes: list[str] = []
-    checks = InputChecks(checkpoint)
+    checks = InputChecks(checkpoint, read)
     results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
@@ -141,9 +143,20 @@ def featurized_proteins(
     read: ReadOptions | None,
     jobs: int,
 ) -> Iterator[GraphResult]:
-    """Yield the proteins of files as graphs for a model; append to ``failures`` and ``notes``."""
-    options = {"read": read, "step": checkpoint.graph_step, "split_chains": checkpoint.one_chain, "jobs": jobs}
-    return successes(iter_graphs(sources, checkpoint.model.plan, **options), failures, notes)
+    """Yield what the model reads of each file as graphs; append to ``failures`` and ``notes``.
+
+    A graph is a chain, all chains, or a part of a protein, as :attr:`Checkpoint.reads` states.
+    """
+    results = iter_graphs(
+        sources,
+        checkpoint.model.plan,
+        read=read,
+        step=checkpoint.graph_step,
+        split_chains=checkpoint.reads == "one chain",
+        select_parts=checkpoint.model.plan.part != "",
+        jobs=jobs,
+    )
+    return successes(results, failures, notes)
 
 
 def _keys(p: GraphResult) -> list[Row]:

@@ -57,6 +57,8 @@ class ModelCard(BaseModel):
     left_out : str
         Proteins of the dataset that were not used because an evaluated dataset has homologs of them.
     citation : str
+    reads : {"one chain", "all chains", "antibody domains"} or another part
+        What the model reads of a file, as in training; it selects it itself (:attr:`Checkpoint.reads`).
     input : str
         What the model was trained on and expects.
     limits : list of str
@@ -84,6 +86,7 @@ class ModelCard(BaseModel):
     weights_note: str = ""
     left_out: str = ""
     citation: str = ""
+    reads: str = ""
     input: str = ""
     limits: list[str] = []
     members: list[str]
@@ -162,7 +165,9 @@ class TrainedModel:
     def doc(self) -> str:
         """Summary, input, results and limits, for ``protgraph info``."""
         card = self.card()
-        lines = [card.summary, "", f"Input: {card.input}", f"Trained on {card.task} of {card.dataset}, {card.license}."]
+        lines = [card.summary, ""]
+        lines += [f"Reads: {card.reads}"] if card.reads else []
+        lines += [f"Input: {card.input}", f"Trained on {card.task} of {card.dataset}, {card.license}."]
         lines += [card.license_note] if card.license_note else []
         lines += [
             f"Members: {', '.join(card.members)}; {card.parameters} parameters",

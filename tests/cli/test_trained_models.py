@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 
+import biotite.structure as struc
+import biotite.structure.io as strucio
 import numpy as np
 import pytest
 
+from protgraph import trained_models
 from protgraph.train import predict
 
 
@@ -42,6 +45,35 @@ def test_written_structures_have_the_probability_in_percent_and_scripts_open_the
 def test_a_name_with_a_typing_error_suggests_the_model(run, structures_dir, tmp_path) -> None:
     result = run("predict", "lignd_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv")
     assert result.code == 2 and "'ligand_site'" in result.err
+
+
+@pytest.mark.parametrize("command", ["predict", "embed"])
+def test_model_and_file_in_the_wrong_order_are_recognized(command, run, structures_dir, tmp_path) -> None:
+    file = structures_dir / "1ubq.bcif"
+    result = run(command, file, "ligand_site", "-o", tmp_path / "o.npz")
+    assert result.code == 2 and f"protgraph {command} ligand_site {file}" in result.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_list_and_info_print_what_each_model_reads(run) -> None:
+    lines = {line.split()[0]: line for line in run("list", "trained_models").out.splitlines()[1:]}
+    for name in trained_models.names():
+        card = trained_models.get(name).card()
+        assert f"{card.reads}  " in lines[name] and card.summary in lines[name]
+        assert f"Reads: {card.reads}\n" in run("info", name, "--kind", "trained_models").out
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_the_model_that_is_read_of_an_ensemble_is_named(number, run, structures_dir, tmp_path) -> None:
+    atoms = strucio.load_structure(structures_dir / "1crn.bcif")
+    atoms = atoms[struc.filter_amino_acids(atoms)]
+    strucio.save_structure(tmp_path / "nmr.pdb", struc.stack([atoms] * 4))
+    options = ("--device", "cpu", "--model-number", number)
+    result = run("predict", "secondary_structure", tmp_path / "nmr.pdb", "-o", tmp_path / "o.csv", *options)
+    assert result.code == 0 and f"model {number} of 4 of {tmp_path / 'nmr.pdb'}" in result.err
+    assert "--model-number" in result.err
+    single = run("predict", "secondary_structure", structures_dir / "1crn.bcif", "-o", tmp_path / "1.csv", *options[:2])
+    assert "--model-number" not in single.err
 
 
 def test_info_prints_the_card(run) -> None:

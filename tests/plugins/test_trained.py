@@ -29,8 +29,10 @@ RECORDED = {
 
 #: Structures of models that refuse ubiquitin.
 STRUCTURES = {"paratope": "1ncw"}
-#: Models whose proteins have several chains: they predict all chains of a file together.
+#: Models whose proteins have several chains: they predict all chains of a part of a file together.
 TOGETHER = {"paratope"}
+#: What models read that are not applied to each chain alone.
+READS = {"paratope": "antibody domains"}
 
 
 @pytest.fixture(params=trained_models.names())
@@ -65,6 +67,7 @@ def test_card_recipe_and_weights_agree(name) -> None:
     assert card.name == recipe.name == name
     assert len(card.members) == len(checkpoint.members) == len(recipe.models) * len(recipe.seeds)
     assert card.parameters == sum(member.num_parameters for member in checkpoint.members)
+    assert card.reads == checkpoint.reads == READS.get(name, "one chain")
     assert card.task == checkpoint.task and card.dataset == checkpoint.trained["dataset"]
     assert card.calibration == str(checkpoint.calibration) and checkpoint.calibration.split == "val"
     assert (trained.folder / "README.md").read_text(encoding="utf-8") == card_page(card)

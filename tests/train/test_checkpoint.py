@@ -41,6 +41,16 @@ def edited(path, **changes):
     return other
 
 
+def test_a_trained_model_is_loaded_by_its_name():
+    from protgraph import trained_models
+
+    by_name = load_checkpoint("secondary_structure")
+    own = trained_models.get("secondary_structure").checkpoint()
+    assert by_name.task == "secondary_structure" and len(by_name.members) == len(own.members)
+    for a, b in zip(by_name.members, own.members, strict=True):
+        assert all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
 def test_a_checkpoint_round_trips(trained, saved):
     loaded = load_checkpoint(saved)
     before, after = trained.model.state_dict(), loaded.model.state_dict()

@@ -84,7 +84,7 @@ def clean(
     >>> residues.sequence
     'MKPVTLYDVAEYAGVSYQTVSRVVNQASHVSAKTREKVEAAMAELNYIPNR'
     >>> residues.report.lines()
-    ['1 other molecules left out (NA 1)', '22 nucleotides left out']
+    ['1 other molecule left out (NA 1)', '22 nucleotides left out']
     """
     if chains is not None:
         return _of_chains(structure, [chains] if isinstance(chains, str) else chains, ligands=ligands, nucleic=nucleic)

@@ -49,6 +49,8 @@ class LossReport:
         Nucleotides.
     excluded_chains : mapping of str to int
         Residues of unselected chains, of every kind of molecule, by chain.
+    outside_parts : mapping of str to int
+        Residues outside the parts of the protein that a model reads, e.g. antibody domains, by chain.
     repeated_chains : mapping of str to int
         Residues of a second chain with an id already used, by their new chain id, e.g. "A-2".
     modified : mapping of str to int
@@ -77,28 +79,29 @@ class LossReport:
     ['4 water molecules left out', '2 other molecules left out (HEM 2)']
     """
 
-    models: int = _count("other models left out")
-    altloc_atoms: int = _count("atoms of alternate locations left out")
-    duplicate_atoms: int = _count("atoms with a name that their residue already has left out")
-    invalid_atoms: int = _count("atoms without usable coordinates left out")
-    inferred_elements: int = _count("elements inferred from atom names")
-    hydrogens: int = _count("hydrogen atoms left out")
-    dummy_atoms: int = _count("dummy atoms left out")
-    moved_residues: int = _count("residues moved to their place in the chain")
-    waters: int = _count("water molecules left out")
-    ligands: Mapping[str, int] = _counts("other molecules left out")
-    nucleic: int = _count("nucleotides left out")
-    excluded_chains: Mapping[str, int] = _counts("residues of other chains left out")
-    repeated_chains: Mapping[str, int] = _counts("residues of a repeated chain id renamed")
-    modified: Mapping[str, int] = _counts("modified residues read as their parent")
-    unknown: Mapping[str, int] = _counts("residues of unknown type read as X")
-    without_ca: Mapping[str, int] = _counts("residues without CA left out")
-    missing_backbone: int = _count("residues miss backbone atoms")
-    gap_letters: int = _count("gaps of the sequence left out")
-    stops: int = _count("stops at the end of the sequence left out")
-    lower_case: int = _count("lower-case letters read as residues")
-    gaps: int = _count("chain breaks")
-    warnings: tuple[str, ...] = field(default=(), metadata={"text": "warnings of the parser"})
+    models: int = _count("other model{s} left out")
+    altloc_atoms: int = _count("atom{s} of alternate locations left out")
+    duplicate_atoms: int = _count("atom{s} with a name that occurs before in the residue left out")
+    invalid_atoms: int = _count("atom{s} without usable coordinates left out")
+    inferred_elements: int = _count("element{s} inferred from atom names")
+    hydrogens: int = _count("hydrogen atom{s} left out")
+    dummy_atoms: int = _count("dummy atom{s} left out")
+    moved_residues: int = _count("residue{s} moved to the right place in the chain")
+    waters: int = _count("water molecule{s} left out")
+    ligands: Mapping[str, int] = _counts("other molecule{s} left out")
+    nucleic: int = _count("nucleotide{s} left out")
+    excluded_chains: Mapping[str, int] = _counts("residue{s} of other chains left out")
+    outside_parts: Mapping[str, int] = _counts("residue{s} outside the parts that the model reads left out")
+    repeated_chains: Mapping[str, int] = _counts("residue{s} of a repeated chain id renamed")
+    modified: Mapping[str, int] = _counts("modified residue{s} read as the parent")
+    unknown: Mapping[str, int] = _counts("residue{s} of unknown type read as X")
+    without_ca: Mapping[str, int] = _counts("residue{s} without CA left out")
+    missing_backbone: int = _count("residue{s} without all backbone atoms")
+    gap_letters: int = _count("gap{s} of the sequence left out")
+    stops: int = _count("stop{s} at the end of the sequence left out")
+    lower_case: int = _count("lower-case letter{s} read as residues")
+    gaps: int = _count("chain break{s}")
+    warnings: tuple[str, ...] = field(default=(), metadata={"text": "warning{s} of the parser"})
 
     def merge(self, *others: LossReport) -> LossReport:
         """Return the sum of reports; equal warnings are kept once."""
@@ -156,12 +159,16 @@ class LossReport:
             value, text = getattr(self, entry.name), entry.metadata["text"]
             if isinstance(value, Mapping) and value:
                 names = ", ".join(f"{name or 'blank'} {count}" for name, count in sorted(value.items()))
-                lines.append(f"{sum(value.values())} {text} ({names})")
+                lines.append(f"{_counted(sum(value.values()), text)} ({names})")
             elif isinstance(value, tuple) and value:
-                lines.append(f"{len(value)} {text}: {'; '.join(value)}")
+                lines.append(f"{_counted(len(value), text)}: {'; '.join(value)}")
             elif value:
-                lines.append(f"{value} {text}")
+                lines.append(_counted(value, text))
         return lines
+
+
+def _counted(count: int, text: str) -> str:
+    return f"{count} {text.format(s='' if count == 1 else 's')}"
 
 
 def _add(a: object, b: object) -> object:

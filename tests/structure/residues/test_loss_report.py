@@ -49,6 +49,10 @@ def test_lines_name_everything_that_is_not_zero():
         "3 other models left out",
         "2 water molecules left out",
         "3 other molecules left out (GOL 2, HEM 1)",
-        "1 warnings of the parser: a",
+        "1 warning of the parser: a",
     ]
     assert LossReport().lines() == []
+    assert LossReport(ligands={"NA": 1}, waters=1).lines() == [
+        "1 water molecule left out",
+        "1 other molecule left out (NA 1)",
+    ]
