@@ -107,7 +107,7 @@ def _colors(model: ModelRuns, protein: int, dataset: Dataset, task: str) -> tupl
     label = y[:, 0].double().numpy()
     if first.rows.is_binary:
         probability = logits[..., 0].sigmoid().mean(0).numpy()
-        return Color("predicted", probability, limits=(0.0, 1.0)), Color("true", label, ("no", "yes"))
+        return Color("predicted", probability, is_probability=True), Color("true", label, ("no", "yes"))
     known = first.rows.y[:, 0][~first.rows.y[:, 0].isnan()].double()  # both on the scale of the labels of the split
     low, high = (float(v) for v in known.quantile(torch.tensor([0.01, 0.99], dtype=torch.float64)))
     number = logits[..., 0].mean(0).numpy()

@@ -100,7 +100,7 @@ class StructureOutput:
         """
         from protgraph.failure import Failure
         from protgraph.structure.io import write_residue_values
-        from protgraph.visualization.color_scripts import write_chimerax_script, write_defattr, write_pymol_script
+        from protgraph.visualization.viewer_scripts import write_chimerax_script, write_defattr, write_pymol_script
         from protgraph.wording import count_noun
 
         failures: list[Failure] = []
@@ -141,7 +141,9 @@ class StructureOutput:
         residues, without = sum(w.residues for w in written), sum(w.without_value for w in written)
         other, repeated = sum(w.other for w in written), sum(w.repeated for w in written)
         files = str(written[0].path) if len(written) == 1 else f"{count_noun(len(written), 'file')} in {self.structure}"
-        zero = f"; B factor 0 in {count_noun(without, 'residue')} and {count_noun(other, 'other molecule')}"
+        counts = [count_noun(without, "residue")] if without else []
+        counts += [count_noun(other, "other molecule")] if other else []
+        zero = f"; B factor 0, since without a value, in {' and '.join(counts)}" if counts else ""
         more = f", in {residues + repeated} entries of the file" if repeated else ""
         typer.echo(f"{count_noun(residues, 'residue')} with a value{more}{zero} → {files}")
         for w in written:

@@ -33,7 +33,10 @@ def view_command(
         ),
     ] = None,
     prediction: Annotated[
-        Path | None, typer.Option(help="Trained model, by name or file, whose predictions are shown.")
+        list[Path] | None,
+        typer.Option(
+            help="Trained model, by name or file, whose predictions are shown; repeat for a second one beside it."
+        ),
     ] = None,
     attribution: Annotated[
         bool, typer.Option("--attribution", help="Also compute how much each residue contributes to the prediction.")
@@ -71,6 +74,7 @@ def view_command(
     \b
     Examples:
       protgraph view 1ubq.cif --prediction dna_site
+      protgraph view 1ubq.cif --prediction dna_site --prediction ligand_site -o both.html
       protgraph view 1ubq.cif --prediction dna_site --attribution -o why.html
       protgraph view 1ubq.cif --prediction ligand_site --labels labels.csv -o compared.html
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
@@ -79,14 +83,16 @@ def view_command(
     if form not in _SUFFIX:
         raise OptionError(f"--format {form!r}.{suggest(form, _SUFFIX)} Allowed: {', '.join(_SUFFIX)}.")
     for option, given in (("--attention", attention), ("--attribution", attribution)):
-        if given and prediction is None:
+        if given and not prediction:
             raise OptionError(f"{option} requires a trained model. Add --prediction MODEL.")
+        if given and len(prediction or ()) > 1:
+            raise OptionError(f"{option}: {len(prediction or ())} models. Allowed: one --prediction.")
     if form != "html" and (read.assembly is not None or read.model_number != 1):
         raise OptionError(
             f"--format {form} shows the file unmodified. Remove --assembly and --model-number, or use html."
         )
     out = Path(_stem(file) + _SUFFIX[form]) if out is None else out
-    out = check_output(out, inputs=[file, prediction, labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
+    out = check_output(out, inputs=[file, *(prediction or ()), labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
     options = {"prediction": prediction, "attribution": attribution, "labels": labels, "label": label}
     with set_aside_if_failed(out, overwrite=overwrite):
         _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
@@ -107,6 +113,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         write_scene_pymol,
     )
     from protgraph.visualization.page import limit_scene
+    from protgraph.wording import note_line
 
     if form == "html":
         from protgraph.visualization.molstar import molstar_script
@@ -123,7 +130,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         scripts = {"molviewspec": write_molviewspec, "pymol": write_scene_pymol, "chimerax": write_scene_chimerax}
         scripts[form](scene, out, source=content)
     for note in scene.notes:
-        typer.echo(note if note.startswith("warning: ") else f"note: {note}")
+        typer.echo(note_line(note))
     counts = "".join(f", {len(e.pairs)} {e.name}" for e in scene.edges)
     beside = f", beside it {scene.beside}" if scene.beside else ""
     typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name}{beside} → {out}")

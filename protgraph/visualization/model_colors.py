@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from protgraph.errors import OptionError, SelectionError
-from protgraph.featurize import Failure, ProteinRequest, iter_graphs, successes
+from protgraph.featurize import Failure, ProteinRequest
 from protgraph.structure import Residues
 from protgraph.train import explain, predict
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
+from protgraph.train.predict import featurized_proteins
 from protgraph.train.value_column import choose_value
 from protgraph.visualization.scene import Color, EdgeSet, edge_set
 
@@ -56,7 +57,7 @@ def prediction_colors(
     found = {name: _color(name, [r and r[i] for r in rows]) for i, name in enumerate(predictions.columns[len(_KEYS) :])}
     target = trained.model.target
     colors = {
-        name: replace(color, limits=(0.0, 1.0)) if choose_value(target, name).is_probability else color
+        name: replace(color, is_probability=True) if choose_value(target, name).is_probability else color
         for name, color in found.items()
     }
     return colors, predictions.notes
@@ -121,9 +122,7 @@ def attention_edges(checkpoint: str | Path | Checkpoint, residues: Residues) -> 
     """
     trained = as_checkpoint(checkpoint)
     failures: list[Failure] = []
-    options = {"step": trained.graph_step, "split_chains": trained.one_chain}
-    results = iter_graphs(_request(residues), trained.model.plan, **options)
-    proteins = list(successes(results, failures))
+    proteins = list(featurized_proteins(trained, _request(residues), failures, [], read=None, jobs=1))
     if failures:
         raise SelectionError(str(failures[0]))
     number = {key: i for i, key in enumerate(residues.ids)}

@@ -18,6 +18,13 @@ NO_VALUE = "#bdbdbd"
 _CATEGORIES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#555555")
 #: Kinds of edges: the muted scheme of Tol 2021, SRON/EPS/TN/09-002.
 EDGE_COLORS = ("#cc6677", "#332288", "#999933", "#882255", "#44aa99", "#aa4499")
+#: Classes of pLDDT of the AlphaFold database (Varadi et al. 2022, doi:10.1093/nar/gkab1061): upper bound, name, color.
+_PLDDT = (
+    (50.0, "very low (≤ 50)", "#ff7d45"),
+    (70.0, "low (50 to 70)", "#ffdb13"),
+    (90.0, "confident (70 to 90)", "#65cbf3"),
+    (100.0, "very high (> 90)", "#0053d6"),
+)
 _STOPS = 9
 
 
@@ -47,6 +54,9 @@ class Scale:
 def color_codes(color: Color) -> list[str]:
     """Return the color of each residue, ``"#rrggbb"``; gray for residues without a value."""
     missing = np.isnan(color.values)
+    if color.is_plddt:
+        classes = _plddt_classes(color)
+        return [NO_VALUE if m else _PLDDT[i][2] for m, i in zip(missing, classes, strict=True)]
     if color.labels:
         palette = _palette(color)
         return [NO_VALUE if m else palette[int(v)] for m, v in zip(missing, color.values, strict=True)]
@@ -59,6 +69,11 @@ def color_codes(color: Color) -> list[str]:
 def scale_of(color: Color) -> Scale:
     """Return the legend of a color."""
     missing = int(np.isnan(color.values).sum())
+    if color.is_plddt:
+        known = _plddt_classes(color)[~np.isnan(color.values)]
+        counts = np.bincount(known, minlength=len(_PLDDT)).tolist()
+        rows = [(name, code, count) for (_, name, code), count in zip(_PLDDT, counts, strict=True)]
+        return Scale(tuple(rows), missing=missing)
     if color.labels:
         known = color.values[~np.isnan(color.values)].astype(int)
         counts = np.bincount(known, minlength=len(color.labels)).tolist()
@@ -69,7 +84,15 @@ def scale_of(color: Color) -> Scale:
     return Scale(low=low, high=high, stops=tuple(stops), missing=missing)
 
 
+def _plddt_classes(color: Color) -> np.ndarray:
+    """Return the class of each residue, ``(N,)`` int64; a bound belongs to the class below it, as in Mol*."""
+    bounds = [bound for bound, _, _ in _PLDDT[:-1]]
+    return np.searchsorted(bounds, color.values, side="left").clip(max=len(_PLDDT) - 1)
+
+
 def _map(color: Color) -> str:
+    if color.is_probability:
+        return "YlOrRd"
     return "RdBu_r" if color.is_signed else "viridis"
 
 

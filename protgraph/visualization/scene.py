@@ -36,9 +36,13 @@ class Color:
     unit : str
         Unit of the numbers.
     limits : tuple of float, optional
-        Ends of the color scale, e.g. 0 and 1 for probabilities; by default those of the values.
+        Ends of the color scale; by default those of the values, and 0 and 1 for probabilities.
     is_signed : bool
         Use a diverging color scale, symmetric about 0.
+    is_probability : bool
+        Use the color scale of probabilities, from 0 (light) to 1 (dark red).
+    is_plddt : bool
+        Values are pLDDT, 0 to 100: use the four colors of the AlphaFold database.
     """
 
     name: str
@@ -47,10 +51,14 @@ class Color:
     unit: str = ""
     limits: tuple[float, float] | None = None
     is_signed: bool = False
+    is_probability: bool = False
+    is_plddt: bool = False
 
     @property
     def range(self) -> tuple[float, float]:
         """Ends of the color scale of numbers."""
+        if self.is_probability:
+            return 0.0, 1.0
         if self.limits is not None:
             return self.limits
         known = self.values[~np.isnan(self.values)]
@@ -208,6 +216,9 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
             f"color {name!r}: {value.shape[1]} values per residue ({spec.doc}). Select one: {featurizer}:0 to "
             f"{featurizer}:{value.shape[1] - 1}."
         )
+    if key == "plddt":  # pLDDT / 100, 0 for structures that are no predictions
+        plddt = np.where(residues.predicted, residues.b_factor, np.nan).astype(float)
+        return Color(name, plddt, unit="pLDDT", is_plddt=True)
     unit = "" if spec.unit == "dimensionless" else spec.unit
     return Color(name, value[:, int(column or 0)], unit=unit)
 
@@ -222,7 +233,10 @@ def _plain(residues: Residues, name: str) -> Color:
         return Color(name, residues.chain_number.astype(float), tuple(c or "blank" for c in residues.chain_names))
     if name == "residue":
         return Color(name, residues.aatype.astype(float), tuple(ALPHABET))
-    return Color(name, getattr(residues, name).astype(float), unit="Å²" if name == "b_factor" else "")
+    values = getattr(residues, name).astype(float)
+    if name == "b_factor" and residues.predicted:
+        return Color(name, values, unit="pLDDT", is_plddt=True)
+    return Color(name, values, unit="Å²" if name == "b_factor" else "")
 
 
 def _written(plan: FeaturePlan, name: str) -> set[str]:

@@ -31,7 +31,7 @@ def view(
     *,
     color: Any = None,
     edges: Sequence[ComponentSpec | str | Mapping[str, Any]] = (),
-    prediction: str | Path | Checkpoint | None = None,
+    prediction: str | Path | Checkpoint | Sequence[str | Path | Checkpoint] | None = None,
     attention: bool = False,
     attribution: bool = False,
     labels: Any = None,
@@ -53,12 +53,13 @@ def view(
         else labels, else "chain".
     edges : sequence of str, dict or ComponentSpec
         Edge featurizers: ``["contact", pg.component("knn", k=8)]``; not for a graph.
-    prediction : str, Path or Checkpoint, optional
-        Trained model, by name or file, whose predictions are shown.
+    prediction : str, Path, Checkpoint or sequence of those, optional
+        Trained model, by name or file, whose predictions are shown. The predictions of a second one are shown beside
+        those of the first; their columns are named with the model, e.g. "p_dna_site (dna_site)".
     attention : bool
-        Show the strongest attention weights of the trained model as edges.
+        Show the strongest attention weights of the trained model as edges; one model only.
     attribution : bool
-        Compute attributions of the prediction (:func:`protgraph.explain`).
+        Compute attributions of the prediction (:func:`protgraph.explain`); one model only.
     labels : str, Path or data frame, optional
         Table of labels per residue, as for training (columns file, chain, res_id and the label). With a prediction,
         the page shows the labels beside it, and where both agree.
@@ -80,27 +81,38 @@ def view(
     >>> pg.view("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
     Scene('1crn', 46 residues, 189 contact, colored by b_factor)
     """
-    _check_options(protein, prediction, edges, attention=attention, attribution=attribution)
+    single = isinstance(prediction, str | Path | Checkpoint)
+    models = [prediction] if single else list(prediction or ())
+    _check_options(protein, models, edges, attention=attention, attribution=attribution)
     if label is not None and labels is None:
         raise OptionError(f"label={label!r} requires a table. Add labels=.")
     if isinstance(protein, ProteinGraph):
         return _graph_scene(protein, color, labels, label)
     read = _read(protein)
-    bare = replace(read, ligands=None)
     columns: dict[str, Color] = {}
     notes: list[str] = []
+    if read.report.models:
+        notes.append(f"one of {read.report.models + 1} models is shown; --model-number (model_number=) selects another")
+        read = replace(read, report=read.report.without("models"))
+    bare = replace(read, ligands=None)
     kinds = as_components(edges, "edges")
-    if prediction is not None:
-        trained = as_checkpoint(prediction)
+    beside = None
+    for number, model in enumerate(models):
+        trained = as_checkpoint(model)
         seen = read if trained.model.plan.needs_ligands else bare
         predicted, warned = prediction_colors(trained, seen)
+        if len(models) > 1:
+            name = trained.task if isinstance(model, Checkpoint) else Path(model).name
+            predicted = _named(predicted, name, columns)
+            warned = tuple(_of_model(note, name) for note in warned)
         notes += warned
         if attribution:
-            value = color if isinstance(color, str) and color in predicted and predicted[color].limits else None
+            value = color if isinstance(color, str) and color in predicted and predicted[color].is_probability else None
             columns["attribution"], incomplete = attribution_color(trained, seen, value=value)
             notes += incomplete
         columns |= predicted
-    beside = _add_labels(columns, bare, labels, label, notes)
+        beside = next(iter(predicted)) if number == 1 else beside
+    beside = _add_labels(columns, bare, labels, label, notes) or beside
     chosen, value = _choose(color, columns, bare)
     shown = [one for name, one in columns.items() if name != chosen]
     scene = make_scene(bare, edges=kinds, color=value, shown=shown)
@@ -109,14 +121,29 @@ def view(
     return replace(scene, residues=read, beside=beside, notes=tuple(notes))
 
 
+def _named(predicted: Mapping[str, Color], model: str, columns: Mapping[str, Color]) -> dict[str, Color]:
+    """Return the predictions of one of several models, with the model in their names."""
+    names = {name: f"{name} ({model})" for name in predicted}
+    if any(name in columns for name in names.values()):
+        raise OptionError(f"prediction {model!r} occurs twice. Allowed: models with different names.")
+    return {names[name]: replace(color, name=names[name]) for name, color in predicted.items()}
+
+
+def _of_model(note: str, model: str) -> str:
+    prefix = "warning: " if note.startswith("warning: ") else ""
+    return f"{prefix}{model}: {note.removeprefix(prefix)}"
+
+
 def _check_options(
-    protein: object, prediction: object, edges: Sequence[object], *, attention: bool, attribution: bool
+    protein: object, models: Sequence[object], edges: Sequence[object], *, attention: bool, attribution: bool
 ) -> None:
     for name, given in (("attention", attention), ("attribution", attribution)):
-        if given and prediction is None:
+        if given and not models:
             raise OptionError(f"{name}=True requires a trained model. Add prediction=.")
+        if given and len(models) > 1:
+            raise OptionError(f"{name}=True: {len(models)} models. Allowed: one model. Remove the other predictions.")
     if isinstance(protein, ProteinGraph):
-        if prediction is not None:
+        if models:
             raise OptionError("prediction= requires a structure: a graph lacks side chains. Give the structure file.")
         if len(edges):
             raise OptionError("edges= is for structures: of a graph, its own edges are shown. Remove edges=.")

@@ -66,6 +66,45 @@ def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path,
     assert result.code == 2 and "predicted, p_even, p_odd" in result.err
 
 
+def test_two_models_are_shown_side_by_side(run, structures_dir, tmp_path, checkpoint):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(checkpoint.read_bytes())
+    out, both = tmp_path / "p.html", ["--prediction", checkpoint, "--prediction", other]
+    result = run("view", structures_dir / "1crn.bcif", *both, "-o", out)
+    assert result.code == 0, result.err
+    assert "beside it predicted (other.safetensors)" in result.out
+    data = page_data(out)
+    names = [color["name"] for color in data["colors"]]
+    assert {f"{n} ({m.name})" for n in ("predicted", "p_even", "p_odd") for m in (checkpoint, other)} <= set(names)
+    assert names[0] == "predicted (m.safetensors)" and names[data["beside"]] == "predicted (other.safetensors)"
+    for options in (["--attention"], ["--attribution"], ["--prediction", checkpoint]):
+        result = run("view", structures_dir / "1crn.bcif", *both, *options, "-o", tmp_path / "x.html")
+        assert result.code == 2 and ("one --prediction" in result.err or "'m.safetensors' occurs twice" in result.err)
+        assert not (tmp_path / "x.html").exists()
+
+
+def test_the_model_that_is_shown_of_an_ensemble_is_named(run, structures_dir, tmp_path, checkpoint):
+    lines = [line for line in pdb_of(structures_dir / "1crn.bcif").splitlines() if line.startswith("ATOM")]
+    models = "".join(f"MODEL {n}\n" + "\n".join(lines) + "\nENDMDL\n" for n in (1, 2, 3))
+    (tmp_path / "nmr.pdb").write_text(models + "END\n")
+    for options in ([], ["--prediction", checkpoint]):
+        result = run("view", tmp_path / "nmr.pdb", *options, "-o", tmp_path / "o.html", "--overwrite")
+        assert result.code == 0 and result.out.count("one of 3 models") == 1, result.err
+
+
+def pdb_of(path) -> str:
+    """Return an entry as PDB text, by biotite."""
+    from io import StringIO
+
+    import biotite.structure.io as strucio
+    from biotite.structure.io.pdb import PDBFile
+
+    file, text = PDBFile(), StringIO()
+    file.set_structure(strucio.load_structure(path))
+    file.write(text)
+    return text.getvalue()
+
+
 @pytest.mark.parametrize("form", ["html", "molviewspec"])
 def test_the_file_is_opened_once(run, structures_dir, tmp_path, checkpoint, opened_files, form):
     path = structures_dir / "1crn.bcif"

@@ -29,7 +29,7 @@ def scene(structures_dir):
     read = clean(load_structure(structures_dir / "1crn.bcif"))
     code, number = np.where(np.arange(46) == 17, "B", ""), read.res_id - (np.arange(46) >= 17)
     residues = replace(read, ins_code=code, res_id=number)
-    predicted = Color("p_site", np.linspace(0, 1, 46), limits=(0.0, 1.0))
+    predicted = Color("p_site", np.linspace(0, 1, 46), is_probability=True)
     label = Color("site", np.arange(46) % 2.0, ("no", "yes"))
     made = make_scene(residues, edges=[component("contact")], color=predicted, shown=[label])
     return replace(made, beside="site", notes=("a note",))

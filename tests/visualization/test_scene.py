@@ -12,6 +12,7 @@ from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.plan import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_fasta, load_structure
+from protgraph.structure.io import read_residues
 from protgraph.visualization.palette import color_codes, scale_of
 from protgraph.visualization.scene import Color, color_of, edge_set, make_scene
 from protgraph.visualization.scene_cif import scene_cif
@@ -63,12 +64,32 @@ def test_atoms_of_the_page_are_those_of_the_protein_and_its_ligands(structures_d
     assert set(other.res_name) == set(bound.ligands.res_name) and len(other)
 
 
+def test_plddt_has_the_colors_and_bounds_of_the_alphafold_database(structures_dir):
+    """Varadi et al. 2022: orange below 50, yellow to 70, light blue to 90, dark blue above."""
+    values = np.array([0.0, 49.9, 50.1, 70.0, 70.1, 90.0, 90.1, 100.0, np.nan])
+    orange, yellow, light, dark = "#ff7d45", "#ffdb13", "#65cbf3", "#0053d6"
+    expected = [orange, orange, yellow, yellow, light, light, dark, dark, "#bdbdbd"]
+    assert color_codes(Color("plddt", values, is_plddt=True)) == expected
+    crambin = read_residues(structures_dir / "1crn.bcif")
+    b_factor = np.linspace(20, 99, len(crambin)).astype(np.float32)
+    model = replace(crambin, b_factor=b_factor, predicted=True)
+    for name in ("plddt", "b_factor"):
+        color = color_of(model, name)
+        assert color.is_plddt and color.value_text(0) == "20 pLDDT"
+        np.testing.assert_allclose(color.values, b_factor)
+        assert [code for _, code, _ in scale_of(color).categories] == [orange, yellow, light, dark]
+    assert not color_of(crambin, "b_factor").is_plddt
+    assert np.isnan(color_of(crambin, "plddt").values).all()
+
+
 def test_colors_of_residues_follow_the_scale():
     values = Color("p", np.array([0.0, 1.0, np.nan, 0.5]), limits=(0.0, 1.0))
     assert color_codes(values) == ["#440154", "#fde725", "#bdbdbd", "#21918c"]  # ends and middle of viridis
     assert scale_of(values).missing == 1
     signed = Color("a", np.array([-1.0, 4.0, 0.0]), is_signed=True)
     assert signed.range == (-4.0, 4.0)
+    probability = Color("p", np.array([0.0, 1.0, np.nan]), is_probability=True)
+    assert color_codes(probability) == ["#ffffcc", "#800026", "#bdbdbd"] and probability.range == (0.0, 1.0)
     kinds = Color("k", np.array([0, 2, 2, np.nan]), ("a", "b", "c"))
     assert [(name, count) for name, _, count in scale_of(kinds).categories] == [("a", 1), ("c", 2)]
 

@@ -70,13 +70,12 @@ class StructureComparison:
         """Return the counts of residues that correspond and of those that do not, and doubts about the numbering."""
         m, model, reference = self.match, self.model, self.reference
         pairs = ", ".join(f"{own} with {other}" for own, other in m.chains.items())
-        texts = [
-            f"{count_noun(len(m.model), 'residue')} compared, chains: {pairs}",
-            f"{len(reference) - len(m.model)} of {count_noun(len(reference), 'residue')} of {reference.name} not in "
-            f"{model.name}: counted as wrong",
-            f"{len(model) - len(m.model)} of {count_noun(len(model), 'residue')} of {model.name} not in "
-            f"{reference.name}: not scored",
-        ]
+        texts = [f"{count_noun(len(m.model), 'residue')} compared, chains: {pairs}"]
+        for protein, other, effect in ((reference, model, "counted as wrong"), (model, reference, "not scored")):
+            missing = len(protein) - len(m.model)
+            if missing:
+                total = count_noun(len(protein), "residue")
+                texts.append(f"{missing} of {total} of {protein.name} not in {other.name}: {effect}")
         if self.lddt is None:
             texts.append("only CA in one of the structures: no lDDT of all atoms")
         elif self.missing_atoms:

@@ -61,14 +61,6 @@ class ResidueValues:
         return self.values * self.scale
 
     @property
-    def color_limits(self) -> tuple[float, float]:
-        """Lowest and highest B factor of a color scale: 0 and 100 for probabilities, else those of the values."""
-        if self.is_probability:
-            return 0.0, PERCENT
-        known = self.values[~np.isnan(self.values)]
-        return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-
-    @property
     def class_lines(self) -> tuple[str, ...]:
         """Number and name of each class, one text each."""
         return tuple(f"class {number}: {name}" for number, name in enumerate(self.classes))
