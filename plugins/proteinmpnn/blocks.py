@@ -90,9 +90,8 @@ def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
 
 
 def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
-    index = edges.index[:, rows]
-    if edges.degree is None:
-        index = torch.stack([index[0], index[1] - nodes.start])
+    source, target = edges.index[:, rows]
+    index = torch.stack([source, target - nodes.start])
     return Edges(index, nodes.stop - nodes.start, degree=edges.degree, num_sources=edges.num_sources)
 
 
