@@ -163,6 +163,10 @@ class FieldError(ProtgraphError, ValueError):
     """A graph field is not registered, or has the wrong shape, dtype or level."""
 
 
+class GradientError(ProtgraphError, RuntimeError):
+    """A gradient with respect to coordinates would be incomplete, because features are not computed in torch."""
+
+
 class IndexRangeError(ProtgraphError, IndexError):
     """The number of a node, edge or segment is negative or beyond the last one."""
 

@@ -97,7 +97,7 @@ class GearNet(GraphLayer):
             out = out + h
         if "edge_h" in f:
             order = torch.argsort(slot, stable=True)
-            slots = Edges(torch.stack([edge, slot])[:, order], n * r)
+            slots = Edges(torch.stack([edge, slot])[:, order], n * r, num_sources=edges.num_edges)
             summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
             out = out + self.conv.act(self.conv.linear(summed))  # eq. 3
         return {"h": self.norm(out)}

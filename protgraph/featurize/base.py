@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -74,6 +74,8 @@ class StructureFeaturizer(Featurizer):
     part : str
         Part of a protein that models with this featurizer read, e.g. "antibody domains"; "" for all of it. A
         featurizer with a part implements :meth:`parts`.
+    zero_gradient : bool
+        True: small motions of atoms do not change the values, because they are counts, classes or read from the file.
 
     Examples
     --------
@@ -87,6 +89,26 @@ class StructureFeaturizer(Featurizer):
     """
 
     part: str = ""
+    zero_gradient: ClassVar[bool] = False
+
+    def differentiable(self, f: Mapping[str, Any]) -> dict[str, Tensor] | None:
+        """Compute the written fields in torch, for gradients with respect to coordinates; None if that is not possible.
+
+        Without it, a model that reads the fields raises :class:`protgraph.errors.GradientError` if the coordinates
+        require gradients.
+
+        Parameters
+        ----------
+        f : mapping
+            Fields of a graph or batch whose nodes are residues: ``pos``, ``backbone``, ``backbone_mask``, ``chain``,
+            ``seq_pos``, ``aatype`` and ``proteins``.
+
+        Returns
+        -------
+        dict of str to Tensor, optional
+            ``(N, …)`` each: the fields that :meth:`__call__` returns, equal up to rounding, in the dtype of ``pos``.
+        """
+        return None
 
     @abstractmethod
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:

@@ -65,6 +65,7 @@ class ContactNumber(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("contact_number",)
+    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, radius: float = 10.0) -> None:
         super().__init__()
@@ -101,6 +102,7 @@ class HalfSphereExposure(StructureFeaturizer):
         *("half_sphere_ca", "half_sphere_ca_mask"),
         *("half_sphere_cb", "half_sphere_cb_mask"),
     )
+    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, radius: float = 13.0) -> None:
         super().__init__()

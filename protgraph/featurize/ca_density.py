@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import torch
 from scipy.spatial import cKDTree
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
+from protgraph.featurize.coordinate_gradient import linked_rows
 from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
@@ -20,6 +24,8 @@ ENTRY_POINTS = {"protgraph.featurizers": {"ca_density": "CaDensity"}}
 
 # Å; smaller distances are replaced by this one, where sin(n θ) / d has reached its limit n π / c.
 _COINCIDENT = 1e-6
+
+Array = TypeVar("Array", np.ndarray, Tensor)
 
 register_field(
     FieldSpec(
@@ -87,13 +93,40 @@ class CaDensity(StructureFeaturizer):
         for basis in self._basis(distance):
             around.append(np.bincount(i, basis, n) + np.bincount(j, basis, n))
             along.append(np.bincount(i, basis * cos_i, n) + np.bincount(j, basis * cos_j, n))
-        return {"ca_density": np.stack(around + along, 1).astype(np.float32)}
+        return {"ca_density": np.stack(around + along, 1).astype(residues.pos.dtype)}
 
-    def _basis(self, distance: np.ndarray) -> Iterator[np.ndarray]:
+    def differentiable(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute the densities ``(N, 2 B)``, in torch."""
+        pos, rows = f["pos"], linked_rows(f)
+        i, j = self._pairs(f)
+        vec = pos[j] - pos[i]  # (P, 3)
+        distance = torch.linalg.vector_norm(vec, dim=1).clamp(min=_COINCIDENT)
+        step = normalize(pos[rows + 1] - pos[rows], dim=1)
+        axis = normalize(torch.zeros_like(pos).index_add(0, rows, -step).index_add(0, rows + 1, step), dim=1)
+        cos_i = (vec * axis[i]).sum(1) / distance
+        cos_j = -(vec * axis[j]).sum(1) / distance
+        zero = torch.zeros_like(pos[:, 0])
+        around, along = [], []
+        for basis in self._basis(distance):
+            around.append(zero.index_add(0, i, basis).index_add(0, j, basis))
+            along.append(zero.index_add(0, i, basis * cos_i).index_add(0, j, basis * cos_j))
+        return {"ca_density": torch.stack(around + along, 1)}
+
+    def _pairs(self, f: Mapping[str, Any]) -> Tensor:
+        """Return the pairs of nodes of the same protein up to the cutoff, each once, ``(2, P)``."""
+        start, pairs = 0, []
+        for pos in f["pos"].detach().cpu().split(list(f["proteins"].sizes)):
+            found = cKDTree(pos.double().numpy()).query_pairs(self.cutoff, output_type="ndarray")  # (P, 2)
+            pairs.append(found.T.astype(np.int64) + start)
+            start += len(pos)
+        return torch.from_numpy(np.concatenate(pairs, axis=1)).to(f["pos"].device)
+
+    def _basis(self, distance: Array) -> Iterator[Array]:
         """Yield b_1 … b_B, each ``(P,)``, with sin(n θ) = 2 cos θ sin((n−1) θ) − sin((n−2) θ)."""
+        library = torch if isinstance(distance, Tensor) else np
         theta = distance * (np.pi / self.cutoff)
         envelope = (1 - (distance / self.cutoff) ** 2) / distance
-        before, sine, twice = np.zeros_like(theta), np.sin(theta), 2 * np.cos(theta)
+        before, sine, twice = library.zeros_like(theta), library.sin(theta), 2 * library.cos(theta)
         for _ in range(self.functions):
             yield sine * envelope
             before, sine = sine, twice * sine - before

@@ -46,6 +46,7 @@ class Plddt(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("plddt", "plddt_mask")
+    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, always: bool = False) -> None:
         super().__init__()
@@ -66,6 +67,7 @@ class Occupancy(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("occupancy",)
+    zero_gradient: ClassVar[bool] = True
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         occupancy = np.ones(len(residues)) if residues.occupancy is None else residues.occupancy

@@ -104,6 +104,7 @@ class BFactor(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("b_factor",)
+    zero_gradient: ClassVar[bool] = True
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {"b_factor": residues.b_factor[:, None].astype(np.float32)}

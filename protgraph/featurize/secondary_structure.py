@@ -71,6 +71,7 @@ class Dssp(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("dssp",)
+    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, states: int = 8, prefer_pi: bool = True) -> None:
         super().__init__()
@@ -101,6 +102,7 @@ class PSea(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("p_sea",)
+    zero_gradient: ClassVar[bool] = True
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {"p_sea": p_sea(residues)}

@@ -16,6 +16,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import field, require_fit
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
+from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.run_layer import run_head, run_layer
@@ -42,7 +43,12 @@ class ProteinModel(nn.Module):
     target : Target
     fields : dict of str to FieldSpec
         All fields after the last layer.
+    partial_gradients : bool
+        True: accept gradients with respect to coordinates that lack the part of features which are not computed in
+        torch, instead of :class:`protgraph.errors.GradientError`.
     """
+
+    partial_gradients: bool = False
 
     @check_arguments("spec", "target")
     def __init__(self, spec: ModelSpec, target: Target) -> None:
@@ -145,6 +151,8 @@ class ProteinModel(nn.Module):
         ------
         FieldError
             If it is not a graph, or lacks features of the model.
+        GradientError
+            If ``pos`` or ``backbone`` requires gradients, which would be incomplete; see ``partial_gradients``.
         """
         expected = f"model {self.spec.name!r} takes a graph of model.plan.precompute(residues) or a batch of them"
         if not isinstance(batch, Data):
@@ -154,6 +162,8 @@ class ProteinModel(nn.Module):
         missing = [name for name in self._needs if name not in f]
         if missing:
             raise FieldError(f"{expected}; this one has no {', '.join(map(repr, missing))}.")
+        if require_gradients(f):
+            f = recompute_features(self.plan, f, self._needs, partial=self.partial_gradients)
         return self.plan.expand(f)
 
     def embed(self, batch: Data) -> dict[str, Any]:
