@@ -41,6 +41,8 @@ def failures_of_errors(out: Path) -> Iterator[None]:
 def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bool) -> None:
     """Write ``OUT.failures.csv`` and exit, or remove that file of an earlier run if nothing failed.
 
+    If there is nothing but one failure, its message is printed and no table is written.
+
     Parameters
     ----------
     failures : sequence of Failure
@@ -51,12 +53,14 @@ def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bo
     """
     from protgraph.featurize import write_failures
 
-    path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", failures)
-    if path is None:
+    is_whole_result = len(failures) == 1 and not any_succeeded
+    path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", [] if is_whole_result else failures)
+    if not failures:
         return
     from rich.text import Text
 
     count = (f"{len(failures)} failed", "bold red")
-    text = Text.assemble(count, f"; see {path}. The first: {failures[0]}")
+    where = ": " if path is None else f"; see {path}. The first: "
+    text = Text.assemble(count, f"{where}{failures[0]}")
     text_console(stderr=True).print(text, soft_wrap=True)
     raise typer.Exit(1 if any_succeeded else 2)

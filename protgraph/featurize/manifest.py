@@ -43,12 +43,22 @@ def write_manifest_rows(path: str | Path, rows: Iterable[tuple[dict[str, object]
 
 
 def write_failures(path: str | Path, failures: Iterable[Failure]) -> Path | None:
-    """Write the manifest of failures; without failures, remove the file of an earlier run and return None."""
-    failures = list(failures)
-    if failures:
-        return write_manifest(path, failures)
-    Path(path).unlink(missing_ok=True)
-    return None
+    """Write a CSV table of failures: source, protein, error_type, message, and what was measured.
+
+    The columns sha256 and seconds are left out if no failure has them. Without failures, the file of an earlier run is
+    removed, and the result is None.
+    """
+    path, failures = Path(path), list(failures)
+    if not failures:
+        path.unlink(missing_ok=True)
+        return None
+    measured = [name for name in ("sha256", "seconds") if any(getattr(failure, name) for failure in failures)]
+    columns = ("source", "protein", "error_type", "message", *measured)
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(columns)
+        table.writerows([getattr(failure, name) for name in columns] for failure in failures)
+    return path
 
 
 def manifest_row(result: GraphResult | Failure) -> dict[str, object]:

@@ -109,9 +109,9 @@ def fit(
     callbacks : sequence of Callback
         Further Lightning callbacks.
     logger : str, Logger or sequence of those, optional
-        Lightning loggers, or names as of ``protgraph train --log``, e.g. "tensorboard", which write to ``run_dir``. They
-        receive the names of model, dataset and task, the options, and ``train_loss``,
-        ``val_loss``, all metrics and the learning rate of each epoch.
+        Lightning loggers, or names as of ``protgraph train --log``, e.g. "tensorboard", which write to ``run_dir``.
+        They receive the names of model, dataset and task, the options, and ``train_loss``, ``val_loss``, all metrics
+        and the learning rate of each epoch.
     run_dir : str or Path, optional
         Folder of the training state ``checkpoints/state.ckpt``. It is written at the end of each epoch, or of
         some if writing takes more than 1 % of the training time, and removed at the end of training. The folder is

@@ -64,7 +64,9 @@ class TrainerOptions:
             raise OptionError(f"fit: callbacks = {self.callbacks!r}. Use a list of Lightning callbacks.")
         loggers = self.logger if isinstance(self.logger, Sequence) else [self.logger or None]
         if not all(one is None or isinstance(one, Logger) for one in loggers):
-            raise OptionError(f"fit: logger = {self.logger!r}. Use a Lightning logger, its name, a list of those, or None.")
+            raise OptionError(
+                f"fit: logger = {self.logger!r}. Use a Lightning logger, its name, a list of those, or None."
+            )
         if self.workers < 0:
             raise OptionError(f"fit: workers = {self.workers}. Use 0 or larger.")
         if not 0 <= self.state_interval <= _LONGEST:

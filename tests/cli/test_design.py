@@ -123,6 +123,7 @@ def test_failures_are_listed_and_do_not_stop_the_others(run, file, tmp_path):
     assert run("design", file, broken, "-o", out).code == 1
     listed = tmp_path / "designs.fasta.failures.csv"
     assert "broken.pdb" in listed.read_text()
+    assert listed.read_text().splitlines()[0].split(",")[:4] == ["source", "protein", "error_type", "message"]
     assert run("design", file, "--overwrite", "-o", out).code == 0
     assert not listed.exists()  # written by the earlier run
 
@@ -223,12 +224,12 @@ def pdb_text(atoms) -> str:
     "name, atoms, in_message",
     [("dna", DNA, ["3 atoms", "1 water", "2 nucleotides"]), ("ions", IONS, ["1 atom"]), ("empty", [], ["empty"])],
 )
-def test_a_file_without_a_protein_is_an_error_and_a_failure_record(run, tmp_path, name, atoms, in_message):
+def test_a_file_without_a_protein_is_an_error(run, tmp_path, name, atoms, in_message):
     path = tmp_path / f"{name}.pdb"
     path.write_text(pdb_text(atoms))
     done = run("design", path, "-o", tmp_path / "out.fasta")
     assert done.code == 2 and all(data in done.err for data in in_message), done.err
-    assert path.name in (tmp_path / "out.fasta.failures.csv").read_text()
+    assert path.name in done.err and not list(tmp_path.glob("out.fasta*"))
 
 
 def test_scores_are_written_into_a_structure(run, file, tmp_path):

@@ -156,6 +156,7 @@ def test_every_row_of_a_table_is_scored_or_in_the_failures(run, tmp_path, dimer,
     assert rows[0]["unfavorable_log_odds"] == rows[1]["unfavorable_log_odds"] != rows[3]["unfavorable_log_odds"]
     assert sorted(f["source"].rpartition(" ")[2] for f in failures) == ["4", "5", "6"]
     assert {f["error_type"] for f in failures} == {"MutationError", "LabelError"}
+    assert list(failures[0]) == ["source", "protein", "error_type", "message"]
 
 
 def test_symmetric_mutates_all_copies_that_have_the_residue(run, tmp_path, dimer, residues):

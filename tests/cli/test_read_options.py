@@ -147,11 +147,11 @@ def test_invalid_options_are_errors_before_any_file_is_read(run, small_file, tmp
     assert not (tmp_path / "graphs.manifest.tsv").exists()
 
 
-def test_a_model_that_the_file_lacks_is_a_failure_of_the_file(run, small_file, checkpoint, tmp_path):
+def test_a_model_that_the_only_file_lacks_is_a_message_without_a_table(run, small_file, checkpoint, tmp_path):
     result = run("predict", checkpoint, small_file, "--model-number", "3", "-o", tmp_path / "out.csv")
     assert result.code == 2
-    [row] = csv.DictReader((tmp_path / "out.csv.failures.csv").open())
-    assert row["error_type"] == "SelectionError" and "model 3" in row["message"]
+    assert "1 failed: " in result.err and "model 3" in result.err
+    assert not list(tmp_path.glob("out.csv*"))
 
 
 def test_molviewspec_supports_neither_assembly_nor_model(run, small_file, tmp_path):
