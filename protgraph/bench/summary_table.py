@@ -189,7 +189,7 @@ def _is_better(one: Summary, other: Summary, metric: str) -> bool:
 
 
 def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str]) -> list[str]:
-    """Return one line per task with the models that are not shown to beat every baseline, or only within seed noise.
+    """Return one line per task: models that beat every baseline, that are not shown to, or only within seed noise.
 
     A model beats a baseline if the 95 % interval of the difference over test proteins excludes 0; see :func:`beats`.
     Within seed noise: the two means differ by less than the sum of the two standard deviations. Small test sets, and
@@ -225,7 +225,9 @@ def _verdict(trivial: Sequence[Summary], rest: Sequence[Summary]) -> str:
     beating = [s for s in rest if all(beats(s, baseline) for baseline in trivial)]
     not_better = [s for s in rest if s not in beating and s not in better]
     parts = []
-    if not_better:
+    if not_better and beating:
+        parts.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
+    elif not_better:
         parts.append(f"not shown to be beaten by {_scores(not_better)}.")
     elif beating:
         parts.append(f"every {'other ' if better else ''}model beats them.")

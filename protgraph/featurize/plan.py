@@ -250,11 +250,11 @@ class FeaturePlan:
     def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
         """Compute the fields of the tensor stage from stored fields, on their device; return both.
 
-        Floating-point fields have the dtype of ``pos``.
+        Floating-point fields have the dtype of ``pos``, in graphs without it that of torch.
         """
         f = dict(f)
-        dtype = f["pos"].dtype
-        rows = {"node": len(f["pos"])} | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
+        dtype = f["pos"].dtype if "pos" in f else torch.get_default_dtype()
+        rows = {"node": f["proteins"].batch.numel()} | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
         for n, featurizer in self.tensor:
             own = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
             own |= {local: f[local] for local in featurizer.optional if local in f}

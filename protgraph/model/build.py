@@ -106,7 +106,7 @@ class ProteinModel(nn.Module):
         parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
         parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
         parts.append((set(self.head_reads.values()), set()))
-        needed, written = {"pos"}, set()
+        needed, written = set() if self.plan.given else {"pos"}, set()
         for reads, writes in parts:
             needed |= reads - written
             written |= writes
@@ -215,7 +215,7 @@ class ProteinModel(nn.Module):
 def _rows(f: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of rows of each level."""
     proteins = f["proteins"]
-    rows = {"node": len(f["pos"]), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
+    rows = {"node": proteins.batch.numel(), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
     return rows | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
 
 

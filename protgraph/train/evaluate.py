@@ -164,7 +164,7 @@ def predict_batch(
     if task.loss_per_protein:
         mean, weight = float(task.batch_loss(loss, logits, y, batch)), batch.num_graphs
     per_residue = batch.y_level == "node"
-    chain = batch.batch.cpu() * _CHAINS + batch.chain.cpu() if per_residue else None
+    chain = batch.batch.cpu() * _CHAINS + batch.chain.cpu() if per_residue and "chain" in batch else None
     pos = batch.pos.cpu() if per_residue and task.target.kind == "vectors" else None
     protein = _protein_of_rows(batch).cpu()
     return BatchPredictions(

@@ -56,7 +56,7 @@ __all__ = ["fit"]
 def fit(
     model: str | ModelSpec | Mapping[str, Any],
     dataset: str | Path | Dataset,
-    task: str | Task,
+    task: str | Task | None = None,
     *,
     config: FitConfig | None = None,
     precision: str | None = None,
@@ -89,8 +89,8 @@ def fit(
         (:func:`protgraph.train.load_dataset` makes one from a folder and a label table). It needs the splits ``train``
         and ``val``. Files of a folder are read with the default options; :func:`protgraph.train.load_dataset` has
         ``read`` for others (chains, model, alternate locations, assembly).
-    task : str or Task
-        A task of the dataset, or one that derives its labels.
+    task : str or Task, optional
+        A task of the dataset, or one that derives its labels. Default: the only task of the dataset.
     config : FitConfig, optional
     precision : {"float32", "bfloat16"}, optional
         Replaces ``config.precision``.

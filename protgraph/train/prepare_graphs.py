@@ -12,7 +12,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_writer import write_store
 from protgraph.errors import DatasetError
-from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.plan import ALWAYS, FeaturePlan
 from protgraph.task.task import Task
 
 __all__ = ["graphs_by_split"]
@@ -54,11 +54,12 @@ def graphs_by_split(
     splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
     for example in dataset.examples(task.name):
         given, y = source.labeled_graph(example)
-        missing = sorted(plan.precomputed - set(given.keys()))
+        missing = sorted(plan.precomputed - {*ALWAYS, *given.keys()})  # the model names those of ALWAYS that it reads
         if missing:
             raise DatasetError(
-                f"graph {example.id!r} lacks the fields {', '.join(missing)}, which the model reads. "
-                "Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features)."
+                f"graph {example.id!r} lacks the fields {', '.join(missing)}, which are features or inputs of the model. "
+                "Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), or give a "
+                "model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
             )
         graph = ProteinGraph()
         set_attributes(graph, {key: given[key] for key in given.keys() if key in plan.precomputed})  # noqa: SIM118

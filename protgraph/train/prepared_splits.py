@@ -68,5 +68,5 @@ class SplitWriter:
 
 
 def is_one_chain(graph: ProteinGraph) -> bool:
-    """Return True for a graph of a single chain."""
-    return int(graph.chain.max()) == 0
+    """Return True for a graph of a single chain, or without chains."""
+    return "chain" not in graph or int(graph.chain.max()) == 0

@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch_geometric.data import Data
+
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.dataset_checks import require_card
 from protgraph.data.datasets.derived_task import DerivedTaskDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
@@ -28,7 +31,7 @@ __all__ = ["load_dataset", "resolve_task"]
 
 @check_arguments("task", "columns", "kind", "seed", "read")
 def load_dataset(
-    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]] | Sequence[ProteinGraph],
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]] | Sequence[Data],
     *,
     labels: Any = None,
     task: str | Task | None = None,
@@ -43,10 +46,10 @@ def load_dataset(
 
     Parameters
     ----------
-    dataset : str, Path, Dataset, GraphStore, or sequence of str, PathLike or ProteinGraph
+    dataset : str, Path, Dataset, GraphStore, or sequence of str, PathLike, ProteinGraph or Data
         Registry name; folder of structure or FASTA files with its subfolders; graph store; file or pattern; a list of
-        files, folders and patterns; or a list of ProteinGraphs with labels ``y``
-        (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder of the same
+        files, folders and patterns; or a list of ProteinGraphs, or PyG's ``Data`` (:func:`protgraph.from_pyg`), with
+        labels ``y`` (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder of the same
         name, which is ``"./name"``.
     labels, columns, kind, unknown, seed
         For a folder or store: label table, label columns, and seed of the random split; see
@@ -73,10 +76,11 @@ def load_dataset(
     """
     if isinstance(dataset, GraphStore):
         dataset = dataset.reopened_path
-    if isinstance(dataset, Sequence) and dataset and all(isinstance(graph, ProteinGraph) for graph in dataset):
+    if isinstance(dataset, Sequence) and dataset and all(isinstance(graph, Data) for graph in dataset):
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
-        return _graph_list(dataset, task, seed)
+        graphs = [graph if isinstance(graph, ProteinGraph) else from_pyg(graph) for graph in dataset]
+        return _graph_list(graphs, task, seed)
     if not isinstance(dataset, Dataset) and not (isinstance(dataset, str) and dataset in registry.datasets):
         options = {"columns": columns, "kind": kind, "unknown": unknown, "seed": seed, "read": read}
         return user_dataset(find_proteins(dataset), labels, task, **options, cache=cache_dir(cache))
@@ -132,14 +136,24 @@ def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
     )
 
 
-def resolve_task(task: str | Task, dataset: Dataset) -> Task:
+def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     """Return the registered task of a name, or the default task of the target that the dataset defines for it.
+
+    None is the only task of the dataset.
 
     Raises
     ------
     DatasetError
-        The dataset defines another target for the name of a registered task.
+        The dataset defines another target for the name of a registered task, or it has several tasks and none is given.
     """
+    if task is None:
+        names = dataset.tasks()
+        if len(names) != 1:
+            raise DatasetError(
+                f"dataset {dataset.name!r} has {len(names)} tasks, and none is given. Allowed: {', '.join(names)}. "
+                "Give the argument task."
+            )
+        task = names[0]
     if isinstance(task, Task):
         return task
     target = dataset.target(task)

@@ -72,7 +72,7 @@ class RunSetup:
 def set_up_run(
     model: str | ModelSpec | Mapping[str, Any],
     dataset: Dataset,
-    task: str | Task,
+    task: str | Task | None,
     config: FitConfig,
     *,
     cache: str | Path | None,

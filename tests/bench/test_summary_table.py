@@ -115,6 +115,15 @@ def test_a_model_beats_another_only_if_the_interval_over_proteins_excludes_zero(
         assert "of 40 proteins" in line
 
 
+def test_models_that_beat_the_baselines_are_named_beside_those_that_do_not(rows: list[BenchRow]) -> None:
+    scored = paired(rows, 0.001)
+    low = tuple(np.random.default_rng(2).normal(size=1000))
+    mixed = [replace(row, test_scores=low) if row.model == "two" else row for row in scored]
+    (line,) = compare_with_baselines(summarize(mixed), BASELINES)
+    beaten, other = line.split("; not shown to be beaten by ")
+    assert "beaten by one (" in beaten and other.startswith("two (")
+
+
 def test_different_test_proteins_are_compared_by_the_mean(rows: list[BenchRow]) -> None:
     scored = paired(rows, 1.0)
     other = [replace(row, test_set="y") if row.model == "one" else row for row in scored]
