@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.structure import ReadOptions
-    from protgraph.train import FitResult
+    from protgraph.train import FitConfig, FitResult
 
 __all__ = ["train_command"]
 
@@ -104,7 +104,8 @@ def train_command(
         typer.Option(metavar="N", help="Cross-validate in N folds, or leave-one-group-out. Writes a table, no model."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run with the same arguments, if there is one.")
+        bool,
+        typer.Option("--resume", help="Continue the run of the same arguments; more --epochs train it longer."),
     ] = False,
     overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not print a line per epoch.")] = False,
@@ -122,9 +123,9 @@ def train_command(
     files with the same sequence are in the same split.
 
     Logs and the training state are in the folder OUT without its suffix, with '.run'. The state is written after every
-    epoch (after some, if writing takes more than 1 % of the time) and every ten minutes, and removed at the end. After
-    a crash or kill, add --resume to the same command. Ctrl-C and SIGTERM write the best epoch so far to OUT; --resume
-    replaces it at the end.
+    epoch (after some, if writing takes more than 1 % of the time) and every ten minutes, and stays. After a crash or
+    kill, add --resume to the same command. Ctrl-C and SIGTERM write the best epoch so far to OUT; --resume replaces it
+    at the end. A finished run is trained longer with --resume and more --epochs or --patience.
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
@@ -145,6 +146,7 @@ def train_command(
       protgraph train proteinmpnn --data structures/ --task inverse_folding
       protgraph train gat --data pdb_core --task interface --devices 2
       protgraph train gvp --data pdb_core --task interface --dry-run
+      protgraph train gcn --data pdb_core --task interface --epochs 60 --resume
       protgraph train gat --data graphs --batch-residues auto --memory-limit 4GiB
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
     """
@@ -168,7 +170,10 @@ def train_command(
         precision=precision,
         compile=compile_layers,
     )
-    check = partial(_check_out, inputs=[*data, labels], overwrite=overwrite, resume=resume, has_folds=cv is not None)
+    inputs = [*data, labels]
+    check = partial(
+        _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
+    )
     out = out and check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
     task = _describe(dataset, task, has_folds=cv is not None)
@@ -188,9 +193,9 @@ def train_command(
         )
         return
     with (
-        set_aside_if_failed(out, overwrite=overwrite),
+        set_aside_if_failed(out, overwrite=overwrite and not resume),
         failures_of_errors(out),
-        _keep_best_epoch(out, run_dir),
+        _keep_best_epoch(out, run_dir, resume=resume),
     ):
         options |= {"calibrate": calibrate}
         options |= {"devices": devices, "strategy": strategy, "run_dir": run_dir, "save": out, "resume": resume}
@@ -222,45 +227,53 @@ def _report(result: FitResult, out: Path) -> None:
     report_failures(result.failures, out, any_succeeded=True)
 
 
-def _check_out(out: Path, *, inputs: list[str | Path | None], overwrite: bool, resume: bool, has_folds: bool) -> Path:
+def _check_out(
+    out: Path,
+    *,
+    inputs: list[str | Path | None],
+    config: FitConfig,
+    overwrite: bool,
+    resume: bool,
+    has_folds: bool,
+) -> Path:
     """Check the path of the checkpoint or, with folds, of the tables; a resumed run may replace its own checkpoint."""
-    from protgraph.train.checkpoint import is_interrupted
+    from protgraph.train.run_folder import RunFolder
 
     if has_folds:
         return check_cross_validation_output(out, inputs, overwrite=overwrite)
-    overwrite = overwrite or (resume and is_interrupted(out))
+    if resume and out.is_file():
+        folder = RunFolder(out.with_suffix(".run"))
+        end = folder.describe_end(config)
+        if not folder.state.is_file():
+            end = f"no training state in {folder.path}. To train again, leave out --resume and add --overwrite"
+        if end:
+            raise OptionError(f"--resume: {end}. {str(out)!r} stays as it is.")
+        overwrite = True
     return check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".safetensors"])
 
 
 @contextmanager
-def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
+def _keep_best_epoch(out: Path, run_dir: Path, *, resume: bool) -> Iterator[None]:
     """Write the best epoch of a run that is interrupted, print one line, and exit with 130 (Ctrl-C) or 143 (SIGTERM).
 
-    An earlier result of another run is renamed first.
+    The checkpoint of a finished run that is trained longer stays. An earlier result of another run is renamed first.
     """
-    from protgraph.featurize import write_failures
     from protgraph.train import TrainingInterrupted
     from protgraph.train.checkpoint import is_interrupted
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
-    from protgraph.wording import format_decimals
 
     try:
         yield
     except TrainingInterrupted as e:
         if is_first_process():
-            line, result = f"interrupted by {e.signal.name}", e.result
-            if result is None:
+            line = f"interrupted by {e.signal.name}"
+            if resume and out.is_file() and not is_interrupted(out):
+                line += f": {out} stays as it was before."
+            elif e.result is None:
                 line += " before the first validated epoch: no checkpoint."
             else:
-                if out.is_file() and not is_interrupted(out):
-                    set_aside(out)
-                result.save(out)
-                write_failures(out.with_name(out.name + FAILURES_SUFFIX), result.failures)
-                monitor = result.task.monitor
-                value = format_decimals(result.metrics["val"][monitor], 4)
-                line += f": epoch {result.best_epoch} of {result.epochs}, the best so far (val {monitor} {value}), is"
-                line += f" in {out}. The test split was not evaluated."
+                line += _save_best_epoch(e.result, out)
             if RunFolder(run_dir).state.is_file():
                 line += " To continue, add --resume to the same command."
             typer.echo(line, err=True)
@@ -269,6 +282,24 @@ def _keep_best_epoch(out: Path, run_dir: Path) -> Iterator[None]:
         if is_first_process() and RunFolder(run_dir).state.is_file():
             typer.echo(f"The training state is in {run_dir}. To continue, add --resume to the same command.", err=True)
         raise
+
+
+def _save_best_epoch(result: FitResult, out: Path) -> str:
+    """Write the best epoch so far, and return the end of the message about it."""
+    from protgraph.featurize import write_failures
+    from protgraph.train.checkpoint import is_interrupted
+    from protgraph.wording import format_decimals
+
+    if out.is_file() and not is_interrupted(out):
+        set_aside(out)
+    result.save(out)
+    write_failures(out.with_name(out.name + FAILURES_SUFFIX), result.failures)
+    monitor = result.task.monitor
+    value = format_decimals(result.metrics["val"][monitor], 4)
+    return (
+        f": epoch {result.best_epoch} of {result.epochs}, the best so far (val {monitor} {value}), is in {out}. "
+        "The test split was not evaluated."
+    )
 
 
 def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:

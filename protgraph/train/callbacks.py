@@ -73,6 +73,15 @@ class FitEarlyStopping(_NoStepHooks, EarlyStopping):
     def __init__(self, monitor: str, **options: Any) -> None:
         super().__init__(monitor, strict=False, **options)
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the count of epochs without improvement; the patience is that of the present options."""
+        super().load_state_dict({**state_dict, "patience": self.patience})
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop at once if the run that is resumed had stopped; Lightning trains one more epoch."""
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
+
     @cached_property
     def state_key(self) -> str:
         """Name of this callback in a checkpoint; Lightning asks for it at each hook of each step."""

@@ -29,6 +29,7 @@ from protgraph.train.fold_table import FoldTest, tabulate_folds
 from protgraph.train.label_check import RANKING
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
+from protgraph.train.run_folder import RunFolder
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
@@ -160,8 +161,9 @@ class _Run:
         if self.make_loggers is not None and folder is not None:
             common["logger"] = self.make_loggers(folder)
         result = fit(self.spec, part, self.task, **common, **self.options)
-        if path is not None:
+        if path is not None and folder is not None:
             result.save(path)
+            RunFolder(folder).remove_state()
         return result.checkpoint(), False
 
     def baseline(self, part: Dataset) -> Checkpoint:

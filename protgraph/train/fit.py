@@ -113,17 +113,18 @@ def fit(
         They receive the names of model, dataset and task, the options, and ``train_loss``, ``val_loss``, all metrics
         and the learning rate of each epoch.
     run_dir : str or Path, optional
-        Folder of the training state ``checkpoints/state.ckpt``. It is written at the end of each epoch, or of
-        some if writing takes more than 1 % of the training time, and removed at the end of training. The folder is
-        locked meanwhile.
+        Folder of the training state ``checkpoints/state.ckpt``, about three times as large as the weights, and of the
+        best epoch. The state is written at the end of each epoch, or of some if writing takes more than 1 % of the
+        training time. The folder is locked meanwhile.
     resume : bool
         Continue from the state in ``run_dir``, if there is one. The weights are those of an uninterrupted run, bit for
-        bit on the CPU.
+        bit on the CPU. A finished run is trained longer with more ``epochs`` or a larger ``patience``, from its last
+        epoch on; otherwise its result is returned again. The learning rate is then that of a run of all epochs.
     calibrate : {"temperature", "platt", "isotonic"}, optional
         Fit a calibration of probabilities on the validation split; predictions apply it. Metrics do not depend on it.
     save : str or Path, optional
-        Checkpoint file to write. The training state in ``run_dir`` is removed after that: a run whose checkpoint cannot
-        be written, e.g. because the disk is full, can be resumed.
+        Checkpoint file to write. A run whose checkpoint cannot be written, e.g. because the disk is full, can be
+        resumed if it has a ``run_dir``.
     state_interval : float
         Seconds after which the state is also written within an epoch.
     progress : bool
@@ -211,6 +212,8 @@ def _run(
         logged = identity | {"model": setup.network.spec.name}
         with messages, reproducible(config, device):
             module = setup.module()
+            if folder.earlier_epochs is not None:
+                module.notes = (*module.notes, _describe_extension(folder.earlier_epochs, config))
             fields = None if options.reads_batches else module.batch_fields
             data = FitData(splits["train"], splits["val"], task, config, workers=options.workers, fields=fields)
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
@@ -220,6 +223,7 @@ def _run(
         finished = result(module, best, tested)
         if save is not None and is_first_process():
             finished.save(save)
+        folder.finish(epochs=finished.epochs, best_epoch=finished.best_epoch)
         return finished
 
 
@@ -284,6 +288,13 @@ def _evaluate(
             confusion[split] = confusion_matrix(predictions)
         scores[split] = resample_test_split(predictions, monitor, graphs.names)
     return metrics, confusion, scores
+
+
+def _describe_extension(before: int, config: FitConfig) -> str:
+    text = f"resumed with {config.epochs} epochs in place of {before}"
+    if config.schedule == "constant":
+        return text
+    return f"{text}: from there on the learning rate is that of a run of {config.epochs} epochs"
 
 
 def _identity(setup: RunSetup) -> dict[str, Any]:

@@ -143,15 +143,27 @@ class FitModule(pl.LightningModule):
         self._generator = torch.Generator(self.device).manual_seed(seed)
         if states is not None and len(states) == self.trainer.world_size:
             set_random_state(states[self.global_rank], self._generator)
+            self._follow_schedule()
         elif states is not None:
             entropy = np.random.SeedSequence([self.config.seed, self.global_step, self.global_rank])
             own, general = map(int, entropy.generate_state(2, np.uint64) >> 1)
             self._generator.manual_seed(own)
             torch.manual_seed(general)
             self.notes = (*self.notes, _describe_resumption(len(states), self.trainer.world_size))
+            self._follow_schedule()
         elif self.global_rank:
             torch.manual_seed(seed)  # another dropout mask in each process
         self._start = time.perf_counter()
+
+    def _follow_schedule(self) -> None:
+        """Set the learning rate of the next step; a state has that of its own number of epochs."""
+        scheduler: Any = self.lr_schedulers()
+        rates = [
+            base * factor(scheduler.last_epoch)
+            for base, factor in zip(scheduler.base_lrs, scheduler.lr_lambdas, strict=True)
+        ]
+        for group, rate in zip(scheduler.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
 
     def on_train_epoch_start(self) -> None:
         """Reset the loss, the counts and the clock of the epoch."""

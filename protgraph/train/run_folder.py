@@ -1,7 +1,8 @@
 """Folder of a run: training state, best weights, and the identity that a resumed run must have.
 
 The state is ``checkpoints/state.ckpt``, the best epoch ``checkpoints/best.ckpt``. Both load with ``weights_only=True``,
-are replaced atomically, and are removed when training has finished.
+are replaced atomically, and stay when training has finished, so that the run can be trained longer. ``run.json`` has
+the identity and, of a finished run, its epochs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from filelock import FileLock, Timeout
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.file_io import remove_if_empty, write_text_file
 from protgraph.train.callbacks import BEST
+from protgraph.train.config import FitConfig
 from protgraph.train.session import is_first_process
 from protgraph.train.state_file import check_state_file
 
@@ -25,6 +27,8 @@ __all__ = ["RunFolder"]
 
 RECORD, LOCK = "run.json", "run.lock"
 STATE_FORMAT = 3  # of the training state; raise it when its content changes
+#: Options that a resumed run may change.
+_LENGTH = ("epochs", "patience")
 _WAIT = 10.0  # seconds; worker processes of a killed run end within 5 and hold its lock until then
 
 
@@ -40,6 +44,8 @@ class RunFolder:
     ----------
     path : Path
     is_temporary : bool
+    earlier_epochs : int or None
+        Option ``epochs`` of the run that is resumed, if it was another one.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -47,6 +53,8 @@ class RunFolder:
         self.path = Path(tempfile.mkdtemp(prefix="protgraph-")) if path is None else Path(path)
         self._missing = [parent for parent in self.path.absolute().parents if not parent.exists()]
         self._lock = FileLock(self.checkpoints / LOCK, timeout=_WAIT)
+        self._identity: dict[str, Any] = {}
+        self.earlier_epochs: int | None = None
 
     @property
     def checkpoints(self) -> Path:
@@ -85,12 +93,13 @@ class RunFolder:
             if is_first_process():
                 self.checkpoints.mkdir(parents=True, exist_ok=True)
                 self._lock.acquire()
-            if resume and self.state.is_file():
+            state = self.state if resume and self.state.is_file() else None
+            if state is not None:
                 self._check_state(identity)
-                return self.state
-            if is_first_process():
+            elif is_first_process():
                 self._remove_files()
-                write_text_file(self.checkpoints / RECORD, json.dumps(identity))
+            self._identity = identity
+            self._write_record({})
         except Timeout as e:
             raise OptionError(
                 f"run_dir {str(self.path)!r} is used by another run. Use another folder, or wait until it has finished."
@@ -99,23 +108,57 @@ class RunFolder:
             raise OptionError(
                 f"run_dir {str(self.path)!r} cannot be written: {e.strerror} ({e.filename}). Use another folder."
             ) from e
-        return None
+        return state
+
+    def finish(self, *, epochs: int, best_epoch: int) -> None:
+        """Record that the run has ended after some epochs; :meth:`describe_end` reads it."""
+        if not self.is_temporary:
+            self._write_record({"finished": {"epochs": epochs, "best_epoch": best_epoch}})
+
+    def describe_end(self, config: FitConfig) -> str:
+        """Return why the finished run in the folder does not train longer with some options.
+
+        The text is empty if it does, or if the folder has no finished run.
+        """
+        try:
+            earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
+            finished = earlier.get("finished")
+        except (OSError, ValueError, AttributeError):  # `start` raises
+            return ""
+        if finished is None or not self.state.is_file():
+            return ""
+        epochs, best = finished["epochs"], finished["best_epoch"]
+        if config.epochs <= epochs:
+            return f"the run in {self.path} has finished {epochs} epochs. Train longer with more epochs"
+        without_improvement = epochs - best
+        if config.patience is not None and without_improvement >= config.patience:
+            return (
+                f"the run in {self.path} has stopped after epoch {epochs}: none after epoch {best} was better, and "
+                f"patience is {config.patience}. Train longer with a larger patience"
+            )
+        return ""
+
+    def remove_state(self) -> None:
+        """Remove state and best weights, and each folder if nothing else is in it."""
+        self._remove_files()
+        (self.checkpoints / LOCK).unlink(missing_ok=True)
+        remove_if_empty([self.checkpoints, self.path, *self._missing])
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Remove state and best weights unless the run can be resumed, and each folder if nothing else is in it."""
+    def __exit__(self, *_: object) -> None:
+        """Unlock the folder; without a state to resume from, remove all files of the run."""
+        was_locked = self._lock.is_locked
+        self._lock.release()
         if self.is_temporary:
-            self._lock.release()
             shutil.rmtree(self.path, ignore_errors=True)
-        elif is_first_process() and self._lock.is_locked and (kind is None or not self.state.exists()):
-            self._remove_files()
-            self._lock.release()
-            (self.checkpoints / LOCK).unlink(missing_ok=True)
-            remove_if_empty([self.checkpoints, self.path, *self._missing])
-        else:
-            self._lock.release()
+        elif is_first_process() and was_locked and not self.state.exists():
+            self.remove_state()
+
+    def _write_record(self, more: Mapping[str, Any]) -> None:
+        if is_first_process():
+            write_text_file(self.checkpoints / RECORD, json.dumps({**self._identity, **more}))
 
     def _remove_files(self) -> None:
         parts = self.checkpoints.glob(".*.part")  # of a process that was killed while it wrote
@@ -123,11 +166,17 @@ class RunFolder:
             path.unlink(missing_ok=True)
 
     def _check_state(self, identity: Mapping[str, Any]) -> None:
-        """Compare the recorded identity, and check the files of the state and of the best epoch."""
+        """Compare the recorded identity, and check the files of the state and of the best epoch.
+
+        A run may be trained longer than planned: with more epochs, or with another patience.
+        """
         try:
             earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
             self._check_format(earlier)
-            changed = [text for key, now in identity.items() for text in _changes(key, earlier[key], now)]
+            changed = []
+            for key, now in identity.items():
+                changed += _changes(key, _without_length(earlier[key]), _without_length(now))
+            epochs, earlier_epochs = identity["config"]["epochs"], earlier["config"]["epochs"]
         except CheckpointError:  # a ValueError
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
@@ -135,11 +184,14 @@ class RunFolder:
                 f"Cannot resume from {self.state}: {RECORD} beside it is missing or damaged. Start again without "
                 "resume."
             ) from e
+        if epochs < earlier_epochs:
+            changed.append(f"config.epochs = {earlier_epochs}, more than {epochs}")
         if changed:
             raise CheckpointError(
                 f"Cannot resume from {self.state}: the interrupted run had {', '.join(changed)}. Use the same "
                 "arguments and versions, or start again without resume."
             )
+        self.earlier_epochs = None if epochs == earlier_epochs else earlier_epochs
         check_state_file(self.state)
         if self.best.exists():
             check_state_file(self.best)
@@ -154,6 +206,11 @@ class RunFolder:
                 f"protgraph ({written}, state format {form}) wrote it; this one reads format {STATE_FORMAT}. Resume "
                 "with the version that wrote it, or start again without resume."
             )
+
+
+def _without_length(value: Any) -> Any:
+    """Return options without those that a resumed run may change; any other value as it is."""
+    return {k: v for k, v in value.items() if k not in _LENGTH} if isinstance(value, Mapping) else value
 
 
 def _changes(key: str, before: Any, now: Any) -> list[str]:

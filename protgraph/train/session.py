@@ -77,6 +77,7 @@ def quiet_lightning() -> Iterator[None]:
             warnings.filterwarnings("ignore", "GPU available but not used")  # the device is an option
             warnings.filterwarnings("ignore", "The number of training batches")  # it differs between epochs
             warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # a resumed run
+            warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`")  # without patience or time limit
             warnings.filterwarnings("ignore", "The `srun` command is available")  # one process needs none
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)  # Lightning 2.6's use of torch's pytree
             yield

@@ -101,6 +101,37 @@ def test_training_keeps_the_best_epoch_and_is_resumed(run, here, name, code):
     assert run(*train("--resume")).code == 2  # a finished checkpoint is not replaced
 
 
+def test_a_finished_run_is_trained_longer_and_its_checkpoint_is_never_lost(run, here):
+    checkpoint, folder = here / "m.safetensors", here / "m.run"
+    options = ("--data", "A", "--task", "secondary_structure", "--log", "none", "-o", checkpoint)
+
+    def train_longer(*more):
+        return run("train", "gcn", *options, *more)
+
+    assert train_longer("--epochs", 2).code == 0
+    saved = checkpoint.read_bytes()
+    refused = [
+        (("--epochs", 2, "--resume"), "finished 2 epochs"),
+        (("--epochs", 2, "--resume", "--overwrite"), "finished 2 epochs"),
+        (("--epochs", 3, "--resume", "--lr", 0.1), "config.lr"),
+        (("--epochs", 1, "--resume", "--overwrite"), "finished 2 epochs"),
+    ]
+    for more, message in refused:
+        result = train_longer(*more)
+        assert result.code == 2 and message in result.err and checkpoint.read_bytes() == saved, result.err
+    stopped = train_longer("--epochs", 3, "--resume", "--callback", "stopping:term")
+    assert stopped.code == 143 and "--resume" in stopped.err and checkpoint.read_bytes() == saved, stopped.err
+    result = train_longer("--epochs", 4, "--resume")
+    assert result.code == 0 and re.findall(r"^epoch +(\d+)", result.out, re.MULTILINE) == ["3", "4"], result.err
+    assert load_checkpoint(checkpoint).trained["epochs"] == 4 and "resumed with 4 epochs" in result.err
+    saved = checkpoint.read_bytes()
+    shutil.rmtree(folder)
+    for more in ((), ("--overwrite",)):
+        result = train_longer("--epochs", 6, "--resume", *more)
+        assert result.code == 2 and "no training state" in result.err and checkpoint.read_bytes() == saved
+    assert not list(here.glob("*.old"))
+
+
 def test_before_the_first_epoch_nothing_is_kept(run, here):
     stopped = run(*train("--callback", "stopping:at_once"))
     assert stopped.code == 143 and "first validated epoch" in stopped.err

@@ -14,16 +14,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch.callbacks import LambdaCallback
 from safetensors.torch import load_file
 
 from protgraph.errors import CheckpointError, OptionError
+from protgraph.model import ModelSpec
+from protgraph.registry.component import component
 from protgraph.train import fit
 from protgraph.train.module import _STATE_KEYS
-from protgraph.train.run_folder import STATE_FORMAT
+from protgraph.train.run_folder import STATE_FORMAT, RunFolder
 from protgraph.train.state_file import StateFileIO
 from tests.train.runs import run
 
 ROOT = Path(__file__).parents[2]
+IDENTITY = {"config": {"epochs": 3, "patience": None}}
 
 
 def start(structures_dir, out, options) -> subprocess.Popen:
@@ -73,7 +77,6 @@ def test_a_killed_run_is_resumed_to_the_same_bits(interval, whole, structures_di
     assert expected.keys() == weights.keys()
     assert all(torch.equal(expected[name], weights[name]) for name in expected)
     assert (tmp_path / "m.json").read_bytes() == whole.with_suffix(".json").read_bytes()
-    assert not (tmp_path / "run").exists()
     assert len((tmp_path / "epochs.txt").read_text().split()) < 12  # epochs were not repeated
 
 
@@ -116,7 +119,6 @@ def test_resuming_with_other_options_is_an_error(small, tiny, quick, tmp_path):
 def test_a_run_without_a_state_starts_from_the_beginning(small, tiny, quick, trained, tmp_path):
     result = fit(tiny, small, "helix", config=quick, run_dir=tmp_path / "run", resume=True)
     assert result.history == trained.history
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_new_run_replaces_the_state_of_an_interrupted_one(small, tiny, quick, trained, tmp_path):
@@ -236,8 +238,97 @@ def test_a_run_removes_its_own_files_only(small, tiny, quick, tmp_path):
     checkpoints.mkdir()
     (checkpoints / "mine.ckpt").write_text("mine")
     (checkpoints / ".state.ckpt.0123.part").write_text("of a killed process")
-    fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
+    with RunFolder(tmp_path) as folder:
+        folder.start(IDENTITY, resume=False)
+        (checkpoints / "best.ckpt").write_text("of a run without a state")
     assert [path.name for path in checkpoints.iterdir()] == ["mine.ckpt"]
+
+
+def test_a_finished_run_keeps_its_state_of_three_times_the_weights(small, quick, tmp_path):
+    spec = component("embed", reads=["aatype"], dim=20_000)
+    result = fit(ModelSpec("wide", layers=[spec]), small, "helix", config=quick, run_dir=tmp_path)
+    weights = 4 * sum(p.numel() for p in result.model.parameters())
+    sizes = {path.name: path.stat().st_size / weights for path in (tmp_path / "checkpoints").iterdir()}
+    assert sizes["state.ckpt"] == pytest.approx(3, rel=0.05) and sizes["best.ckpt"] == pytest.approx(1, rel=0.05)
+
+
+#: No learning rate of it depends on the number of epochs: 16 steps are warmed up in one.
+CONSTANT = {"schedule": "constant", "batch_residues": 512}
+
+
+def longer(folder, small, spec, config, **options):
+    """Resume a run; return the result and the epochs that were trained."""
+    rows = []
+    result = fit(spec, small, "helix", config=config, run_dir=folder, resume=True, on_epoch=rows.append, **options)
+    return result, [row["epoch"] for row in rows]
+
+
+@pytest.mark.parametrize("end", ["finished", "interrupted"])
+def test_a_longer_run_equals_one_that_had_all_epochs_from_the_start(end, small, tiny, quick, tmp_path):
+    short, config = replace(quick, **CONSTANT), replace(quick, **CONSTANT, epochs=6)
+    whole = fit(tiny, small, "helix", config=config, run_dir=tmp_path / "whole")
+    if end == "finished":
+        assert fit(tiny, small, "helix", config=short, run_dir=tmp_path / "run").history == whole.history[:3]
+    else:
+        interrupt(small, tiny, short, tmp_path / "run")
+    result, epochs = longer(tmp_path / "run", small, tiny, config)
+    assert epochs == ([4, 5, 6] if end == "finished" else [2, 3, 4, 5, 6])
+    assert result.history == whole.history and result.metrics == whole.metrics and result.config == config
+    assert "resumed with 6 epochs in place of 3" in result.notes
+    states = [
+        torch.load(tmp_path / name / "checkpoints" / "state.ckpt", weights_only=True) for name in ("run", "whole")
+    ]
+    for key in ("state_dict", "optimizer_states"):
+        torch.testing.assert_close(states[0][key], states[1][key], rtol=0, atol=0)
+
+
+def test_the_learning_rate_of_a_longer_run_is_that_of_all_epochs(small, tiny, quick, tmp_path):
+    rates = []
+    record = LambdaCallback(
+        on_train_batch_start=lambda trainer, *_: rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+    )
+    config = replace(quick, epochs=6)
+    fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
+    result, epochs = longer(tmp_path, small, tiny, config, callbacks=[record])
+    resumed, rates[:] = rates.copy(), []
+    fit(tiny, small, "helix", config=config, callbacks=[record])
+    assert epochs == [4, 5, 6] and resumed == rates[-len(resumed) :] and resumed[0] > 0.4 * config.lr
+    assert any("learning rate is that of a run of 6 epochs" in note for note in result.notes)
+
+
+def test_a_finished_run_without_more_epochs_gives_its_result_again(small, tiny, quick, trained, tmp_path):
+    fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
+    result, epochs = longer(tmp_path, small, tiny, quick)
+    assert epochs == [] and result.history == trained.history and result.metrics == trained.metrics
+    assert "finished 3 epochs" in RunFolder(tmp_path).describe_end(quick)
+    assert not RunFolder(tmp_path).describe_end(replace(quick, epochs=4))
+
+
+def test_a_run_that_stopped_early_needs_a_larger_patience(small, tiny, quick, tmp_path):
+    still = replace(quick, lr=1e-12, epochs=9, patience=2)
+    assert fit(tiny, small, "helix", config=still, run_dir=tmp_path).epochs == 3
+    for config in (still, replace(still, epochs=20)):
+        assert "patience is 2" in RunFolder(tmp_path).describe_end(config)
+        result, epochs = longer(tmp_path, small, tiny, config)
+        assert epochs == [] and (result.epochs, result.best_epoch) == (3, 1)
+    patient = replace(still, epochs=20, patience=4)
+    assert not RunFolder(tmp_path).describe_end(patient)
+    result, epochs = longer(tmp_path, small, tiny, patient)
+    assert epochs == [4, 5] and (result.epochs, result.best_epoch) == (5, 1)
+    assert longer(tmp_path, small, tiny, replace(patient, epochs=21, patience=None))[1] == [*range(6, 22)]
+
+
+def test_fewer_epochs_than_planned_are_an_error(small, tiny, quick, tmp_path):
+    interrupt(small, tiny, quick, tmp_path)
+    with pytest.raises(CheckpointError, match="epochs = 3, more than 2"):
+        fit(tiny, small, "helix", config=replace(quick, epochs=2), run_dir=tmp_path, resume=True)
+
+
+def test_a_run_that_a_time_limit_stopped_is_trained_on(small, tiny, quick, tmp_path):
+    config = replace(quick, epochs=4, max_time=0.001)
+    first = fit(tiny, small, "helix", config=config, run_dir=tmp_path)
+    result, epochs = longer(tmp_path, small, tiny, replace(config, max_time=None))
+    assert first.epochs < 4 and epochs == [*range(first.epochs + 1, 5)] and result.epochs == 4
 
 
 def test_two_runs_cannot_use_one_folder(small, tiny, quick, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from protgraph.structure import clean, load_structure
 EDGES = (component("knn", k=12), component("sequence", k=2), "edge_distance", "edge_rbf")
 FEATURES = ("dihedral", "orientation", "b_factor", *EDGES)
 
+
 @pytest.fixture(scope="module")
 def graphs(structures_dir) -> list[ProteinGraph]:
     """Return graphs with several kinds of edges, constant degree, no edges, one residue, and atom nodes."""
