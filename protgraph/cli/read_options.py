@@ -87,8 +87,11 @@ def reads_structures(
 
 
 def print_reader_notes(reports: Mapping[str, LossReport]) -> None:
-    """Print a warning if the reader changed residues of files, from the report of each file."""
-    from protgraph.featurize import reader_notes
+    """Print which files have several models, and a warning if the reader changed residues, from their reports."""
+    from protgraph.featurize import model_notes, reader_notes
+
+    for note in model_notes(reports):
+        typer.echo(f"note: {note}", err=True)
 
     for note in reader_notes(reports):
         typer.echo(f"warning: {note}", err=True)

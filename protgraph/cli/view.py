@@ -121,7 +121,7 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         molstar_script()  # raises before the model runs if the extra is missing
     content = open_source(file)
     residues = read_residues(content, read.with_ligands())
-    print_reader_notes({file: residues.report})
+    print_reader_notes({file: residues.report.without("models")})  # the scene has the note of models
     scene = view(residues, edges=parse_edges(edges), **options)
     if form == "html":
         scene = limit_scene(scene)  # with notes of what is left out

@@ -12,7 +12,7 @@ from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, Struc
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
-from protgraph.featurize.result import GraphResult, count_notes, reader_notes, successes
+from protgraph.featurize.result import GraphResult, count_notes, model_notes, reader_notes, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
 
@@ -31,6 +31,7 @@ __all__ = [
     "TensorFeaturizer",
     "build_graph",
     "count_notes",
+    "model_notes",
     "reader_notes",
     "expand_sources",
     "iter_graphs",

@@ -17,7 +17,7 @@ from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.wording import count_noun
 
-__all__ = ["GraphResult", "count_notes", "reader_notes", "successes"]
+__all__ = ["GraphResult", "count_notes", "model_notes", "reader_notes", "successes"]
 
 _LISTED, _MESSAGES = 3, 10
 
@@ -104,6 +104,27 @@ def reader_notes(reports: Mapping[str, LossReport]) -> tuple[str, ...]:
     changes = {file: report.changes() for file, report in reports.items()}
     texts = [f"{file} ({'; '.join(lines)})" for file, lines in changes.items() if lines]
     return (f"{count_noun(len(texts), 'file')} changed by the reader: {list_first(texts, _LISTED)}",) if texts else ()
+
+
+def model_notes(reports: Mapping[str, LossReport], number: int | None = None) -> tuple[str, ...]:
+    """Return a message that names the files of which one of several models is read; none if there are no such files.
+
+    Parameters
+    ----------
+    reports : mapping of str to LossReport
+        Report of each file.
+    number : int, optional
+        Place of the model, from 1, if it is known.
+
+    Examples
+    --------
+    >>> model_notes({"a.pdb": LossReport(models=37), "b.pdb": LossReport()}, 1)
+    ('model 1 of 38 of a.pdb is read; --model-number (model_number=) selects another',)
+    """
+    which = "one model" if number is None else f"model {number}"
+    texts = [f"{which} of {report.models + 1} of {file}" for file, report in reports.items() if report.models]
+    selects = "is read; --model-number (model_number=) selects another"
+    return (f"{list_first(texts, _LISTED)} {selects}",) if texts else ()
 
 
 def count_notes(notes: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from protgraph.data.store.store_description import VERSION, ShardEntry, shard_pa
 from protgraph.data.store.store_writer import shard_entry, write_shard
 from protgraph.errors import DatasetError, WorkerDiedError
 from protgraph.failure import Failure
-from protgraph.featurize.result import GraphResult, reader_notes
+from protgraph.featurize.result import GraphResult, model_notes, reader_notes
 from protgraph.file_io import atomic_write
 from protgraph.prepare.shard_task import InputRecord, ShardTask
 from protgraph.prepare.store_folder import link_file
@@ -133,7 +133,8 @@ class ShardWork:
         notes: list[str] = []
         for result in results:
             if isinstance(result, GraphResult):
-                notes += (*result.notes, *reader_notes({result.source: result.residues.report}))
+                report = {result.source: result.residues.report}
+                notes += (*result.notes, *model_notes(report), *reader_notes(report))
         return ShardResult(entry, layout, False, seconds, time.perf_counter() - begin, tuple(sizes), tuple(notes))
 
     def _key(self, task: ShardTask, contents: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from biotite.structure import AtomArray
 from torch import Tensor
 
 from protgraph.errors import SelectionError, list_first
-from protgraph.featurize.result import GraphResult
+from protgraph.featurize.result import GraphResult, model_notes
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.atom_array import from_atom_array
@@ -100,10 +100,9 @@ class InputChecks:
         self._proteins = 0
         self._unread = LossReport()
         self._chains: dict[str, int] = {}
-        self._models: list[str] = []
+        self._reports: dict[str, LossReport] = {}
         self._parts: dict[str, list[str]] = {}
         self._outside: dict[str, Mapping[str, int]] = {}
-        self._files: set[str] = set()
         self._reads_more: bool | None = None
 
     def watch(self, proteins: Iterable[GraphResult]) -> Iterator[GraphResult]:
@@ -141,9 +140,7 @@ class InputChecks:
 
     def _unread_notes(self) -> Iterator[str]:
         """Yield messages about models, parts, other molecules and chains that have no effect on the predictions."""
-        if self._models:
-            models = list_first(self._models, _LISTED)
-            yield f"one model of each file is read: {models}. --model-number (model_number=) selects another"
+        yield from model_notes(self._reports, self.read.model_number)
         lines = [line.removesuffix(" left out") for line in self._unread.lines()]
         lines = [line.replace(" left out (", " (") for line in lines]
         if lines:
@@ -175,13 +172,10 @@ class InputChecks:
         if self.checkpoint.model.plan.part:
             self._parts.setdefault(protein.source, []).append(_ranges(protein.residues))
             self._outside[protein.source] = protein.residues.report.outside_parts
-        if protein.source in self._files:
+        if protein.source in self._reports:
             return
-        self._files.add(protein.source)
         report = protein.residues.report
-        if report.models:
-            total = report.models + 1
-            self._models.append(f"model {self.read.model_number} of {total} of {protein.source}")
+        self._reports[protein.source] = report
         if not self.checkpoint.model.plan.needs_ligands:
             own = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
             self._unread = self._unread.merge(own)

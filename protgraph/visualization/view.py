@@ -13,6 +13,7 @@ import numpy as np
 from protgraph.argument_types import check_arguments
 from protgraph.data import ProteinGraph
 from protgraph.errors import OptionError, list_first, suggest
+from protgraph.featurize import model_notes
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import ReadOptions, Residues, Structure, clean
 from protgraph.structure.io import open_source, read_residues
@@ -92,7 +93,7 @@ def view(
     columns: dict[str, Color] = {}
     notes: list[str] = []
     if read.report.models:
-        notes.append(f"one of {read.report.models + 1} models is shown; --model-number (model_number=) selects another")
+        notes += model_notes({read.name: read.report})
         read = replace(read, report=read.report.without("models"))
     bare = replace(read, ligands=None)
     kinds = as_components(edges, "edges")

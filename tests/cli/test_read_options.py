@@ -175,7 +175,7 @@ _COMMANDS = {
 
 @pytest.mark.parametrize("command", list(_COMMANDS))
 def test_every_command_prints_what_the_reader_decided(run, tmp_path, proteinmpnn_folder, command):
-    """Two chains of one id, the second of which begins at numbers that the first lacks."""
+    """Two chains of one id, the second of which begins at numbers that the first lacks, in each of two models."""
     atoms = [("N", 0.0, 0.0), ("CA", 1.5, 0.0), ("C", 2.6, 0.0), ("O", 2.6, 1.2), ("CB", 1.5, 1.5)]
     chains = [(0.0, range(3, 15)), (150.0, range(1, 14))]
     lines = [
@@ -187,8 +187,9 @@ def test_every_command_prints_what_the_reader_decided(run, tmp_path, proteinmpnn
     ]
     path, out = tmp_path / "two.pdb", tmp_path / "out"
     out.mkdir()
-    path.write_text("\n".join([*lines, "END"]))
+    path.write_text("\n".join(["MODEL        1", *lines, "ENDMDL", "MODEL        2", *lines, "ENDMDL", "END"]))
     arguments = [a.replace("FILE", str(path)).replace("OUT", str(out)) for a in _COMMANDS[command]]
     done = run(*arguments)
     assert done.code == 0, done.err
+    assert " of 2 of " in done.out + done.err and "--model-number" in done.out + done.err
     assert "changed by the reader: " in done.err and "13 residues of a repeated chain id renamed (A-2 13)" in done.err

@@ -89,7 +89,7 @@ def test_the_model_that_is_shown_of_an_ensemble_is_named(run, structures_dir, tm
     (tmp_path / "nmr.pdb").write_text(models + "END\n")
     for options in ([], ["--prediction", checkpoint]):
         result = run("view", tmp_path / "nmr.pdb", *options, "-o", tmp_path / "o.html", "--overwrite")
-        assert result.code == 0 and result.out.count("one of 3 models") == 1, result.err
+        assert result.code == 0 and (result.out + result.err).count("one model of 3 of nmr") == 1, result.err
 
 
 def pdb_of(path) -> str:

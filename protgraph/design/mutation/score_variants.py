@@ -13,7 +13,7 @@ from protgraph.data.datasets.mutation_table import MutationRow, MutationTable
 from protgraph.design.mutation.chain_copies import chain_copies, mutate_copies
 from protgraph.errors import LabelError, MutationError, OptionError, ProtgraphError, list_first
 from protgraph.failure import Failure
-from protgraph.featurize.result import reader_notes
+from protgraph.featurize.result import model_notes, reader_notes
 from protgraph.structure import ReadOptions, Residues
 from protgraph.structure.io import open_source
 from protgraph.structure.io.sources import read_residues
@@ -142,7 +142,8 @@ def score_variants(
         except ProtgraphError as e:
             failures += [_failed(table, row, e) for row in rows]
             continue
-        notes += (*reader_notes({source: residues.report}), *remarks)
+        report = {source: residues.report}
+        notes += (*model_notes(report), *reader_notes(report), *remarks)
         problems |= {k: _no_value(scorer, made[k]) for k, v in zip(made, values, strict=True) if np.isnan(v)}
         failures += [_failed(table, rows[k], e) for k, e in sorted(problems.items())]
         good = {k: float(v) for k, v in zip(made, values, strict=True) if k not in problems}
