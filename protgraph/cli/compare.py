@@ -61,6 +61,7 @@ def compare_command(
     """
     from protgraph.structure.compare import compare_structures
     from protgraph.structure.io import read_residues
+    from protgraph.wording import count_noun
 
     outputs = []
     if out is not None:
@@ -79,7 +80,7 @@ def compare_command(
         if out is not None:
             _write(out, _COLUMNS, _rows(result))
             _write(outputs[1], ("score", "value"), result.scores.items())
-            typer.echo(f"{len(result.reference)} residues → {out}, scores → {outputs[1]}")
+            typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
 
 
 def _pairs(text: str) -> dict[str, str] | None:

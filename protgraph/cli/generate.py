@@ -48,6 +48,7 @@ def generate_command(
     from protgraph.structure.io import FASTA_SUFFIXES
     from protgraph.train import load_checkpoint
     from protgraph.train.generate import generate, write_generated
+    from protgraph.wording import count_noun
 
     out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -70,4 +71,5 @@ def generate_command(
         write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
     perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
-    typer.echo(f"{n} sequences of {length} residues, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")
+    what = f"{count_noun(n, 'sequence')} of {count_noun(length, 'residue')}"
+    typer.echo(f"{what}, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")

@@ -83,6 +83,7 @@ def score_command(
     from protgraph.design import read_design_sequences, sequences_by_protein
     from protgraph.design import score_sequences as run
     from protgraph.design.result import check_score_value
+    from protgraph.wording import count_noun
 
     sources = protein_files(files)
     inputs = [*files, *sources, model, weights, sequences]
@@ -107,7 +108,7 @@ def score_command(
 
         count = _WRITERS[out.suffix](out, printed())
         if count:
-            typer.echo(f"{count} residues → {out}")
+            typer.echo(f"{count_noun(count, 'residue')} → {out}")
         failures = shown.write(values) if shown.is_used and count else []
         proteins.finish(out, refused, failures)
 

@@ -245,6 +245,19 @@ def test_texts_are_readable_and_images_are_described(opened, width):
 
 
 @pytest.mark.slow
+def test_the_page_shows_that_it_loads_until_the_first_picture(browser, page, tmp_path):
+    """A page whose scripts have not run yet, as while the viewer starts, has the message in the middle."""
+    message = "return getComputedStyle(document.querySelector('main'), '::after').content"
+    before = tmp_path / "before.html"
+    text = page.read_text(encoding="utf-8")
+    before.write_text(re.sub(r"<script>.*?</script>", "", text, flags=re.S), encoding="utf-8")
+    browser.get(before.as_uri())
+    assert "Loading the structure" in browser.execute_script(message)
+    browser.get(page.as_uri())
+    finish(browser)
+    assert "Loading" not in browser.execute_script(message)
+
+
 def test_one_residue_without_edges_is_drawn(browser, structures_dir, tmp_path):
     """Not a page with other residues: Mol* refuses an empty shape of edges, and has no axes for a single residue."""
     residues = clean(load_structure(structures_dir / "1crn.bcif")).select(np.arange(46) == 9)
