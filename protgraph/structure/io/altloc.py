@@ -8,9 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from protgraph.errors import OptionError, suggest
+from protgraph.structure.residues.runs import LEAST_CA_DISTANCE
 
-__all__ = ["altloc_mask", "check_altloc", "gather_conformations", "group_residues", "name_blank_conformations"]
+__all__ = [
+    "altloc_mask",
+    "check_altloc",
+    "gather_conformations",
+    "group_residues",
+    "name_blank_conformations",
+    "separate_copies",
+]
 
+_FARTHEST = 5.0  # CA atoms of conformations are closer, Å
 _DECIMALS = 3  # occupancies have two: later digits of the sums are rounding errors
 
 
@@ -39,6 +48,56 @@ def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) 
         values, code = np.unique(column, return_inverse=True)
         number = np.unique(number * len(values) + code, return_inverse=True)[1]  # stays below M
     return number
+
+
+def separate_copies(
+    residue: np.ndarray, start: np.ndarray, atom_name: np.ndarray, altloc_id: np.ndarray, coord: np.ndarray
+) -> np.ndarray:
+    """Return numbers of residues in which residues of two chains with one id are not conformations of each other.
+
+    Parameters
+    ----------
+    residue, start : ndarray
+        ``(R,)`` int64, output of :func:`group_residues` for runs of atoms, and the first atom of each run.
+    atom_name, altloc_id : ndarray
+        ``(A,)`` str.
+    coord : ndarray
+        ``(A, 3)``, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(R,)`` int64. CA atoms of one residue are conformations if both have an altloc id, or else if they are less
+        than 5 Å apart; without any id, 2.5 Å.
+    """
+    size = np.bincount(residue)
+    if size.max(initial=0) < 2:
+        return residue
+    alpha = np.flatnonzero(atom_name == "CA")
+    run = np.searchsorted(start, alpha, side="right") - 1
+    first_atoms: dict[int, list[tuple[int, int]]] = {}  # residue → first CA and number of each of its copies
+    separate = residue.copy()
+    number = len(size)
+    for number_of_run, atom in zip(run.tolist(), alpha.tolist(), strict=True):
+        which = int(residue[number_of_run])
+        if size[which] < 2:
+            continue
+        copies = first_atoms.setdefault(which, [(atom, which)])
+        joined = [copy for first, copy in copies if _are_conformations(altloc_id, coord, first, atom)]
+        if not joined:
+            joined = [number]
+            copies.append((atom, number))
+            number += 1
+        separate[number_of_run] = joined[0]
+    return separate
+
+
+def _are_conformations(altloc_id: np.ndarray, coord: np.ndarray, first: int, second: int) -> bool:
+    """Return True if two CA atoms of one chain id and number can be of one residue."""
+    located = (altloc_id[first] != "", altloc_id[second] != "")
+    limit = _FARTHEST if any(located) else LEAST_CA_DISTANCE
+    distance = np.linalg.norm(coord[second].astype(np.float64) - coord[first])
+    return all(located) or bool(distance < limit)
 
 
 def altloc_mask(

@@ -17,6 +17,7 @@ from protgraph.structure.io.altloc import (
     gather_conformations,
     group_residues,
     name_blank_conformations,
+    separate_copies,
 )
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.foldcomp_database import entry_name
@@ -140,6 +141,7 @@ def resolve_atoms(
     if has_altlocs:
         start = residue_starts(atoms)
         residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+        residue = separate_copies(residue, start, atoms.atom_name, atoms.altloc_id, atoms.coord)
         of_atoms = np.repeat(residue, np.diff(start, append=len(atoms)))
         ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
         keep &= altloc_mask(ids, atoms.occupancy, of_atoms, altloc=altloc, required=atoms.atom_name == "CA")

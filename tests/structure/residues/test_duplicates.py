@@ -266,3 +266,22 @@ def test_falling_numbers_without_a_bond_are_reported(write_pdb, pdb_lines):
     path = write_pdb(*_chain(residue, "A", range(50, 53), 0.0), *_chain(residue, "A", range(1, 4), 99.0))
     residues = clean(load_structure(path))
     assert residues.chain_names == ("A",) and "numbers fall between 52 and 1" in residues.report.warnings[0]
+
+
+@pytest.mark.parametrize("located", ["first", "second", "both"])
+@pytest.mark.parametrize("atoms", ["all", "CB"])
+def test_alternate_locations_of_one_copy_leave_the_other_whole(write_pdb, pdb_lines, located, atoms):
+    atom, residue = pdb_lines
+    lines = []
+    for copy, (numbers, x) in {"first": (range(3, 8), 0.0), "second": (range(1, 7), 150.0)}.items():
+        for i, n in enumerate(numbers):
+            options = [{"alt": "A", "occ": 0.6}, {"alt": "B", "occ": 0.4}]
+            if n != 5 or located not in (copy, "both"):
+                options = [{}]
+            for own in options if atoms == "all" else [{}]:
+                lines += residue("ALA", "A", n, x + 3.9 * i, **own)
+            for own in options:
+                lines.append(atom("CB", "ALA", "A", n, (x + 3.9 * i + 1.5, 1.5, 0.0), **own))
+    residues = clean(load_structure(write_pdb(lines)))
+    assert residues.res_id.tolist() == [*range(3, 8), *range(1, 7)] and residues.chain_names == ("A", "A-2")
+    assert len(residues.atom_name) == 5 * 11 and residues.report.moved_residues == 0
