@@ -29,7 +29,6 @@ from protgraph.train.fold_table import FoldTest, tabulate_folds
 from protgraph.train.label_check import RANKING
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
-from protgraph.train.run_folder import RunFolder
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
@@ -163,6 +162,8 @@ class _Run:
         result = fit(self.spec, part, self.task, **common, **self.options)
         if path is not None and folder is not None:
             result.save(path)
+            from protgraph.train.run_folder import RunFolder  # imports Lightning, as only training does
+
             RunFolder(folder).remove_state()
         return result.checkpoint(), False
 
