@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -31,24 +32,28 @@ def note_line(message: str) -> str:
 
 
 def format_figure(value: float) -> str:
-    """Return a number with four decimals, or with four significant digits if it is small or large.
+    """Return a number with four decimals, or with four significant digits if it is small or large; "–" for NaN.
 
     Examples
     --------
     >>> format_figure(0.47312), format_figure(1.23456e-9), format_figure(123456.7)
     ('0.4731', '1.235e-09', '1.235e+05')
     """
+    if math.isnan(value):
+        return "–"
     return f"{value:.4f}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.4g}"
 
 
 def format_decimals(value: float, digits: int) -> str:
-    """Return a number with this many decimals, or significant digits if all of these decimals would be 0.
+    """Return a number with this many decimals, or significant digits if all of these are 0; "–" for NaN.
 
     Examples
     --------
     >>> format_decimals(0.47312, 3), format_decimals(1.23456e-9, 3)
     ('0.473', '1.23e-09')
     """
+    if math.isnan(value):
+        return "–"
     text = f"{value:.{digits}f}"
     return f"{value:.{digits}g}" if value != 0 and float(text) == 0 else text
 

@@ -150,6 +150,9 @@ def _split_parts(
     parts.append(f'<div class="charts">{"".join(_figure(*chart) for chart in charts if chart[1])}</div>')
     if one.pairs:
         parts.append(f"<details><summary>Paired tests</summary>{pair_table(one)}</details>")
+    if one.undefined:
+        names = "; ".join(f"{model}: {', '.join(metrics)}" for model, metrics in one.undefined.items())
+        parts.append(f"<p>Undefined (–), in no interval, rank or paired test: {escape(names)}.</p>")
     if one.left_out:
         parts.append(f"<p>Other proteins or labels, in no paired test: {escape(', '.join(one.left_out))}.</p>")
     known = sum(name in resolutions for name in one.names)

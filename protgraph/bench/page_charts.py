@@ -66,8 +66,8 @@ class _Axes:
         return "".join(parts)
 
     def path(self, points: Sequence[tuple[float, float]]) -> str:
-        """Return the ``d`` of a line through points."""
-        return "M" + "L".join(f"{self.px(x)} {self.py(y)}" for x, y in points)
+        """Return the ``d`` of a line through points; those without a value are left out."""
+        return "M" + "L".join(f"{self.px(x)} {self.py(y)}" for x, y in points if math.isfinite(y))
 
 
 def style_of(index: int) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def curves_chart(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
     curves: dict[str, list[np.ndarray]] = {}
     for row in rows:
         values = np.array([point.get(row.monitor, math.nan) for point in row.history])
-        if not row.error and len(values) > 1:
+        if not row.error and len(values) > 1 and not np.isnan(values).all():  # undefined for a constant prediction
             curves.setdefault(row.model, []).append(values)
     if not curves:
         return ""

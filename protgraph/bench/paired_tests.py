@@ -130,7 +130,8 @@ def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max
     models : sequence of str
         M names.
     values : ndarray
-        ``(M, P)``, a metric of each model on each protein. Proteins with NaN are left out.
+        ``(M, P)``, a metric of each model on each protein. Models with NaN for all proteins are left out, then proteins
+        with NaN.
     mode : {"max", "min"}
         Better direction.
 
@@ -145,6 +146,9 @@ def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max
     """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+    has_value = ~np.isnan(values).all(1)
+    models = [model for model, is_ranked in zip(models, has_value, strict=True) if is_ranked]
+    values = values[has_value]
     values = values[:, ~np.isnan(values).any(0)]
     m, proteins = values.shape
     if m < 3 or proteins < 2:

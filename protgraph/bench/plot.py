@@ -93,13 +93,16 @@ def _draw_runs(axes: Axes, runs: Sequence[BenchRow], color: str, marker: str) ->
             chosen = (run.best_epoch, curve[run.best_epoch - 1])
             axes.plot(*chosen, marker, color=color, markersize=5, mec="white", mew=0.6, zorder=4, clip_on=False)
     longest = max(curves, key=len)
-    return (len(longest), float(longest[-1])) if len(longest) > common else (common, float(mean[-1]))
+    end = longest if len(longest) > common else mean
+    defined = np.flatnonzero(~np.isnan(end))
+    last = int(defined[-1]) if len(defined) else 0
+    return last + 1, float(np.nan_to_num(end[last]))
 
 
 def _curve(row: BenchRow) -> np.ndarray:
-    """Return the ``(epochs,)`` monitored values; empty for a run of a single epoch."""
+    """Return the ``(epochs,)`` monitored values; empty for a run of a single epoch, or if none has a value."""
     values = [point.get(row.monitor, math.nan) for point in row.history]
-    return np.array(values) if len(values) > 1 else np.array([])
+    return np.array(values) if len(values) > 1 and not np.isnan(values).all() else np.array([])
 
 
 def plot_comparison(rows: Sequence[BenchRow], path: Path, *, baselines: Sequence[str] = ()) -> Path | None:

@@ -253,7 +253,7 @@ def differences_table(differences: Sequence[RunDifference]) -> str:
             "–" if math.isnan(value) else f"{value:{form}}"
             for value, form in ((d.protein_difference, "+.3f"), (d.p_holm, ".2g"))
         )
-        difference = f"{d.b - d.a:+.3f} ({d.interval.text()})"
+        difference = "–" if math.isnan(d.b - d.a) else f"{d.b - d.a:+.3f} ({d.interval.text()})"
         place = [d.task, d.split, model, f"{d.metric} {'↑' if d.mode == 'max' else '↓'}"]
         lines.append([*place, format_decimals(d.a, 3), format_decimals(d.b, 3), difference, mean, p, d.verdict])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

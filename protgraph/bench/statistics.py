@@ -168,6 +168,15 @@ class SplitStatistics:
         """Names of the proteins."""
         return self.models[0].first.names
 
+    @property
+    def undefined(self) -> dict[str, list[str]]:
+        """Metrics without a value of each model that has any, e.g. the correlation of a constant prediction."""
+        found: dict[str, list[str]] = {}
+        for one in self.estimates:
+            if one.average == "pooled" and np.isnan(one.mean):
+                found.setdefault(one.model, []).append(one.metric)
+        return found
+
 
 def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, str], list[ModelRuns]]:
     """Read the predictions of finished rows.
@@ -256,7 +265,8 @@ def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
 def _estimate(
     model: ModelRuns, metric: str, average: str, mode: str, values: list[float], samples: np.ndarray, proteins: int
 ) -> ScoreEstimate:
-    sd = stdev(values) if len(values) > 1 else np.nan
+    has_sd = len(values) > 1 and not np.isnan(values).any()  # stdev raises for NaN
+    sd = stdev(values) if has_sd else np.nan
     return ScoreEstimate(model.model, metric, average, mode, fmean(values), sd, percentile_interval(samples), proteins)
 
 

@@ -199,10 +199,14 @@ def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str
 
 
 def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> str:
-    trivial = [s for s in group if s.model in baselines and s.seeds]
-    rest = [s for s in group if s.model not in baselines and s.seeds]
+    defined = [s for s in group if s.seeds and not math.isnan(s.score.mean)]
+    undefined = [s for s in group if s.seeds and s not in defined]
+    trivial = [s for s in defined if s.model in baselines]
+    rest = [s for s in defined if s.model not in baselines]
     missing = [s.model for s in group if not s.seeds]
     unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
+    if undefined and baselines:
+        unfinished += f" {undefined[0].monitor} is undefined, not compared: {', '.join(s.model for s in undefined)}."
     if not trivial or not rest:
         return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
     names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)

@@ -58,6 +58,8 @@ class FitModule(pl.LightningModule):
         Residues and seconds of training, without validation.
     notes : tuple of str
         Messages for the user, e.g. that a run was resumed with another number of processes.
+    predicts_constant : bool
+        True if all predictions of the last validation are equal, e.g. those of the baseline "majority".
     nonfinite : ComponentError or None
         Names the featurizer or layer whose output made the validation loss NaN or infinite.
 
@@ -88,6 +90,7 @@ class FitModule(pl.LightningModule):
         self.residues, self.seconds = 0, 0.0
         self.notes: tuple[str, ...] = ()
         self.nonfinite: ComponentError | None = None
+        self.predicts_constant = False
         self._random: list[dict[str, Any]] | None = None
         self._start: float | None = None  # start of the training time not yet in `seconds`
 
@@ -240,6 +243,7 @@ class FitModule(pl.LightningModule):
         """Add a row to the history, and log it."""
         rows = join_predictions(self._gather(self._parts))
         self._parts = []
+        self.predicts_constant = bool((rows.logits == rows.logits[:1]).all())
         threshold = best_threshold(rows) if self.task.has_threshold else None
         metrics = compute_metrics(self.task.metrics, rows.with_threshold(threshold), task=self.task.name)
         val_loss = float(self.task.compute_loss(self.loss, rows.logits, rows.y)) if rows.loss is None else rows.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -184,7 +185,9 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
         )
     last, checkpoint = module.history[-1], torch.load(path, map_location="cpu", weights_only=True)
     row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
-    if not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
+    if _is_undefined(module, row):
+        module.notes = (*module.notes, _describe_undefined(module, row))
+    elif not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
         if module.nonfinite is not None:
             raise module.nonfinite
         needs = "labels of both kinds" if task.target.kind == "multilabel" else "more labels, of different values"
@@ -209,12 +212,26 @@ def load_best_so_far(module: FitModule, path: Path) -> dict[str, Any] | None:
         return None
     checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
-    if not torch.isfinite(torch.tensor([row[module.task.monitor], row["val_loss"]])).all():
+    is_finite = bool(torch.isfinite(torch.tensor([row[module.task.monitor], row["val_loss"]])).all())
+    if not is_finite and not _is_undefined(module, row):
         return None
     module.unshard()
     _load_weights(module, checkpoint)
     module.history = max(module.history, checkpoint["protgraph"]["history"], key=len)  # the state may be older
     return {"row": row, "threshold": threshold}
+
+
+def _is_undefined(module: FitModule, row: Mapping[str, float]) -> bool:
+    """Return True if the monitored metric has no value because the model predicts the same for all rows."""
+    return module.predicts_constant and math.isfinite(row["val_loss"]) and math.isnan(row[module.task.monitor])
+
+
+def _describe_undefined(module: FitModule, row: Mapping[str, float]) -> str:
+    """Return the note on a run whose monitored metric is undefined."""
+    return (
+        f"{module.task.monitor} is undefined: {module.model.spec.name} predicts the same value everywhere. "
+        f"Epoch {row['epoch']:.0f} was kept"
+    )
 
 
 def _load_weights(module: FitModule, checkpoint: Mapping[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -157,3 +159,44 @@ def test_groups_of_proteins_have_the_scores_of_their_rows():
         "2.0 to 3.0 Å": 1,
         "unknown": 10,
     }
+
+
+def constant_run(seed: int) -> RunPredictions:
+    """Return predictions of one value, and those of a normal run with numbers as labels."""
+    run = number_run(seed)
+    return replace(run, rows=replace(run.rows, logits=torch.full_like(run.rows.logits, 0.5)))
+
+
+def number_run(seed: int) -> RunPredictions:
+    run = binary_run(seed)
+    noise = torch.randn(run.rows.y.shape, generator=torch.Generator().manual_seed(5))
+    return replace(run, rows=replace(run.rows, y=run.rows.y + noise, threshold=None))
+
+
+def test_undefined_metrics_of_a_constant_baseline_are_left_out_with_a_word():
+    modes = {"pearson": "max", "pearson_overall": "max", "rmse": "min"}
+    models = [
+        ModelRuns(name, modes, {seed: make(seed + 10 * i) for seed in (0, 1)})
+        for i, (name, make) in enumerate(
+            (("majority", constant_run), ("one", number_run), ("two", number_run), ("three", number_run))
+        )
+    ]
+    found = split_statistics("mine", "number", "test", "pearson", models, resamples=50)
+    assert found.undefined == {"majority": ["pearson", "pearson_overall"]}
+    pooled = {(e.model, e.metric): e for e in found.estimates if e.average == "pooled"}
+    assert np.isnan(pooled["majority", "pearson"].mean) and np.isnan(pooled["majority", "pearson"].sd)
+    assert pooled["majority", "rmse"].sd == 0 and pooled["one", "pearson"].sd > 0
+    pairs = {(p.metric, p.one, p.other) for p in found.pairs}
+    assert ("rmse", "majority", "one") in pairs and ("pearson", "one", "two") in pairs
+    assert not any(metric.startswith("pearson") and "majority" in names for metric, *names in pairs)
+    assert found.ranks.models == ("one", "two", "three")
+    assert all(np.isfinite(found.ranks.ranks))
+    from protgraph.bench.page_charts import interval_chart, rank_chart
+    from protgraph.bench.page_tables import pair_table
+    from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
+
+    series = {model.model: i for i, model in enumerate(models)}
+    own = [e for e in found.estimates if e.metric == "pearson" and e.average == "pooled"]
+    texts = [interval_chart(own, series), rank_chart(found.ranks, series), pair_table(found)]
+    texts += [estimates_csv([found]), pairs_csv([found])]
+    assert not any("nan" in text.lower() for text in texts)

@@ -181,3 +181,17 @@ def test_a_model_without_a_finished_run_has_empty_cells() -> None:
     job = BenchJob("one", "classes", "small", 9)
     table = markdown_table(summarize([BenchRow.failed(job, "ValueError: x")]))
     assert "| one | 0 (1 failed) | – |" in table
+
+
+def test_an_undefined_baseline_is_a_dash_and_is_not_compared(rows):
+    rows = [row for row in rows if row.task == "classes"]
+    undefined = [replace(row, metrics={"val": {"accuracy": math.nan}, "test": {"accuracy": math.nan, "other": 0.5}})
+                 if row.model == "majority" else row for row in rows]  # fmt: skip
+    summaries = summarize(undefined)
+    line = next(line for line in markdown_table(summaries, ["majority"]).splitlines() if "majority" in line)
+    assert line.split("|")[2].strip() == "–"
+    (text,) = compare_with_baselines(summaries, ["majority"])
+    assert "accuracy is undefined, not compared: majority" in text
+    (text,) = compare_with_baselines(summaries, ["majority", "mlp"])
+    assert "baselines mlp" in text and "accuracy is undefined, not compared: majority" in text
+    assert "nan" not in csv_table(summaries)
