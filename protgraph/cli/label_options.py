@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Columns", "Kind", "LabelFile", "UnknownTexts"]
+__all__ = ["Columns", "Kind", "LabelFile", "LeaveOutAbsent", "UnknownTexts"]
 
 LabelFile = Annotated[
     Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
@@ -22,4 +22,12 @@ Kind = Annotated[
 ]
 UnknownTexts = Annotated[
     list[str] | None, typer.Option(help="Text that means an unknown label, besides blank cells; repeat for more.")
+]
+LeaveOutAbsent = Annotated[
+    bool,
+    typer.Option(
+        "--leave-out-absent",
+        help="Leave out labels of residues that are absent from a structure, e.g. unresolved. Labels of the whole "
+        "sequence need no option.",
+    ),
 ]

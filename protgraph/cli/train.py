@@ -21,7 +21,7 @@ from protgraph.cli.dry_run import (
     print_dry_run,
 )
 from protgraph.cli.failures import failures_of_errors
-from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
+from protgraph.cli.label_options import Columns, Kind, LabelFile, LeaveOutAbsent, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
@@ -53,6 +53,7 @@ def train_command(
     column: Columns = None,
     kind: Kind = None,
     unknown: UnknownTexts = None,
+    leave_out_absent: LeaveOutAbsent = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -68,6 +69,13 @@ def train_command(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     pos_weight: Annotated[
         str | None, typer.Option(help="Weight of positives in the loss of binary labels: a number, or 'balanced'.")
+    ] = None,
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=WEIGHT",
+            help="Weight of a class in the loss, others have 1; repeat for more classes, or 'balanced'.",
+        ),
     ] = None,
     no_standardize: Annotated[
         bool, typer.Option("--no-standardize", help="Use input features as they are; see docs/small_data.md.")
@@ -164,6 +172,7 @@ def train_command(
         **({} if budget is None else {"batch_residues": budget}),
         device=device,
         pos_weight=_weight(pos_weight),
+        class_weight=_class_weights(class_weight),
         standardize=not no_standardize,
         noise=noise,
         max_time=max_time,
@@ -175,7 +184,7 @@ def train_command(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
     out = out and check(out)
-    dataset = _dataset(data, labels, task, column, kind, unknown, seed, read)
+    dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
     if dry_run:
         print_dry_run(model, dataset, task, config, memory_limit, auto=budget is None)
@@ -325,13 +334,18 @@ def _dataset(
     unknown: list[str] | None,
     seed: int,
     read: ReadOptions,
+    *,
+    leave_out_absent: bool,
 ) -> Dataset:
     from protgraph.train import load_dataset
     from protgraph.train.user_dataset import check_labels_are_used
 
-    if labels is None and (columns or kind or unknown):
-        raise OptionError("--column, --kind and --unknown are for labels of a table. Add the table with --labels.")
+    if labels is None and (columns or kind or unknown or leave_out_absent):
+        raise OptionError(
+            "--column, --kind, --unknown and --leave-out-absent are for labels of a table. Add the table with --labels."
+        )
     options = {"columns": columns or None, "kind": kind, "unknown": unknown or None, "seed": seed, "read": read}
+    options["leave_out_absent"] = leave_out_absent
     dataset = load_dataset(data[0] if len(data) == 1 else data, labels=labels, task=task, **options)
     check_labels_are_used([dataset])
     return dataset
@@ -356,6 +370,21 @@ def _weight(text: str | None) -> float | str | None:
         return text if text in (None, "balanced") else float(text)
     except ValueError:
         raise OptionError(f"--pos-weight: {text!r}. Allowed: a positive number or 'balanced'.") from None
+
+
+def _class_weights(texts: list[str] | None) -> dict[str, float] | str | None:
+    if not texts or texts == ["balanced"]:
+        return texts[0] if texts else None
+    weights: dict[str, float] = {}
+    for text in texts:
+        name, mark, number = text.rpartition("=")
+        try:
+            weights[name] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark or not name:
+            raise OptionError(f"--class-weight: {text!r}. Allowed: CLASS=NUMBER, e.g. helix=2, or 'balanced' alone.")
+    return weights
 
 
 def _print_epoch(row: dict[str, float]) -> None:

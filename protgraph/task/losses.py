@@ -27,8 +27,8 @@ def known_labels(y: Tensor) -> Tensor:
     return ~y.isnan() if y.is_floating_point() else y != _UNKNOWN_CLASS
 
 
-def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
-    """Compute the mean of ``-log softmax(logits)[y]`` over known entries.
+def cross_entropy(logits: Tensor, y: Tensor, *, weight: Tensor | None = None) -> Tensor:
+    """Compute the mean of ``-w[y] log softmax(logits)[y]`` over known entries.
 
     Parameters
     ----------
@@ -36,13 +36,16 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
         ``(N, C)`` float, unnormalized log-probabilities.
     y : Tensor
         ``(N,)`` int64 classes; −1 is unknown.
+    weight : Tensor, optional
+        w, ``(C,)``; None is 1.
 
     Returns
     -------
     Tensor
         ``()``, nats.
     """
-    total = functional.cross_entropy(logits, y, ignore_index=_UNKNOWN_CLASS, reduction="sum")
+    weight = None if weight is None else weight.to(logits)
+    total = functional.cross_entropy(logits, y, weight=weight, ignore_index=_UNKNOWN_CLASS, reduction="sum")
     return total / known_labels(y).sum().clamp(min=1)
 
 
@@ -158,7 +161,13 @@ def label_std(counts: Tensor) -> Tensor:
     return variance.where(variance > 1e-11 * mean.square(), 1.0).sqrt().float()
 
 
-def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float | None = None) -> Tensor | None:
+def label_prior(
+    counts: Tensor | None,
+    kind: str,
+    *,
+    pos_weight: Tensor | float | None = None,
+    class_weight: Tensor | None = None,
+) -> Tensor | None:
     """Compute the constant logits ``(C,)`` with the least loss, from label statistics.
 
     Parameters
@@ -170,6 +179,8 @@ def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float 
         kinds.
     pos_weight : float or Tensor, optional
         Weight of positives in the loss, one number or ``(C,)``.
+    class_weight : Tensor, optional
+        Weight of each class in the loss, ``(C,)``.
 
     Notes
     -----
@@ -179,7 +190,8 @@ def label_prior(counts: Tensor | None, kind: str, *, pos_weight: Tensor | float 
     if counts is None:
         return None
     if kind == "classification":
-        return ((counts + 0.5) / (counts + 0.5).sum()).log().float()
+        weighted = (counts + 0.5) if class_weight is None else class_weight * (counts + 0.5)
+        return (weighted / weighted.sum()).log().float()
     if kind == "multilabel":
         weight = torch.as_tensor(1.0 if pos_weight is None else pos_weight)
         return (weight * (counts[0] + 0.5) / (counts[1] + 0.5)).log().float()

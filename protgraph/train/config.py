@@ -49,6 +49,9 @@ class FitConfig:
         Maximum norm of the gradient. None does not clip.
     pos_weight : float or "balanced", optional
         Weight of positives in the loss of yes/no labels. "balanced" is negatives / positives in the training split.
+    class_weight : dict of str to float or "balanced", optional
+        Weight of each class in the loss of classes, by name; other classes have 1. "balanced" is inversely proportional
+        to the labels of each class in the training split, and 1 on average over the labels.
     device : str
         "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one.
     precision : {"float32", "bfloat16"}
@@ -87,6 +90,7 @@ class FitConfig:
     patience: PositiveInt | None = 10
     gradient_clip: PositiveFloat | None = 1.0
     pos_weight: PositiveFloat | Literal["balanced"] | None = None
+    class_weight: dict[str, PositiveFloat] | Literal["balanced"] | None = None
     device: str = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False

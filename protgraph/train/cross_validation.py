@@ -169,7 +169,7 @@ class _Run:
 
     def baseline(self, part: Dataset) -> Checkpoint:
         """Return the trained baseline of a fold."""
-        config = replace(self.config, epochs=1, pos_weight=None, noise=0.0)
+        config = replace(self.config, epochs=1, pos_weight=None, class_weight=None, noise=0.0)
         return fit(_BASELINE, part, self.task, config=config, cache=self.cache).checkpoint()
 
     def test(self, checkpoint: Checkpoint, part: Dataset) -> tuple[SplitPredictions, Prepared]:

@@ -16,7 +16,7 @@ from protgraph.task.task import Task
 from protgraph.train.causality_check import check_causal
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
-from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
+from protgraph.train.head_init import class_weights, count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.label_check import check_split_labels
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import resolve_task
@@ -63,6 +63,8 @@ class RunSetup:
             standardize_inputs(network, task, train)
         counts = count_labels(task, train, seed=self.config.seed)
         weight = positive_weight(task, self.config, counts)
+        if weight is None:
+            weight = class_weights(task, self.config, counts)
         initialize_head(network.head, task, counts, weight)
         if self.config.compile:
             compile_layers(network)

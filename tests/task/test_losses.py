@@ -130,3 +130,21 @@ def test_squared_error_with_a_scale_is_that_of_divided_labels():
     y = torch.tensor([[2.0, 1e-9], [math.nan, 4e-9], [1.0, math.nan]])
     scale = torch.tensor([0.5, 1e-9])
     assert squared_error(logits, y, scale=scale) == pytest.approx((2**2 + 2**2 + 1 + 1) / 4)
+
+
+def test_cross_entropy_with_class_weights_is_that_of_repeated_labels():
+    logits = torch.randn(6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    y = torch.tensor([0, 2, -1, 1, 2, 0])
+    weight = torch.tensor([1.0, 3.0, 2.0])
+    repeated = torch.cat([torch.full((int(weight[c]),), i) for i, c in enumerate(y.tolist()) if c >= 0])
+    total = functional.cross_entropy(logits[repeated], y[repeated], reduction="sum")
+    assert cross_entropy(logits, y, weight=weight) == pytest.approx(float(total) / 5)
+
+
+def test_the_prior_of_weighted_classes_has_the_least_loss():
+    y = torch.tensor([0] * 9000 + [1] * 900 + [2] * 100)
+    weight = torch.tensor([1.0, 5.0, 20.0])
+    prior = label_prior(label_counts([y], "classification", 3), "classification", class_weight=weight).double()
+    logits = prior.clone().requires_grad_()
+    cross_entropy(logits.expand(len(y), 3), y, weight=weight).backward()
+    assert logits.grad.abs().max() < 2e-3

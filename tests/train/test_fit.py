@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.utils.class_weight import compute_class_weight
 
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
@@ -19,9 +20,9 @@ from protgraph.errors import DatasetError, OptionError, ProtgraphError
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, default_task
-from protgraph.train import FitConfig, evaluate, fit, prepare
+from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, prepare
 from protgraph.train.evaluate import predict_split
-from protgraph.train.head_init import count_labels, initialize_head, positive_weight, training_loss
+from protgraph.train.head_init import class_weights, count_labels, initialize_head, positive_weight, training_loss
 from protgraph.train.module import learning_rate_factor
 from protgraph.train.resolve import resolve_task
 
@@ -230,6 +231,40 @@ def test_weights_of_positives_for_classes_are_an_error(small, tiny, quick):
         fit(tiny, small, "helix", config=replace(quick, pos_weight=2.0))
 
 
+def test_balanced_class_weights_are_inverse_frequencies_with_mean_1(small, tiny):
+    task = resolve_task("inverse_folding", small)
+    store = prepare(small, task, build_model(tiny, task.target).plan).splits["train"]
+    head = build_model(tiny, task.target).head
+    counts = count_labels(task, store, seed=0)
+    weight = class_weights(task, FitConfig(class_weight="balanced"), counts)
+    y = torch.cat([g.y for g in store])
+    y = y[y >= 0].numpy()
+    expected = compute_class_weight("balanced", classes=np.unique(y), y=y)
+    np.testing.assert_allclose(weight[np.unique(y)], expected, rtol=1e-6)
+    initialize_head(head, task, counts, weight)
+    logits = torch.randn(len(y), 20)
+    known = torch.from_numpy(y)
+    expected = torch.nn.functional.cross_entropy(logits, known, weight=weight)
+    torch.testing.assert_close(training_loss(task, weight)(logits, known), expected)
+    assert class_weights(task, FitConfig(), counts) is None
+
+
+def test_a_weighted_class_is_predicted_more_often(small, tiny, quick):
+    config = replace(quick, epochs=6, patience=None)
+    usual, weighted = (fit(tiny, small, "helix", config=replace(config, class_weight=w)) for w in (None, {"yes": 50.0}))
+    predicted = [result.confusion["test"][:, 1].sum() for result in (usual, weighted)]
+    assert predicted[1] > predicted[0]
+
+
+def test_weights_of_an_unknown_class_or_of_other_labels_are_an_error(small, tiny, quick):
+    with pytest.raises(OptionError, match="'yess'.*'yes'"):
+        fit(tiny, small, "helix", config=replace(quick, class_weight={"yess": 2.0}))
+    with pytest.raises(OptionError, match="multilabel.*pos_weight"):
+        fit(tiny, small, "buried", config=replace(quick, class_weight="balanced"))
+    with pytest.raises(OptionError, match="classification.*class_weight"):
+        fit(tiny, small, "helix", config=replace(quick, pos_weight="balanced"))
+
+
 def test_a_dataset_without_validation_is_an_error(small, tiny, quick):
     folder = small.examples("helix")[0].path.parent
     with pytest.raises(DatasetError, match="'small'.*'val'"):
@@ -296,3 +331,27 @@ def test_regression_does_not_depend_on_the_unit(small, tiny, quick):
     assert large.test["rmse"] == pytest.approx(4096 * usual.test["rmse"], rel=1e-3)
     for rows in (usual, large):
         assert rows.history[-1]["train_loss"] < 0.7 * rows.history[0]["train_loss"]
+
+
+def test_a_constant_prediction_without_a_correlation_trains_and_is_reported(small, tiny, quick, tmp_path):
+    task = replace(default_task(Target("size", "graph", "regression", 1)), monitor="pearson_overall")
+    result = fit("majority", small, task, config=replace(quick, epochs=3))
+    assert math.isnan(result.test["pearson_overall"]) and math.isfinite(result.test["rmse"])
+    assert result.best_epoch == 1
+    assert any("pearson_overall is undefined" in note and "Epoch 1" in note for note in result.notes)
+    assert "pearson_overall –" in result.summary() and "nan" not in result.summary()
+    assert math.isnan(load_checkpoint(result.save(tmp_path / "m.safetensors")).metrics["test"]["pearson_overall"])
+    learned = fit(tiny, small, task, config=replace(quick, epochs=3))
+    assert not any("undefined" in note for note in learned.notes)
+
+
+def test_a_correlation_that_the_labels_leave_undefined_is_an_error(small, tiny, quick):
+    def derive(residues):
+        return np.full((1, 1), len(residues) if len(residues) not in (70, 61) else 5, np.float32)
+
+    target = Target("y", "graph", "regression", 1)
+    task = replace(default_task(target), name="inverse_folding", derive=derive, monitor="pearson_overall")
+    lengths = {len(small.read(example)) for example in small.examples("size", "val")}
+    assert lengths <= {70, 61}, lengths
+    with pytest.raises(ProtgraphError, match="'val' needs more labels"):
+        fit(tiny, small, task, config=quick)
