@@ -19,7 +19,7 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
-from protgraph.data.datasets.labels import ResidueLabels, count_example
+from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import AbsentFilesError, LabelError, ProtgraphError, list_first
 from protgraph.featurize.file_cache import FileCache
@@ -225,6 +225,7 @@ def _read_all(
     derives = bool(name) and isinstance(data, FolderDataset) and not data.has_labels
     resolved = resolve_task(task if isinstance(task, Task) else name, data) if derives else None
     absent: list[str] = []
+    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = []
     unusable: list[str] = []
     counts: dict[str, SplitCount] = {}
     for example in data.all_examples() if isinstance(data, FolderDataset) else data.examples(name):
@@ -238,12 +239,19 @@ def _read_all(
             continue
         own = data.labels(name, example) if name else None
         if isinstance(own, ResidueLabels):
-            missing = np.flatnonzero(own.absent(residues))
-            absent += [f"{own.name} {own.ids[i]} (row {data.rows(example)[i]})" for i in missing]
+            missing, rows = own.absent(residues), data.rows(example)
+            if own.is_whole_sequence(residues):
+                left_out += [(own.name, own, missing)] if missing.any() else []
+            else:
+                absent += [f"{own.name} {own.ids[i]} (row {rows[i]})" for i in np.flatnonzero(missing)]
+            for i in np.flatnonzero(own.wrong_types(residues)):
+                unusable.append(f"{own.name} {own.ids[i]} (row {rows[i]}): not {own.letters[i]} in the structure")
     if resolved is not None:
         ordered = {split: counts[split] for split in description.splits if split in counts}
         tasks = {name: replace(description.tasks[name], counts=ordered)}
         description = replace(description, tasks=tasks)
+    if left_out:
+        description = replace(description, notes=(*description.notes, describe_left_out(left_out)))
     return DatasetInspection(description, (), tuple(absent), tuple(unusable))
 
 

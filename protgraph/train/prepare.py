@@ -18,7 +18,13 @@ from protgraph.data.cache_key import code_digest, component_digest, digest, stam
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
 from protgraph.data.datasets.graph_dataset import GraphDataset
-from protgraph.data.datasets.labels import Labels, ResidueLabels, absent_residues_error
+from protgraph.data.datasets.labels import (
+    Labels,
+    ResidueLabels,
+    absent_residues_error,
+    describe_left_out,
+    wrong_types_error,
+)
 from protgraph.data.datasets.mutation_labels import MutationLabels
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -158,6 +164,7 @@ def prepare(
     release_memory()
     prepared = _open(folder)
     _check_leak(task, plan, prepared)
+    notes = (*prepared.notes, *notes)
     return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
 
 
@@ -271,12 +278,13 @@ def _make(
     try:
         with atomic_write(folder, folder=True) as temporary:
             writer = SplitWriter(temporary, inputs.examples)
-            failures, notes = _read(writer, inputs, cache, jobs, progress)
+            failures, notes, label_notes = _read(writer, inputs, cache, jobs, progress)
             writer.close()
             splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
             if inputs.needed not in splits:
                 _raise_without_split(inputs, failures, splits)
             manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
+            manifest["label_notes"] = label_notes
             (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     except OSError:
         if not (folder / MANIFEST).is_file():
@@ -286,12 +294,12 @@ def _make(
 
 def _read(
     writer: SplitWriter, inputs: _Inputs, cache: Path, jobs: int, progress: Callable[[int, int], None] | None
-) -> tuple[list[Failure], tuple[str, ...]]:
-    """Make the graphs and pass them to the writer; return the failures and the messages for the user."""
+) -> tuple[list[Failure], tuple[str, ...], list[str]]:
+    """Make the graphs and pass them to the writer; return the failures, messages of this run, and those on labels."""
     failures: list[Failure] = []
     notes: list[str] = []
     reports: dict[str, LossReport] = {}
-    absent: list[tuple[str, ResidueLabels, np.ndarray]] = []
+    checked = _LabelCheck()
     number = {example.id: i for i, example in enumerate(inputs.examples)}
     results = iter_graphs(
         dataset_requests(inputs.dataset, inputs.examples, inputs.read, labels=inputs.labels),
@@ -307,9 +315,7 @@ def _read(
         own, graph = inputs.labels[i], None
         if isinstance(result, Failure):
             failures.append(result)
-        elif isinstance(own, ResidueLabels) and (missing := own.absent(result.residues)).any():
-            absent.append((own.name or result.protein, own, missing))
-        else:
+        elif not isinstance(own, ResidueLabels) or checked.accept(own, result.residues):
             graph = result.graph
             notes += result.notes
             if result.residues.report.changes():
@@ -317,9 +323,41 @@ def _read(
         writer.add(i, graph)
         if progress is not None:
             progress(done, len(inputs.examples))
-    if absent:
-        raise absent_residues_error(absent)
-    return failures, (*count_notes(notes), *reader_notes(reports))
+    return failures, (*count_notes(notes), *reader_notes(reports)), checked.notes()
+
+
+@dataclass
+class _LabelCheck:
+    """Labels per residue that do not fit their structures, of all proteins."""
+
+    wrong: list[tuple[str, ResidueLabels, Residues, np.ndarray]] = field(default_factory=list)
+    absent: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    shifts: dict[str, int] = field(default_factory=dict)
+
+    def accept(self, labels: ResidueLabels, residues: Residues) -> bool:
+        """Return True if the labels can be used, without those that are left out; otherwise keep the fault."""
+        name = labels.name or residues.name
+        is_absent, is_wrong = labels.absent(residues), labels.wrong_types(residues)
+        if is_wrong.any():
+            self.wrong.append((name, labels, residues, is_wrong))
+            return False
+        if not is_absent.any():
+            return True
+        if labels.leaves_out_absent or labels.is_whole_sequence(residues):
+            self.left_out.append((name, labels, is_absent))
+            return True
+        self.absent.append((name, labels, is_absent))
+        self.shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
+        return False
+
+    def notes(self) -> list[str]:
+        """Return the note on labels that were left out; raise :class:`LabelError` for faults."""
+        if self.wrong:
+            raise wrong_types_error(self.wrong)
+        if self.absent:
+            raise absent_residues_error(self.absent, self.shifts)
+        return [describe_left_out(self.left_out)] if self.left_out else []
 
 
 def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
@@ -340,7 +378,7 @@ def _open(folder: Path) -> Prepared | None:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
         splits = {split: GraphStore(folder / split) for split in manifest["splits"]}
         failures = tuple(Failure(**failure) for failure in manifest["failures"])
-        return Prepared(splits, failures, manifest["one_chain"])
+        return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
     except FileNotFoundError:
         return None
     except (DatasetError, OSError, ValueError, KeyError, TypeError):

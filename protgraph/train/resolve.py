@@ -40,6 +40,7 @@ def load_dataset(
     unknown: Collection[str] | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,
+    leave_out_absent: bool = False,
     cache: str | Path | None = None,
 ) -> Dataset:
     """Return a dataset: a registered one, a folder of files, a graph store, or the given one.
@@ -51,7 +52,7 @@ def load_dataset(
         files, folders and patterns; or a list of ProteinGraphs, or PyG's ``Data`` (:func:`protgraph.from_pyg`), with
         labels ``y`` (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder of the same
         name, which is ``"./name"``.
-    labels, columns, kind, unknown, seed
+    labels, columns, kind, unknown, seed, leave_out_absent
         For a folder or store: label table, label columns, and seed of the random split; see
         :func:`protgraph.train.user_dataset.user_dataset`.
     task : str or Task, optional
@@ -83,6 +84,7 @@ def load_dataset(
         return _graph_list(graphs, task, seed)
     if not isinstance(dataset, Dataset) and not (isinstance(dataset, str) and dataset in registry.datasets):
         options = {"columns": columns, "kind": kind, "unknown": unknown, "seed": seed, "read": read}
+        options["leave_out_absent"] = leave_out_absent
         return user_dataset(find_proteins(dataset), labels, task, **options, cache=cache_dir(cache))
     if labels is not None:
         raise DatasetError(

@@ -64,6 +64,7 @@ def user_dataset(
     unknown: Collection[str] | None = None,
     seed: int = 0,
     read: ReadOptions | None = None,
+    leave_out_absent: bool = False,
     cache: Path,
 ) -> FolderDataset:
     """Return the proteins of a folder or graph store as a dataset for one task.
@@ -87,6 +88,9 @@ def user_dataset(
         Seed of the random split.
     read : ReadOptions, optional
         Chains, model, alternate locations and assembly of every file.
+    leave_out_absent : bool
+        Leave out labels of residues that the structures do not have; see
+        :class:`protgraph.data.datasets.folder.FolderDataset`.
     cache : Path
         Folder of prepared data.
 
@@ -115,6 +119,7 @@ def user_dataset(
         _check_task_name(name, columns, available, where, is_registered=resolved is not None)
         classes = () if resolved is None or resolved.target.kind != "classification" else resolved.target.names
         options = {"columns": columns, "kind": kind, "unknown": unknown, "classes": classes}
+        options["leave_out_absent"] = leave_out_absent
         return FolderDataset(folder, labels, task=name, **options, **common)
     missing = "there is no label table" if labels is None else f"{where} has no label column"
     subject = "no task is given" if name is None else f"task {name!r} requires labels"

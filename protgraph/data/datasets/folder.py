@@ -38,6 +38,7 @@ from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.protein_files import ProteinFolder
 from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.residue_letters import find_residue_letters
 from protgraph.data.datasets.splits import FRACTIONS
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
@@ -86,6 +87,9 @@ class FolderDataset(Dataset):
         of a chain are assigned to the same split. Labels of the table are balanced over the splits.
     seed : int
         Seed of the random split.
+    leave_out_absent : bool
+        Leave out labels of residues that a structure does not have, e.g. unresolved ones. False does so only for labels
+        of the whole sequence: every residue of a chain has a label, and the numbers of absent ones continue theirs.
     fingerprint : callable
         Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
     read_options : ReadOptions, optional
@@ -131,6 +135,7 @@ class FolderDataset(Dataset):
         target: Target | None = None,
         fractions: Mapping[str, float] = FRACTIONS,
         seed: int = 0,
+        leave_out_absent: bool = False,
         fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
         read_options: ReadOptions | None = None,
     ) -> None:
@@ -149,6 +154,9 @@ class FolderDataset(Dataset):
             for name in used:
                 check_no_label_strings(table, name, residues)
         self.table, self._keys, self._values = table, index.keys, None
+        self._leave_out_absent = leave_out_absent
+        letters = find_residue_letters(table, used) if index.is_per_residue and used else None
+        self._letters = None if letters is None else letters.codes
         self.columns: tuple[LabelColumn, ...] = ()
         if table is not None and used:
             options = {"kind": kind, "unknown": unknown, "classes": classes, "is_alone": len(used) == 1}
@@ -168,8 +176,11 @@ class FolderDataset(Dataset):
         self._rows = {e.id: rows for e, rows in zip(every.examples, every.rows, strict=True)}
         self.unnamed_files = proteins.unnamed((e.path, e.record) for e in every.examples)
         self.other_files = proteins.other_files()
-        self.unused_columns = [c for c in table.labels if c not in used] if table is not None else []
+        known = used if letters is None else [*used, letters.column]
+        self.unused_columns = [c for c in table.labels if c not in known] if table is not None else []
         self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
+        if letters is not None:
+            self.notes.append(f"column {letters.column!r} is compared with the residue types of the structures")
         self._split_notes = tuple(assignment.notes)
         self.notes += _note_unlabeled(self._unlabeled, len(every.examples), used)
         self.notes += [note for column in self.columns for note in _note_rare(column)]
@@ -246,7 +257,13 @@ class FolderDataset(Dataset):
         rows = self._rows[example.id]
         if not self._keys:
             return ProteinLabels(self._values[rows[0]])
-        return ResidueLabels(*(key[rows] for key in self._keys), self._values[rows], name=example.path.name)
+        return ResidueLabels(
+            *(key[rows] for key in self._keys),
+            self._values[rows],
+            name=example.path.name,
+            letters=None if self._letters is None else self._letters[rows],
+            leaves_out_absent=self._leave_out_absent,
+        )
 
 
 def _residues_of_rows(index: FolderIndex, fingerprints: Mapping[str, Fingerprint]) -> list[list[int]]:

@@ -17,6 +17,8 @@ __all__ = ["LabelTable", "parse_residue_numbers", "read_label_table"]
 
 _RESIDUE = re.compile(r"([+-]?\d+)(?:\.0+)?\s*([A-Za-z]?)")
 _NO_CODE = (".", "?", "nan", "NaN")  # mmCIF writes . or ? for a residue without insertion code
+#: Texts of an unresolved residue's number.
+_NO_NUMBER = ("", "NA", "N/A", "nan", "NaN", "<NA>", "null", "NULL", "None", "-", "?", ".")
 _LISTED = 8
 
 
@@ -66,7 +68,10 @@ class LabelTable:
 
     def without_files(self, names: Collection[str]) -> LabelTable:
         """Return the table without the rows of these files."""
-        keep = ~np.isin(self.keys["file"], list(names))
+        return self._rows(~np.isin(self.keys["file"], list(names)))
+
+    def _rows(self, keep: np.ndarray) -> LabelTable:
+        """Return the rows for which ``keep (R,)`` is True."""
         keys, labels = ({name: c[keep] for name, c in part.items()} for part in (self.keys, self.labels))
         return replace(self, keys=keys, labels=labels, rows=self.rows[keep])
 
@@ -148,7 +153,7 @@ def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTabl
         noun = "column is" if len(empty) == 1 else "columns are"
         notes.append(f"{len(empty)} {noun} blank in every row and ignored: {list_first(empty, _LISTED)}")
     aliases = [f"column {name!r} is the {key}" for key, name in key_names.items() if name.lower() not in (key, "id")]
-    return LabelTable(
+    table = LabelTable(
         where=cells.where,
         keys=keys,
         labels={name: column for name, column in labels.items() if name not in empty},
@@ -159,6 +164,19 @@ def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTabl
         notes=(*aliases, *notes),
         empty=empty,
     )
+    return _without_unnumbered_rows(table)
+
+
+def _without_unnumbered_rows(table: LabelTable) -> LabelTable:
+    """Return a table per residue without the rows that have no residue number, e.g. of unresolved residues."""
+    has_number = ~np.isin(table.keys.get("res_id", np.full(len(table), "1")), _NO_NUMBER)
+    if has_number.all() or not has_number.any():
+        return table
+    count = int((~has_number).sum())
+    noun = "row has" if count == 1 else "rows have"
+    first = list_first([str(row) for row in table.rows[~has_number].tolist()], _LISTED)
+    note = f"{count} {noun} no residue number, e.g. for unresolved residues, and left out: row {first}"
+    return replace(table._rows(has_number), notes=(*table.notes, note))
 
 
 def _rectangle(cells: TableCells) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,21 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["SHOWN", "Labels", "ProteinLabels", "ResidueLabels", "absent_residues_error", "align", "count_example"]
+__all__ = [
+    "SHOWN",
+    "Labels",
+    "ProteinLabels",
+    "ResidueLabels",
+    "absent_residues_error",
+    "align",
+    "count_example",
+    "describe_left_out",
+    "wrong_types_error",
+]
 
 SHOWN = 5
 """Number of absent residues or files listed in an error."""
+_FITTING = 0.9  # least share of labels, or of residues, that fit a proposed shift of the numbers
 
 
 class Labels(ABC):
@@ -46,6 +57,11 @@ class ResidueLabels(Labels):
         regression (NaN: unknown).
     name : str
         File name, for error messages.
+    letters : ndarray of str, optional
+        ``(R,)`` one-letter code of each residue, which must be its type; "X" or "" for any. None does not compare.
+    leaves_out_absent : bool
+        True leaves out the labels of absent residues. False does so only for labels of the whole sequence, see
+        :meth:`is_whole_sequence`.
 
     Raises
     ------
@@ -64,6 +80,8 @@ class ResidueLabels(Labels):
     ins_code: np.ndarray
     values: np.ndarray
     name: str = ""
+    letters: np.ndarray | None = None
+    leaves_out_absent: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _canonical(self.values))
@@ -84,6 +102,47 @@ class ResidueLabels(Labels):
     def absent(self, residues: Residues) -> np.ndarray:
         """Return ``(R,)`` bool, True for labels of residues that are absent."""
         return self._rows(residues) < 0
+
+    def is_whole_sequence(self, residues: Residues) -> bool:
+        """Return True if labels are of the whole sequence of their chains, unresolved residues included.
+
+        Every residue of these chains has a label, and the numbers of absent residues continue those of residues.
+        """
+        for name in np.unique(self.chain):
+            numbers = np.unique(self.res_id[self.chain == name])
+            resolved = residues.res_id[residues.chain == name]
+            if not len(resolved) or not np.isin(resolved, numbers).all():
+                return False
+            run = np.cumsum(np.diff(numbers, prepend=numbers[0]) > 1)  # consecutive numbers have the same
+            if len(np.unique(run[np.isin(numbers, resolved)])) <= run[-1]:
+                return False
+        is_own = np.isin(residues.chain, np.unique(self.chain))
+        required = residue_ids(residues.chain[is_own], residues.res_id[is_own], residues.ins_code[is_own])
+        return set(required) <= set(self.ids)
+
+    def wrong_types(self, residues: Residues) -> np.ndarray:
+        """Return ``(R,)`` bool, True for labels of residues of another type than the letter of the table."""
+        if self.letters is None or len(residues) == 0:
+            return np.zeros(len(self.values), bool)
+        row = self._rows(residues)
+        letters = np.array(list(residues.sequence))[row]
+        is_known = (row >= 0) & (letters != "X") & ~np.isin(self.letters, ("X", ""))
+        return is_known & (letters != self.letters)
+
+    def shifts(self, residues: Residues) -> dict[str, int]:
+        """Return, for each chain, the number to add to all residue numbers so that they fit the structure.
+
+        Chains whose numbers fit as they are, or fit with several such numbers, are left out.
+        """
+        found = {}
+        for name in np.unique(self.chain).tolist():
+            is_labeled, is_resolved = self.chain == name, residues.chain == name
+            letters = None if self.letters is None else self.letters[is_labeled]
+            types = np.array(list(residues.sequence))[is_resolved]
+            shift = _best_shift(self.res_id[is_labeled], letters, residues.res_id[is_resolved], types)
+            if shift:
+                found[name] = shift
+        return found
 
     def align(self, residues: Residues, *, strict: bool = True) -> np.ndarray:
         """Return one row per residue; see :func:`align`."""
@@ -149,15 +208,83 @@ def align(labels: Labels, residues: Residues, *, strict: bool = True) -> np.ndar
     return labels.align(residues, strict=strict)
 
 
-def absent_residues_error(faults: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> LabelError:
-    """Create one error for all labels of absent residues, from ``(file, labels, (R,) absent)`` of each file."""
+def _best_shift(labeled: np.ndarray, letters: np.ndarray | None, resolved: np.ndarray, types: np.ndarray) -> int | None:
+    """Return the number that moves most labels to a residue of their type; None if there is none, or several.
+
+    Parameters
+    ----------
+    labeled : ndarray
+        ``(R,)`` int64, numbers of labels.
+    letters : ndarray, optional
+        ``(R,)`` str, types of labels.
+    resolved : ndarray
+        ``(N,)`` int64, numbers of residues.
+    types : ndarray
+        ``(N,)`` str, types of residues.
+    """
+    if not len(labeled) or not len(resolved):
+        return None
+    pairs = resolved[:, None] - labeled  # (N, R) shift that moves a label to a residue
+    if letters is not None:
+        pairs = pairs[types[:, None] == letters]
+    shifts, counts = np.unique(pairs, return_counts=True)
+    if not len(counts):
+        return None
+    best = counts.max()
+    is_best = counts == best
+    now = counts[shifts == 0].sum()
+    fits = best > now and best >= _FITTING * min(len(labeled), len(resolved))
+    return int(shifts[is_best][0]) if fits and is_best.sum() == 1 else None
+
+
+def describe_left_out(parts: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> str:
+    """Return the note on labels that were left out, from ``(file, labels, (R,) absent)`` of each file."""
+    number = sum(int(absent.sum()) for _, _, absent in parts)
+    named = [f"{name} {labels.ids[i]}" for name, labels, absent in parts for i in np.flatnonzero(absent)[: SHOWN + 1]]
+    noun = "label of a residue" if number == 1 else "labels of residues"
+    return f"{number} {noun} without coordinates left out: {list_first(named, SHOWN)}"
+
+
+def wrong_types_error(
+    faults: Sequence[tuple[str, ResidueLabels, Residues, np.ndarray]],
+) -> LabelError:
+    """Create one error for labels of residues of another type, from ``(file, labels, residues, (R,) wrong)``."""
+    number = sum(int(wrong.sum()) for *_, wrong in faults)
+    named, shifts = [], {}
+    for name, labels, residues, wrong in faults:
+        types = dict(zip(residues.ids, residues.sequence, strict=True))
+        for i in np.flatnonzero(wrong)[: SHOWN + 1]:
+            named.append(f"{name} {labels.ids[i]} is {types[labels.ids[i]]}, not {labels.letters[i]}")
+        shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
+    noun = "label is for a residue" if number == 1 else "labels are for residues"
+    return LabelError(f"{number} {noun} of another type: {list_first(named, SHOWN)}.{describe_shifts(shifts)}")
+
+
+def describe_shifts(shifts: Mapping[str, int]) -> str:
+    """Return the sentence on numbers that fit if they are shifted, by file and chain; empty without any."""
+    if not shifts:
+        return ""
+    if len(set(shifts.values())) == 1:
+        return f"\nThe numbers fit with {next(iter(shifts.values())):+d}: correct the column of residue numbers."
+    shown = list_first([f"{place} {shift:+d}" for place, shift in shifts.items()], SHOWN)
+    return f"\nThe numbers fit with a shift: {shown}. Correct the column of residue numbers."
+
+
+def absent_residues_error(
+    faults: Sequence[tuple[str, ResidueLabels, np.ndarray]], shifts: Mapping[str, int] | None = None
+) -> LabelError:
+    """Create one error for all labels of absent residues, from ``(file, labels, (R,) absent)`` of each file.
+
+    ``shifts`` are the results of :meth:`ResidueLabels.shifts` by file and chain.
+    """
     number = sum(int(absent.sum()) for _, _, absent in faults)
     named = [f"{name} {labels.ids[i]}" for name, labels, absent in faults for i in np.flatnonzero(absent)[: SHOWN + 1]]
     noun = "label refers to an absent residue" if number == 1 else "labels refer to absent residues"
     return LabelError(
         f"{number} {noun}: {list_first(named, SHOWN)}\n"
         "Residues are identified by author chain:number+insertion code; only amino acids with a CA atom are residues. "
-        "'protgraph data inspect' lists all of them."
+        "'protgraph data inspect' lists all of them. "
+        f"Use --leave-out-absent (leave_out_absent=) for unresolved residues.{describe_shifts(shifts or {})}"
     )
 
 
