@@ -35,4 +35,5 @@ def write_predicted_file(path: Path, entry: Path, *, tail: tuple[float, ...] = (
     atoms.set_annotation("occupancy", np.ones(len(atoms), dtype=np.float32))
     file = PDBFile()
     file.set_structure(atoms)
-    path.write_text(f"TITLE     {title}\n{file}\nEND\n", encoding="utf-8")
+    lines = [f"TITLE     {title}", *file.lines, "END"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
