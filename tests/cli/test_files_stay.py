@@ -146,9 +146,11 @@ def test_a_failed_first_write_leaves_no_folders(run, here):
         with file_size_limit(limit):
             result = run(*command[:-1], here / name / "sub" / out, *more)
         assert result.code == 2 and "file not written" in result.err, result.err
+        # warnings are written before the predictions; whether there are any depends on the trained weights
+        has_warnings = "out.csv.warnings.csv" in result.out + result.err
         written = {path.name for path in (here / name).rglob("*")}
-        assert written == ({"sub", "out.csv.warnings.csv"} if name == "predict" else set())
-        assert (here / name).exists() == (name == "predict")
+        assert written == ({"sub", "out.csv.warnings.csv"} if has_warnings else set())
+        assert (here / name).exists() == has_warnings
 
 
 def test_refused_options_create_no_folders(run, here):

@@ -142,7 +142,7 @@ def test_sugars_in_the_files_of_the_source_do_not_change_predictions(shared_data
         for member in [next(m for m in archive if m.name.endswith(f"{name}.bcif")) for name in ("154L_1", "1AX1_1")]:
             bound, alone = tmp_path / "bound.bcif", tmp_path / "alone.bcif"
             bound.write_bytes(archive.extractfile(member).read())
-            whole = get_structure(BinaryCIFFile.read(bound), model=1)
+            whole = get_structure(BinaryCIFFile.read(bound), model=1, use_author_fields=True)
             assert whole.hetero.sum() > 10
             file = BinaryCIFFile()
             set_structure(file, whole[~whole.hetero])

@@ -52,7 +52,8 @@ def test_atoms_of_the_page_are_those_of_the_protein_and_its_ligands(structures_d
     bound = replace(bound, ins_code=codes)
     (tmp_path / "a.cif").write_text(scene_cif(bound))
     file = pdbx.CIFFile.read(tmp_path / "a.cif")
-    atoms = pdbx.get_structure(file, model=1, extra_fields=["label_seq_id", "label_entity_id"])
+    fields = ["label_seq_id", "label_entity_id"]
+    atoms = pdbx.get_structure(file, model=1, extra_fields=fields, use_author_fields=True)
     protein = atoms[atoms.label_entity_id == "1"]
     np.testing.assert_allclose(protein.coord, bound.atom_pos, atol=6e-4)
     assert (protein.atom_name == bound.atom_name).all() and (protein.element == bound.atom_element).all()
