@@ -40,6 +40,7 @@ _TEXTS = {
     "altloc_id": (16, 17, 1),
 }
 _NAME, _SEGMENT, _LINE_NUMBER, _ELEMENT, _CHAIN = slice(12, 16), slice(72, 76), slice(76, 80), slice(76, 78), 21
+_TYPE = slice(77, 79)  # PDBQT
 _CELL = ((6, 15), (15, 24), (24, 33), (33, 40), (40, 47), (47, 54))  # CRYST1: a, b, c in Å, α, β, γ in degrees
 _BLANK = ord(" ")
 _COVALENT = 2.0  # longest bond of backbone atoms, Å
@@ -112,7 +113,12 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
 
 def _set_elements(atoms: AtomArray, table: np.ndarray) -> int:
     """Set elements from columns 77–78, or by atom names where these hold no possible one; return how many."""
-    symbols = element_symbols(table[:, _ELEMENT])
+    columns = table[:, _ELEMENT]
+    # PDBQT has atom types in columns 78–79: symbols of two letters (Cl), or a symbol and a capital letter (OA, NA).
+    has_type = (table[:, 78] >= ord("a")) & (table[:, 78] <= ord("z")) & (table[:, 76] == _BLANK)
+    if has_type.any():
+        columns = np.where(has_type[:, None], table[:, _TYPE], columns)
+    symbols = element_symbols(columns)
     rows = np.flatnonzero((symbols.view(np.uint32)[::2] == 0) | contradicts_residue(symbols, atoms.res_name))
     if len(rows):
         res_name, atom_name = atoms.res_name[rows].tolist(), atoms.atom_name[rows].tolist()

@@ -237,7 +237,8 @@ def _name_oxygens(
     lacking = np.isnan(backbone[:, _O, 0]) & ~np.isnan(backbone[:, _C, 0])
     if not lacking.any():
         return []
-    rows = (lacking[residue] & (element == "O")).nonzero()[0]
+    rows = lacking[residue].nonzero()[0]
+    rows = rows[element[rows] == "O"]
     rows = rows[length(coord[rows] - backbone[residue[rows], _C]) <= _CARBONYL]
     renamed = []
     for number in np.unique(residue[rows]).tolist():

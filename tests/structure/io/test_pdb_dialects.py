@@ -7,7 +7,7 @@ import pytest
 
 from protgraph.errors import StructureFileError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.io.pdb_values import replace_b_factors
+from protgraph.structure.io.pdb_values import edit_pdb
 
 
 @pytest.fixture
@@ -35,7 +35,8 @@ def test_scores_of_rosetta_and_words_like_records_are_no_atoms(chain, write_pdb)
     path = write_pdb(["ATOMIC COORDINATES", "Models: one", "Endings"], chain, SCORES)
     scored = clean(load_structure(path))
     assert scored.atom_pos.tobytes() == plain.atom_pos.tobytes() and scored.report == plain.report
-    written = replace_b_factors(path.read_text(), 1, np.full(len(chain), 7.0), [], "x")
+    atoms = load_structure(path).atoms
+    written = edit_pdb(path.read_text(), 1, atoms, np.full(len(chain), 7.0), [], "x").text
     assert written.count("  7.00") == len(chain) and "atom_pair_constraint 0.5" in written
 
 
@@ -210,3 +211,19 @@ def test_nul_bytes_inside_the_text_and_truncation_before_them_are_errors(chain, 
     path.write_bytes(text[: text.rfind(b"\n") + 53] + b"\0" * 20)
     with pytest.raises(StructureFileError, match="truncated"):
         load_structure(path)
+
+
+@pytest.mark.parametrize("chain_id", ["A", " "])
+def test_atom_types_of_pdbqt_are_elements(chain, write_pdb, chain_id):
+    """AutoDock: A is an aromatic carbon, OA, NA and SA accept hydrogen bonds, HD is a polar hydrogen."""
+    types = {"N": "NA", "CA": "A", "C": "C", "O": "OA"}
+    charged = [f"{line[:21]}{chain_id}{line[22:70]}{0.3 - i % 4 / 10:6.3f}" for i, line in enumerate(chain)]
+    lines = [f"{line} {types[line[12:16].strip()]:<2}" for line in charged]
+    ligands = [("ZN", " ZN", "Zn"), ("CL1", "LIG", "Cl"), ("FE", "HEM", "Fe"), ("HN", "LIG", "HD"), ("N1", "LIG", "NA")]
+    for i, (name, res_name, kind) in enumerate(ligands):
+        place = f"{50 + 9 * i:8.3f}   0.000   0.000  1.00  0.00     0.000 {kind}"
+        lines.append(f"HETATM   30  {name:<3} {res_name} {chain_id}{90 + i:4d}    {place}")
+    structure = load_structure(write_pdb("ROOT", lines, "TORSDOF 3"))
+    assert structure.atoms.element[-5:].tolist() == ["ZN", "CL", "FE", "H", "N"]
+    residues = clean(structure)
+    assert residues.sequence == "GAKC" and residues.atom_element.tolist() == ["N", "C", "C", "O"] * 4
