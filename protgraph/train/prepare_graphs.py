@@ -54,15 +54,17 @@ def graphs_by_split(
     splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
     for example in dataset.examples(task.name):
         given, y = source.labeled_graph(example)
-        missing = sorted(plan.precomputed - {*ALWAYS, *given.keys()})  # the model names those of ALWAYS that it reads
+        kept = plan.precomputed & set(given.keys())
+        # The model names those of ALWAYS that it reads and the graph does not have.
+        missing = plan.precomputed - kept - (set(ALWAYS) if kept - {"edge_index"} else set())
         if missing:
             raise DatasetError(
-                f"graph {example.id!r} lacks the fields {', '.join(missing)}, which are features or inputs of the model. "
-                "Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), or give a "
-                "model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
+                f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
+                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), or "
+                "give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
             )
         graph = ProteinGraph()
-        set_attributes(graph, {key: given[key] for key in given.keys() if key in plan.precomputed})  # noqa: SIM118
+        set_attributes(graph, {key: given[key] for key in given.keys() if key in kept})  # noqa: SIM118
         for key in _ATTRIBUTES:
             if key in given:
                 graph[key] = given[key]

@@ -50,8 +50,8 @@ def load_dataset(
     dataset : str, Path, Dataset, GraphStore, or sequence of str, PathLike, ProteinGraph or Data
         Registry name; folder of structure or FASTA files with its subfolders; graph store; file or pattern; a list of
         files, folders and patterns; or a list of ProteinGraphs, or PyG's ``Data`` (:func:`protgraph.from_pyg`), with
-        labels ``y`` (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder of the same
-        name, which is ``"./name"``.
+        labels ``y`` (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder
+        of the same name, which is ``"./name"``.
     labels, columns, kind, unknown, seed, leave_out_absent
         For a folder or store: label table, label columns, and seed of the random split; see
         :func:`protgraph.train.user_dataset.user_dataset`.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.labels import (
@@ -21,6 +23,8 @@ from protgraph.structure.io.read_options import ReadOptions
 if TYPE_CHECKING:
     from protgraph.data.datasets.description import DatasetDescription
     from protgraph.data.datasets.target import Target
+    from protgraph.data.graph.protein_graph import ProteinGraph
+    from protgraph.registry.component import ComponentSpec
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Dataset", "Example", "read_example"]
@@ -158,6 +162,54 @@ class Dataset(ABC):
     @abstractmethod
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example, to be joined with :func:`align`; None if the task computes them."""
+
+    def graphs(
+        self,
+        task: str,
+        split: str | None = None,
+        *,
+        features: Sequence[ComponentSpec | str | Mapping[str, Any]] | None = None,
+        node_type: str = "residue",
+        cache: str | Path | None = None,
+        jobs: int = 1,
+    ) -> Sequence[ProteinGraph]:
+        """Return the labeled graphs of a task, for a training loop of your own.
+
+        Each graph has the labels ``y`` in the form of the target (−1 or NaN: unknown), ``y_level``, ``name`` and
+        ``split``. What the task hides is removed before features are computed. Graphs are prepared once, kept in the
+        cache, and read from there when they are used; loaders of PyG take the result as a dataset.
+
+        Parameters
+        ----------
+        task : str
+        split : str, optional
+            Default: all splits.
+        features : sequence of ComponentSpec, str or dict, optional
+            Featurizers, e.g. those of a model: ``pg.models.get("gcn").features``. Default: ``("knn",)``; graphs that
+            were given as graphs keep theirs.
+        node_type : {"residue", "backbone", "atom"}
+        cache : str or Path, optional
+            Folder of prepared data.
+        jobs : int
+            Processes that read files.
+
+        Returns
+        -------
+        sequence of ProteinGraph
+            With the attributes ``target`` and ``failures``, the proteins that could not be used; a warning counts them.
+
+        Examples
+        --------
+        >>> import protgraph as pg
+        >>> graphs = pg.load_dataset("pdb_core").graphs("secondary_structure", "test")
+        >>> graphs[0].y.shape == graphs[0].aatype.shape
+        True
+        """
+        # The pipeline is in a package above this one, which imports this module.
+        pipeline = import_module("protgraph.train.labeled_graphs")
+        return pipeline.labeled_graphs(
+            self, task, split, features=features, node_type=node_type, cache=cache, jobs=jobs
+        )
 
     def read(self, example: Example) -> Residues:
         """Return the residues of one protein, nothing hidden."""

@@ -71,6 +71,10 @@ class DatasetDescription:
         tasks = {name: replace(task, counts={}) for name, task in self.tasks.items()}
         return replace(self, splits={}, rule="", task_rules={}, tasks=tasks, split_notes=())
 
+    def __getitem__(self, part: slice | int) -> str:
+        """Return a part of the text, e.g. ``describe()[:500]``."""
+        return str(self)[part]
+
     def __str__(self) -> str:
         """Return the lines."""
         version = f", version {self.version}" if self.version else ""

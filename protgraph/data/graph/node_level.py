@@ -22,7 +22,8 @@ CA = 1
 def residue_nodes(graph: Data) -> Tensor:
     """Return the node of each residue, ``(L,)`` int64: the CA in an atom graph, the node itself in a residue graph."""
     if "atom_type" not in graph:
-        return torch.arange(graph.num_nodes, device=graph.aatype.device)
+        device = next(value.device for value in graph.to_dict().values() if isinstance(value, Tensor))
+        return torch.arange(graph.num_nodes, device=device)
     return torch.nonzero(graph.atom_type == CA).flatten()
 
 

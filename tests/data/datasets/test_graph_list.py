@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
 
 import protgraph as pg
 from protgraph.data.datasets.graph_list import GraphListDataset
@@ -154,3 +156,52 @@ def test_edges_are_given_or_made(graphs):
         pg.ModelSpec("no field", layers=[EMBED], inputs={"charges": "1x0e"}).plan()
     with pytest.raises(DatasetError, match="'1ajj' lacks the fields node_attributes"):
         pg.fit(pg.ModelSpec("given", layers=[EMBED], inputs={"node_attributes": "2x0e"}), graphs, "size")
+
+
+def own_data(count: int = 40) -> list[Data]:
+    """Return graphs of PyG that are no proteins; the label is the first feature."""
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for i in range(count):
+        n = 4 + i % 3
+        x = torch.cat([torch.full((n, 1), float(i % 2)), torch.randn(n, 2, generator=generator)], 1)
+        index = torch.randint(0, n, (2, 2 * n), generator=generator)
+        edge_attr = torch.randn(2 * n, 2, generator=generator)
+        found.append(Data(x=x, edge_index=index, edge_attr=edge_attr, y=torch.tensor([i % 2])))
+    return found
+
+
+def test_graphs_of_pyg_train_a_model_without_dummy_fields():
+    inputs = {"x": "3x0e", "edge_index": "index", "edge_attr": "2x0e"}
+    layers = [
+        pg.component("embed", reads=["x"], dim=16),
+        pg.component("mpnn", dim=16, reads={"edge_attr": "edge_attr"}),
+    ]
+    model = pg.ModelSpec("own", layers=layers, inputs=inputs)
+    config = FitConfig(epochs=20, lr=0.01, device="cpu")
+    result = pg.fit(model, own_data(), config=config)  # the list has one task
+    assert result.task.name == "y" and result.test["accuracy"] == 1.0
+    batch = next(iter(DataLoader(own_data(), batch_size=4)))
+    sorted_batch = next(iter(DataLoader([pg.from_pyg(graph) for graph in own_data()], batch_size=4)))
+    assert result.model(sorted_batch)["logits"].shape == (4, 2) and batch.num_graphs == 4
+
+
+def test_labels_of_nodes_of_own_graphs_are_learned():
+    graphs = own_data()
+    for graph in graphs:
+        graph.y = (graph.x[:, 1] > 0).long()
+    layers = [pg.component("embed", reads=["x"], dim=8), pg.component("mlp", dim=8)]
+    model = pg.ModelSpec("own", layers=layers, inputs={"x": "3x0e"})
+    result = pg.fit(model, graphs, config=FitConfig(epochs=40, lr=0.05, device="cpu"))
+    assert result.test["accuracy"] > 0.8
+
+
+@pytest.mark.parametrize("name", ["gcn", "bert"])
+def test_models_of_proteins_name_the_fields_that_own_graphs_lack(name):
+    with pytest.raises(DatasetError, match="'graph 0' lacks the fields a"):
+        pg.fit(name, own_data(), config=FitConfig(epochs=1, device="cpu"))
+
+
+def test_a_dataset_of_several_tasks_needs_one():
+    with pytest.raises(DatasetError, match="10 tasks"):
+        pg.fit("gcn", "pdb_core")
