@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import print_reader_notes, reads_structures
+from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 
@@ -23,6 +23,8 @@ __all__ = ["SCORES_SUFFIX", "compare_command"]
 
 #: Appended to the name of the table of residues: the scores of the whole model.
 SCORES_SUFFIX = ".scores.csv"
+
+ComparedChains = chains_option("Chains to compare, MODEL:REFERENCE, e.g. 'A:H,B:L'. Default: chains of equal names.")
 
 _COLUMNS = ("chain", "res_id", "ins_code", "res_name", "model_chain", "model_res_id", "model_ins_code",
             "model_res_name", "lddt", "lddt_ca", "distance")  # fmt: skip
@@ -38,9 +40,7 @@ def compare_command(
     match: Annotated[
         str, typer.Option(help="Corresponding residues: number (of equal residue number), or sequence (by alignment).")
     ] = "number",
-    chains: Annotated[
-        str, typer.Option(help="Chains to compare, MODEL:REFERENCE, e.g. 'A:H,B:L'. Default: chains of equal names.")
-    ] = "",
+    chains: ComparedChains = None,
     overwrite: Overwrite = False,
     *,
     read: ReadOptions,
@@ -68,7 +68,7 @@ def compare_command(
         outputs = [out, out.with_name(out.name + SCORES_SUFFIX)]
         for path in outputs:
             check_output(path, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
-    pairs = _pairs(chains)
+    pairs = _pairs(chain_names(chains))
     with set_aside_if_failed(*outputs, overwrite=overwrite):
         structures = read_residues(model, read), read_residues(reference, read)
         print_reader_notes({str(file): r.report for file, r in zip((model, reference), structures, strict=True)})
@@ -83,22 +83,22 @@ def compare_command(
             typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
 
 
-def _pairs(text: str) -> dict[str, str] | None:
-    """Parse 'A:H,B:L'; None if it is empty.
+def _pairs(parts: Sequence[str]) -> dict[str, str] | None:
+    """Parse 'A:H' and 'B:L'; None without any.
 
     Raises
     ------
     OptionError
         A part is not two names, or a chain of the model is named twice.
     """
-    if not text:
+    if not parts:
         return None
     pairs: dict[str, str] = {}
-    for part in text.split(","):
-        own, colon, other = part.strip().partition(":")
+    for part in parts:
+        own, colon, other = part.partition(":")
         if not (own and colon and other) or own in pairs:
             raise OptionError(
-                f"--chains {text!r}: {part!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
+                f"--chains {','.join(parts)!r}: {part!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
             )
         pairs[own] = other
     return pairs

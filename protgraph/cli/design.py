@@ -11,7 +11,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import print_reader_notes, reads_structures
+from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
     from protgraph.design import Design
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from protgraph.model import ProteinModel
     from protgraph.structure import ReadOptions, Residues
 
-__all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "names", "protein_files"]
+__all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
 Weights = Annotated[Path | None, typer.Option(help="File of weights of this model, in the published layout.")]
+DesignedChains = chains_option("Chains to design, 'A,B'; the others are visible and fixed.")
 Seed = Annotated[int, typer.Option(help="Seed of decoding orders, types and noise.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 
@@ -39,7 +40,7 @@ def design_command(
     temperature: Annotated[
         str, typer.Option(help="Sampling temperatures, '0.1,0.2'; 0 takes the most probable type.")
     ] = "0.1",
-    chains: Annotated[str, typer.Option(help="Chains to design, 'A,B'; the others are visible and fixed.")] = "",
+    chains: DesignedChains = None,
     fixed: Annotated[str, typer.Option(help="Residues that keep their types: 'A:10-20,A:52B,A:90-,C'.")] = "",
     omit: Annotated[str, typer.Option(help="Types that are never chosen, 'CM', and tables, 'CM,T.csv'.")] = "",
     bias: Annotated[str, typer.Option(help="Terms added to logits, 'A=-1.5,P=0.3', and tables, 'A=-1.5,T.csv'.")] = "",
@@ -97,7 +98,7 @@ def design_command(
         inputs.append(out)
         save = check_output(save, option="--save", inputs=inputs, overwrite=overwrite, suffixes=[".npz"])
     spec = DesignSpec(
-        chains=names(chains),
+        chains=chain_names(chains),
         fixed=fixed,
         omit=omit,
         bias=bias,
@@ -158,11 +159,6 @@ def _temperatures(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError as e:
         raise OptionError(f"invalid temperature: {text!r}. Use a number, or several: '0.1,0.2'.") from e
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Split a comma-separated list of chains, ``"A,B"``."""
-    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def protein_files(files: Sequence[Path]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -12,9 +12,30 @@ import typer
 if TYPE_CHECKING:
     from protgraph.structure import LossReport
 
-__all__ = ["print_reader_notes", "reads_structures"]
+__all__ = ["chain_names", "chains_option", "print_reader_notes", "reads_structures"]
 
-Chain = Annotated[list[str] | None, typer.Option(help="Author chain id to keep; repeat for more. Default: all.")]
+
+def chains_option(text: str) -> Any:
+    """Return the type of the option ``--chain``, also ``--chains``, with a help text; see :func:`chain_names`."""
+    return Annotated[list[str] | None, typer.Option("--chain", "--chains", help=text)]
+
+
+def chain_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of ``--chain A --chain B`` or ``--chains A,B``; none if the option is not used.
+
+    Examples
+    --------
+    >>> chain_names(["A,B", "A-2"]), chain_names([""]), chain_names(None)
+    (('A', 'B', 'A-2'), ('',), ())
+    """
+    names: list[str] = []
+    for value in values or ():
+        parts = [part.strip() for part in value.split(",")]
+        names += [part for part in parts if part] if len(parts) > 1 else parts  # one empty text: the blank chain id
+    return tuple(dict.fromkeys(names))
+
+
+Chains = chains_option("Chains to keep, 'A,B', or repeat the option. Default: all.")
 Altloc = Annotated[
     str, typer.Option(help="Alternate location of each residue: occupancy (the highest), first, or an id such as B.")
 ]
@@ -25,7 +46,7 @@ ModelNumber = Annotated[int, typer.Option(help="Model to read, counted from 1, i
 
 #: Option → keyword of :class:`protgraph.structure.ReadOptions`, type and help, default.
 _OPTIONS: dict[str, tuple[str, object, object]] = {
-    "chain": ("chains", Chain, None),
+    "chains": ("chains", Chains, None),
     "altloc": ("altloc", Altloc, "occupancy"),
     "assembly": ("assembly", Assembly, None),
     "model_number": ("model_number", ModelNumber, 1),
@@ -35,12 +56,12 @@ _OPTIONS: dict[str, tuple[str, object, object]] = {
 def reads_structures(
     *, chains: bool = True, deferred: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options ``--chain``, ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
+    """Add the options ``--chain`` (or ``--chains``), ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
 
     Parameters
     ----------
     chains : bool
-        Add ``--chain``; False for commands with another option for chains.
+        Add ``--chain``; False for commands that read all chains and use some of them (:func:`chains_option`).
     deferred : bool
         Defer imports (:mod:`protgraph.deferred_imports`), for commands that only apply featurizers and models.
 
@@ -54,7 +75,7 @@ def reads_structures(
     OptionError
         When the command is called: the alternate location or the model number is not valid.
     """
-    options = {name: option for name, option in _OPTIONS.items() if chains or name != "chain"}
+    options = {name: option for name, option in _OPTIONS.items() if chains or name != "chains"}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in signature(command).parameters.values() if p.name != "read"]
@@ -74,8 +95,8 @@ def reads_structures(
             from protgraph.structure import ReadOptions
 
             values = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}
-            if "chains" in values and not values["chains"]:
-                values["chains"] = None
+            if "chains" in values:
+                values["chains"] = chain_names(values["chains"]) or None
             command(**given, read=ReadOptions(**values))
 
         parameters = [*own, *added]

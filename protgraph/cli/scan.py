@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import Device, names
+from protgraph.cli.design import Device
 from protgraph.cli.mutation_options import (
     Ensemble,
     Mode,
@@ -20,9 +20,11 @@ from protgraph.cli.mutation_options import (
     print_convention,
 )
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import print_reader_notes, reads_structures
+from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from protgraph.design.mutation import SubstitutionScan
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = ["scan_command"]
 
+ScannedChains = chains_option("Chains to scan, 'A,B'; the others are visible.  [default: all]")
+
 
 @reads_structures(chains=False, deferred=True)
 def scan_command(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
-    chains: Annotated[str, typer.Option(help="Chains to scan, 'A,B'; the others are visible.  [default: all]")] = "",
+    chains: ScannedChains = None,
     positions: Annotated[
         str,
         typer.Option(
@@ -92,9 +96,10 @@ def scan_command(
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))
         residues = read_residues(open_source(file), read)
         print_reader_notes({file: residues.report})
-        scan = scan_mutations(scorer, residues, _chosen_rows(residues, chains, positions))
+        rows = _chosen_rows(residues, chain_names(chains), positions)
+        scan = scan_mutations(scorer, residues, rows)
         print_convention(scorer)
-        _print_left_out(scan, residues, chains, positions)
+        _print_left_out(scan, residues, rows)
         _table(scan, file).write(out)
         typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
         if drawn:
@@ -105,7 +110,7 @@ def scan_command(
             typer.echo(f"heat map → {', '.join(map(str, written))}")
 
 
-def _chosen_rows(residues: Residues, chains: str, positions: str) -> np.ndarray:
+def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:
     """Return the rows of residues in the chains and at the positions, ``(R,)``.
 
     Raises
@@ -120,21 +125,22 @@ def _chosen_rows(residues: Residues, chains: str, positions: str) -> np.ndarray:
 
     mask = np.ones(len(residues), bool)
     if chains:
-        residues.chains(names(chains))  # raises for unknown chains
-        mask &= np.isin(residues.chain, names(chains))
+        residues.chains(chains)  # raises for unknown chains
+        mask &= np.isin(residues.chain, chains)
     if positions:
         mask &= select_residues(residues, positions)
     if not mask.any():
-        raise SelectionError(f"no residue of --chains {chains!r} is in --positions {positions!r} ({residues.name}).")
+        raise SelectionError(
+            f"no residue of --chains {','.join(chains)!r} is in --positions {positions!r} ({residues.name})."
+        )
     return np.flatnonzero(mask)
 
 
-def _print_left_out(scan: SubstitutionScan, residues: Residues, chains: str, positions: str) -> None:
+def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray) -> None:
     """Print residues without one of the 20 types, and those without a value."""
     from protgraph.errors import list_first
     from protgraph.wording import count_noun
 
-    rows = _chosen_rows(residues, chains, positions)
     scanned, ids = set(scan.rows.tolist()), residues.ids
     unknown = [f"{ids[row]} ({residues.res_name[row]})" for row in rows.tolist() if row not in scanned]
     if unknown:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph import __version__
-from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, names, protein_files
+from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, protein_files
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import chain_names, chains_option, reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput
 from protgraph.file_io import atomic_write
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["score_command"]
 
+ScoredChains = chains_option("Chains to score, 'A,B'; the others are visible.")
 ScoreValue = Annotated[str, typer.Option(help="Value of each residue for --structure and --defattr: p or log_p.")]
 
 
@@ -33,7 +34,7 @@ def score_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet or .npz.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
-    chains: Annotated[str, typer.Option(help="Chains to score, 'A,B'; the others are visible.")] = "",
+    chains: ScoredChains = None,
     mode: Annotated[
         str, typer.Option(help="Conditioning of each residue: teacher_forced, conditional or unconditional.")
     ] = "teacher_forced",
@@ -96,7 +97,7 @@ def score_command(
         network = load_model(model, weights, device)
         proteins, refused = ProteinReader(sources, network, read), []
         given = sequences_by_protein(records, [r.name for r in proteins.residues])
-        how = {"chains": names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
+        how = {"chains": chain_names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
         values: dict[str, ResidueValues] = {}
         origin = (f"model {model}", f"mode {mode}", f"protgraph {__version__}")
 

@@ -12,7 +12,7 @@ import numpy as np
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.file_io import write_text_file
 from protgraph.structure import ALPHABET, THREE_LETTER
-from protgraph.visualization.scan_plot import SCAN_ORDER, color_limit, scan_lines
+from protgraph.visualization.scan_plot import SCAN_ORDER, color_limit, column_labels, scan_lines
 
 __all__ = ["scan_page", "write_scan_page"]
 
@@ -76,10 +76,8 @@ def _lines(scan: SubstitutionScan, limit: float) -> Iterator[str]:
         if r.chain[rows[0]] != chain:
             chain = r.chain[rows[0]]
             yield f"<h2>Chain {escape(str(chain)) or 'blank'}</h2>"
-        names = [f"{r.res_id[row]}{r.ins_code[row]}" for row in rows]
-        shown = [name if n % 5 == 0 or n == 0 else "" for n, name in enumerate(names)]
         letters = [ALPHABET[r.aatype[row]] for row in rows]
-        head = "".join(f"<th><span>{escape(name)}</span></th>" for name in shown)
+        head = "".join(f"<th><span>{escape(label)}</span></th>" for label in column_labels(scan, members))
         yield f'<div class="line"><table><thead><tr><th></th>{head}</tr>'
         yield f"<tr><th></th>{''.join(f'<th>{letter}</th>' for letter in letters)}</tr></thead><tbody>"
         for letter in SCAN_ORDER:

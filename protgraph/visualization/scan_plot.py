@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +16,16 @@ from protgraph.visualization.attention_plot import make_figure, save
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SCAN_ORDER", "color_limit", "draw_scan", "scan_lines"]
+__all__ = ["SCAN_ORDER", "color_limit", "column_labels", "draw_scan", "scan_lines"]
 
 SCAN_ORDER = "GPAVILMFYWCSTNQHKRDE"
 """Types from top to bottom: small, aliphatic, aromatic, polar, charged."""
 
 _LINE = 100  # residues of a line of the figure
 _CHARACTER, _TITLE_LINE = 0.07, 0.16  # inches, largest mean width of a character of the title, and its line height
-_LEFT, _RIGHT, _BOTTOM, _TOP = 0.6, 0.95, 0.3, 0.5  # inches around the panels, with the color scale on the right
+_LEFT, _RIGHT, _BOTTOM, _TOP = 0.6, 0.95, 0.45, 0.6  # inches around the panels, with the color scale on the right
+_HEIGHT = 2.7  # inches of a line with its labels
+_FEW = 40  # columns of a line that are all labeled
 _LARGEST = 60.0  # inches; beyond it, lines are longer
 
 
@@ -43,8 +46,30 @@ def scan_lines(scan: SubstitutionScan, length: int = _LINE) -> list[np.ndarray]:
     return lines
 
 
+def column_labels(scan: SubstitutionScan, members: np.ndarray) -> list[str]:
+    """Return the residue numbers of the columns of a line, and "" for those that stay without a label.
+
+    Of more than 40 columns, the first one, every fifth number and all numbers with insertion codes are labeled.
+
+    Parameters
+    ----------
+    scan : SubstitutionScan
+    members : ndarray
+        ``(M,)`` int64, output of :func:`scan_lines`.
+    """
+    rows = scan.rows[members]
+    numbers, codes = scan.residues.res_id[rows].tolist(), scan.residues.ins_code[rows].tolist()
+    labels = []
+    for column, (number, code) in enumerate(zip(numbers, codes, strict=True)):
+        is_labeled = len(rows) <= _FEW or column == 0 or number % 5 == 0 or bool(code)
+        labels.append(f"{number}{code}" if is_labeled else "")
+    return labels
+
+
 def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
     """Plot scores by residue and type: red is unfavorable, blue favorable, gray has no value; dots are the wild type.
+
+    Residue numbers are below the columns, wild types above them.
 
     Parameters
     ----------
@@ -53,17 +78,17 @@ def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
     scan : SubstitutionScan
     """
     lines = scan_lines(scan)
-    if 2.5 * len(lines) > _LARGEST:
-        lines = scan_lines(scan, -(-len(scan.rows) * 5 // 2 // int(_LARGEST)))
+    if _HEIGHT * len(lines) > _LARGEST:
+        lines = scan_lines(scan, math.ceil(len(scan.rows) * _HEIGHT / _LARGEST))
     longest = max(map(len, lines))
-    width, height = 2.2 + 0.115 * max(longest, 30), 1.0 + 2.5 * len(lines)
+    width, height = 2.2 + 0.115 * max(longest, 30), 1.0 + _HEIGHT * len(lines)
     title = [f"{scan.residues.name}, {scan.scorer}", *textwrap.wrap(scan.convention, int(width / _CHARACTER))]
     extra = _TITLE_LINE * (len(title) - 2)
     height += extra
     figure = make_figure(width, height, layout=None)  # "constrained" lays out three times: 0.3 s for 300 residues
     sides = {"left": _LEFT / width, "right": 1 - _RIGHT / width, "bottom": _BOTTOM / height}
     sides["top"] = 1 - (_TOP + extra) / height
-    panels = figure.subplots(len(lines), 1, squeeze=False, gridspec_kw={**sides, "hspace": 0.14})[:, 0]
+    panels = figure.subplots(len(lines), 1, squeeze=False, gridspec_kw={**sides, "hspace": 0.26})[:, 0]
     limit = color_limit(scan)
     for panel, members in zip(panels, lines, strict=True):
         image = _draw_line(panel, scan, members, longest, limit)
@@ -71,7 +96,7 @@ def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
     bar = figure.colorbar(image, cax=figure.add_axes(box), extend="both", extendfrac=0.03)
     bar.set_label(scan.column, fontsize=8)
     bar.ax.tick_params(labelsize=7)
-    figure.suptitle("\n".join(title), fontsize=9, x=0.01, ha="left")
+    figure.suptitle("\n".join(title), fontsize=9, x=0.01, y=1 - 0.08 / height, ha="left", va="top")
     return save(figure, path)
 
 
@@ -89,11 +114,13 @@ def _draw_line(panel: Axes, scan: SubstitutionScan, members: np.ndarray, longest
     wild_type = [SCAN_ORDER.index(ALPHABET[kind]) for kind in scan.wild_type[members]]
     panel.plot(range(len(members)), wild_type, ".", color="black", markersize=3)
     panel.set_yticks(range(len(SCAN_ORDER)), list(SCAN_ORDER), fontsize=6, family="monospace")
-    r, rows = scan.residues, scan.rows[members]
-    ticks = [n for n, row in enumerate(rows) if n == 0 or (r.res_id[row] % 10 == 0 and not r.ins_code[row])]
-    ticks = [n for n in ticks if n == 0 or n > 2]
-    panel.set_xticks(ticks, [f"{r.res_id[rows[n]]}{r.ins_code[rows[n]]}" for n in ticks], fontsize=6)
-    panel.set_ylabel(f"chain {r.chain[rows[0]] or 'blank'}", fontsize=7)
+    labels = column_labels(scan, members)
+    ticks = [column for column, label in enumerate(labels) if label]
+    panel.set_xticks(ticks, [labels[column] for column in ticks], fontsize=6, rotation="vertical")
+    for column, place in enumerate(wild_type):
+        style = {"fontsize": 6, "family": "monospace", "ha": "center", "va": "bottom"}
+        panel.text(column, -0.7, SCAN_ORDER[place], **style)
+    panel.set_ylabel(f"chain {scan.residues.chain[scan.rows[members[0]]] or 'blank'}", fontsize=7)
     panel.set_xlim(-0.5, longest - 0.5)
     for side in panel.spines.values():
         side.set_visible(False)

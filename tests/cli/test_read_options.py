@@ -82,8 +82,36 @@ def test_the_options_have_one_name_default_and_help_in_all_commands(command):
     for name in OPTIONS:
         own, expected = ((p.opts, p.help, p.default) for p in (params[name], usual[name]))
         assert own == expected
-    assert ("chain" in params) == (command not in ("design", "score"))
     assert "read" not in params
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "scan", "mutate", "compare", "search", "prepare"])
+def test_chains_are_selected_by_one_option_in_all_commands(command):
+    (option,) = [p for p in _load(command).params if "--chain" in p.opts]
+    assert option.opts == ["--chain", "--chains"] and option.multiple and option.name == "chains"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--chain", "M", "--chain", "N"), ("--chain", "M,N"), ("--chains", "M,N"), ("--chains", "M", "--chain", " N,")],
+)
+def test_lists_and_repeated_options_are_the_same_chains(run, checkpoint, structures_dir, tmp_path, arguments):
+    out = tmp_path / "out.csv"
+    result = run("predict", checkpoint, structures_dir / "1bfr.bcif", *arguments, "-o", out)
+    assert result.code == 0, result.err
+    assert [row["chains"] for row in csv.DictReader(out.open())] == ["M", "N"]
+
+
+def test_a_second_chain_of_one_id_is_selected_by_its_name_in_the_tables(run, checkpoint, small_file, tmp_path):
+    first = [line for line in small_file.read_text().split("ENDMDL")[0].splitlines() if line.startswith("ATOM")]
+    second = [f"{line[:30]}{float(line[30:38]) + 90:8.3f}{line[38:]}" for line in first]
+    file, out = tmp_path / "two.pdb", tmp_path / "out.csv"
+    file.write_text("\n".join([*first, "TER", *second, "TER"]) + "\n")
+    for chain in ("A", "A-2"):
+        assert run("predict", checkpoint, file, "--chain", chain, "-o", out, "--overwrite").code == 0
+        assert [(row["chains"], row["residues"]) for row in csv.DictReader(out.open())] == [(chain, "12")]
+    result = run("predict", checkpoint, file, "--chain", "A-3", "-o", out, "--overwrite")
+    assert result.code == 2 and "'A-3'" in result.err and "'A-2'" in result.err
 
 
 @pytest.mark.parametrize(("options", "residues", "chains", "seventh"), WAYS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
@@ -9,6 +12,7 @@ from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.structure import clean, load_structure
 from protgraph.visualization import scan_plot
+from protgraph.visualization.scan_page import scan_page
 
 
 @pytest.mark.parametrize("number", [3, 90])
@@ -26,4 +30,34 @@ def test_the_title_is_inside_the_figure_and_above_the_panels(structures_dir, tmp
     title = figure._suptitle.get_window_extent()
     assert "".join(figure._suptitle.get_text().split()) == "".join(f"{residues.name}, ddg_binding {convention}".split())
     assert title.x0 >= 0 and title.x1 <= figure.bbox.x1 and title.y1 <= figure.bbox.y1
-    assert title.y0 > max(axes.get_window_extent().y1 for axes in figure.axes)
+    wild_types = [text.get_window_extent().y1 for axes in figure.axes for text in axes.texts]
+    assert title.y0 > max(*wild_types, *(axes.get_window_extent().y1 for axes in figure.axes))
+
+
+@pytest.mark.parametrize("number", [17, 70])
+def test_columns_with_insertion_codes_have_labels_and_all_have_wild_types(
+    structures_dir, tmp_path, monkeypatch, number
+):
+    residues = clean(load_structure(structures_dir / "1a8o.bcif"))
+    rows = np.arange(number)
+    numbers, codes = residues.res_id.copy(), residues.ins_code.copy()
+    numbers[8:11] = numbers[7]  # 52A, 52B and 52C follow 52
+    codes[8:11] = ["A", "B", "C"]
+    residues = residues.copy_with(res_id=numbers, ins_code=codes)
+    scan = SubstitutionScan(residues, rows, np.ones((number, 20)), "ddg", "ddg", "positive = destabilizing")
+    drawn = []
+    save = scan_plot.save
+    monkeypatch.setattr(scan_plot, "save", lambda figure, path: drawn.append(figure) or save(figure, path))
+    scan_plot.draw_scan(tmp_path / "scan.png", scan)
+    panel = drawn[0].axes[0]
+    labels = [label.get_text() for label in panel.get_xticklabels()]
+    names = [f"{n}{c}" for n, c in zip(numbers[:number].tolist(), codes[:number].tolist(), strict=True)]
+    expected = [name for i, name in enumerate(names) if number < 40 or i == 0 or name[-1] in "ABC50"]
+    assert labels == expected and {names[8], names[9], names[10]} <= set(labels)
+    assert "".join(text.get_text() for text in panel.texts) == residues.sequence[:number]
+    places = [label.get_window_extent() for label in panel.get_xticklabels()]
+    assert all(left.x1 <= right.x0 for left, right in pairwise(places))
+    lines = scan_plot.scan_lines(scan, 60)
+    page = scan_page(scan)
+    shown = [text for line in lines for text in scan_plot.column_labels(scan, line)]
+    assert re.findall(r"<th><span>(.*?)</span></th>", page) == shown and set(expected) <= set(shown)
