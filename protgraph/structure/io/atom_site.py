@@ -16,6 +16,8 @@ from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues, parse_columns
 from protgraph.structure.io.elements import complete_elements
 from protgraph.structure.io.unit_cell import unit_cell_vectors
+from protgraph.structure.residues.structure import MOLECULE
+from protgraph.structure.residues.text_codes import text_changes
 
 __all__ = ["AtomSite"]
 
@@ -120,6 +122,9 @@ class AtomSite:
             atoms.set_annotation(annotation, texts)
         if "group_PDB" in self._site.names:
             atoms.set_annotation("hetero", self._column("group_PDB", rows).equals("HETATM"))
+        molecule = self._molecules(rows, atoms)
+        if molecule is not None:
+            atoms.set_annotation(MOLECULE, molecule)
         atoms.set_annotation("element", self._elements(rows, atoms))
         atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
         without_b = int(np.isnan(atoms.b_factor).sum())
@@ -141,6 +146,22 @@ class AtomSite:
         if name not in self._site.names:
             raise StructureFileError(f"{self._where}: atom_site has no column {name}, which assemblies refer to.")
         return self._column(name, self.rows(model)).texts()
+
+    def _molecules(self, rows: Rows, atoms: AtomArray) -> np.ndarray | None:
+        """Return a number for each part of the ATOM rows of a chain with its own ``label_asym_id``, ``(A,)`` int64.
+
+        None if no chain of the authors has several, as in files of the PDB.
+        """
+        if not {"label_asym_id", "auth_asym_id"} <= set(self._site.names):
+            return None
+        begins = np.unique(text_changes(self._column("label_asym_id", rows).texts()))
+        begins = begins[~(atoms.hetero[begins] | atoms.hetero[begins - 1])]
+        begins = begins[atoms.chain_id[begins] == atoms.chain_id[begins - 1]]
+        if len(begins) == 0:
+            return None
+        is_first = np.zeros(len(atoms), np.int64)
+        is_first[begins] = 1
+        return np.cumsum(is_first)
 
     def _item(self, name: str) -> str:
         return f"{self._where}: atom_site.{name}"

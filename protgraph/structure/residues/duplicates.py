@@ -1,7 +1,6 @@
 """Resolve residues that occur twice or in fragments in a file; every change is reported.
 
-Not gemmi, not Biopython: they merge or drop the residues of a second chain with the same id (gemmi 0.7.5, Biopython
-1.86, 2026-11-26).
+Not gemmi: it joins chains of one id, and neighbors of one number and name (gemmi 0.7.5, 2026-11-26).
 """
 
 from __future__ import annotations
@@ -89,9 +88,9 @@ def resolve_duplicates(
 
     All others are residues of their own. Residues of one chain id that are bonded to each other are one chain; it
     continues after a break if the numbers ascend there. If a chain repeats identities of an earlier one of this id, it
-    becomes "A-2". It does so too after a TER record, if the chain id is blank, or the numbers do not ascend, or no
-    chain of so many residues is long enough to reach it. Residues that share their number within one chain get
-    insertion codes; the one whose number fits its neighbors best keeps it.
+    becomes "A-2". It does so too after a TER record, or with another ``label_asym_id``, if the chain id is blank, or
+    the numbers do not ascend, or no chain of so many residues is long enough to reach it. Residues that share their
+    number within one chain get insertion codes; the one whose number fits its neighbors best keeps it.
     """
     each = runs.run[rows]
     new = _run_starts(each)
@@ -229,7 +228,7 @@ def _blocks(
     stops = [*begins.tolist(), len(res_id)]
     blocks = [_Block(slice(0, stops[0]), is_molecule=False, reason="")]
     for begin, stop in zip(begins.tolist(), stops[1:], strict=True):
-        reason = "residue numbers fall" if falls[begin - 1] else "a TER record is"
+        reason = "residue numbers fall" if falls[begin - 1] else "TER or another label_asym_id is"
         blocks.append(_Block(slice(begin, stop), bool(is_molecule[begin - 1]), reason))
     return blocks
 

@@ -17,7 +17,7 @@ __all__ = ["MOLECULE", "Structure", "residue_starts", "select_chains"]
 
 
 MOLECULE = "molecule"
-"""Annotation of atoms in files where TER separates atoms of one chain id: number of the molecule, from 0."""
+"""Annotation of atoms in files where TER or ``label_asym_id`` separates atoms of one chain id: a number from 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -258,7 +258,7 @@ def test_ter_inside_a_named_chain_splits_it_where_no_chain_is_long_enough(write_
     apart = clean(load_structure(write_pdb(*first, "TER", *far)))
     assert apart.chain_names == ("A", "A-2") and apart.report.repeated_chains == {"A-2": 3}
     gap = clean(load_structure(write_pdb(*first, "TER", *near)))
-    assert gap.chain_names == ("A",) and "a TER record is between 6 and 10" in gap.report.warnings[0]
+    assert gap.chain_names == ("A",) and "TER or another label_asym_id is between 6 and 10" in gap.report.warnings[0]
 
 
 def test_falling_numbers_without_a_bond_are_reported(write_pdb, pdb_lines):
@@ -285,3 +285,20 @@ def test_alternate_locations_of_one_copy_leave_the_other_whole(write_pdb, pdb_li
     residues = clean(load_structure(write_pdb(lines)))
     assert residues.res_id.tolist() == [*range(3, 8), *range(1, 7)] and residues.chain_names == ("A", "A-2")
     assert len(residues.atom_name) == 5 * 11 and residues.report.moved_residues == 0
+
+
+@pytest.mark.parametrize("auth", ["A", ".", "?"])
+@pytest.mark.parametrize("shift", [150.0, 0.0])
+def test_label_asym_id_separates_chains_that_are_not_bonded(tmp_path, auth, shift):
+    """mmCIF has no TER; the chain id of the database is the same mark."""
+    names = "id label_atom_id label_comp_id label_asym_id label_seq_id Cartn_x Cartn_y Cartn_z auth_seq_id auth_asym_id"
+    rows = [
+        f"1 {name} GLY {'AB'[i > 6]} {i} {3.9 * i + shift * (i > 6) + x} 0 0 {i} {auth}"
+        for i in range(1, 13)
+        for name, x in (("N", 0.0), ("CA", 1.5), ("C", 2.6))
+    ]
+    head = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in names.split())
+    (tmp_path / "x.cif").write_text(head + "\n".join(rows) + "\n")
+    residues = clean(load_structure(tmp_path / "x.cif"))
+    expected = {("A", True): ("A", "A-2"), ("A", False): ("A",)}.get((auth, shift > 0), ("A", "B"))
+    assert residues.chain_names == expected and residues.report.gaps == 0
