@@ -57,7 +57,7 @@ def compare_command(
     Examples:
       protgraph compare model.pdb native.cif
       protgraph compare model.pdb native.cif -o lddt.csv
-      protgraph compare model.cif 1ahw.cif --chains A:L,B:H --match sequence
+      protgraph compare model.cif 1ahw.cif --chain A:L,B:H --match sequence
     """
     from protgraph.structure.compare import compare_structures
     from protgraph.structure.io import read_residues
@@ -98,7 +98,7 @@ def _pairs(parts: Sequence[str]) -> dict[str, str] | None:
         own, colon, other = part.partition(":")
         if not (own and colon and other) or own in pairs:
             raise OptionError(
-                f"--chains {','.join(parts)!r}: {part!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
+                f"--chain {','.join(parts)!r}: {part!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
             )
         pairs[own] = other
     return pairs

@@ -82,7 +82,7 @@ def design_command(
     \b
     Examples:
       protgraph design 1ubq.cif --n 8 -o designs.fasta
-      protgraph design dimer.pdb --chains A --fixed A:10-20 --omit C -o d.fasta
+      protgraph design dimer.pdb --chain A --fixed A:10-20 --omit C -o d.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
     from protgraph.design import DesignSpec, write_design_fasta, write_designs

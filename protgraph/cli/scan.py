@@ -75,8 +75,8 @@ def scan_command(
     \b
     Examples:
       protgraph scan 1ubq.cif -o scan.csv
-      protgraph scan complex.pdb --chains A --positions A:10-40 -o scan.csv
-      protgraph scan complex.pdb --partners A/B --chains A -o scan.csv    (binding)
+      protgraph scan complex.pdb --chain A --positions A:10-40 -o scan.csv
+      protgraph scan complex.pdb --partners A/B --chain A -o scan.csv    (binding)
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
@@ -131,7 +131,7 @@ def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> n
         mask &= select_residues(residues, positions)
     if not mask.any():
         raise SelectionError(
-            f"no residue of --chains {','.join(chains)!r} is in --positions {positions!r} ({residues.name})."
+            f"no residue of --chain {','.join(chains)!r} is in --positions {positions!r} ({residues.name})."
         )
     return np.flatnonzero(mask)
 

@@ -78,7 +78,7 @@ def score_command(
     Examples:
       protgraph score 1ubq.cif -o scores.csv
       protgraph score 1ubq.cif --mode conditional --orders 4 -o scores.npz
-      protgraph score dimer.cif --chains A --sequences dimer.fasta -o scores.csv
+      protgraph score dimer.cif --chain A --sequences dimer.fasta -o scores.csv
       protgraph score 1ubq.cif -o scores.csv --structure scored.cif --pymol scored.pml
     """
     from protgraph.design import read_design_sequences, sequences_by_protein

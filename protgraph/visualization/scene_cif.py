@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from protgraph.structure import Residues
+from protgraph.structure.io.cif_text import quote
 from protgraph.structure.residues.ligands import Ligands
 
 __all__ = ["scene_cif"]
@@ -69,8 +70,8 @@ def scene_cif(residues: Residues) -> str:
             entity, seq = (2, i + 1) if nucleic[i] else (3, ".")
             rows.append(("HETATM", kind, atom, ligands.res_name[i], asym, entity, seq, *_author(ligands, i), *xyz))
     lines = [
-        f"{group} {i} {kind.capitalize() or 'X'} {_quote(atom)} {_quote(comp)} {_quote(asym)} {entity} {seq} "
-        f"{_quote(chain)} {number} {ins or '?'} {x:.3f} {y:.3f} {z:.3f} 1"
+        f"{group} {i} {kind.capitalize() or 'X'} {quote(atom)} {quote(comp)} {quote(asym)} {entity} {seq} "
+        f"{quote(chain) if chain else '.'} {number} {ins or '?'} {x:.3f} {y:.3f} {z:.3f} 1"
         for i, (group, kind, atom, comp, asym, entity, seq, chain, number, ins, x, y, z) in enumerate(rows, 1)
     ]
     return _HEADER + "\n".join(lines) + "\n"
@@ -84,13 +85,3 @@ def _atoms(owner: np.ndarray, atoms: Residues | Ligands) -> zip[tuple[int, str, 
 
 def _author(rows: Residues | Ligands, i: int) -> tuple[str, int, str]:
     return str(rows.chain[i]), int(rows.res_id[i]), str(rows.ins_code[i])
-
-
-def _quote(text: str) -> str:
-    """Return a value of CIF: quoted if it has characters with a meaning in CIF."""
-    if not text:
-        return "."
-    if text[0] in "_#$'\";[]" or any(c in text for c in " '\"") or text.lower().startswith(("data_", "loop_")):
-        mark = "'" if '"' in text else '"'
-        return f"{mark}{text}{mark}"
-    return text

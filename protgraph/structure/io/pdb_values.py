@@ -37,6 +37,7 @@ _BEFORE = (*_TITLE, "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK")
 _COUNTS = ("MASTER", "NUMMDL")  # counts of records and models, which are not right after the change
 REMARK = "REMARK  99"  # 6 to 99: free text
 _LIMITS = (-99.99, 999.99)  # numbers of six columns with two decimals
+_OF_SEQUENCE = 13  # residues in a SEQRES record
 _LAST_NUMBER = 9999  # the largest residue number of four columns
 _LAST_SERIAL = 99_999  # the largest decimal number of five columns
 _SERIAL = re.compile(r" *\d+")
@@ -229,7 +230,7 @@ def _in_width(number: int, width: int) -> str:
 def write_pdb(
     atoms: AtomArray, b_factor: np.ndarray, details: Sequence[str], where: str, *, polymers: Polymers
 ) -> WrittenText:
-    """Return atoms as a PDB file with B factors, all alternate locations, and a TER record after each polymer.
+    """Return atoms as a PDB file with B factors, all alternate locations, and SEQRES and TER records of the polymers.
 
     Atoms without coordinates are left out. Serial numbers after 99999 are hybrid-36.
 
@@ -263,7 +264,9 @@ def write_pdb(
     asym, is_polymer = polymers.asym[rows].tolist(), (polymers.position[rows] > 0).tolist()
     last = {name: i for i, name in enumerate(asym) if is_polymer[i]}
     ends = set(last.values())
-    lines = [] if atoms.box is None else [_cell(atoms.box)]
+    lines = _sequence_records(atoms, polymers.asym[rows], polymers.position[rows])
+    if atoms.box is not None:
+        lines.append(_cell(atoms.box))
     serial = 0
     for i, atom in enumerate(_rows(atoms, b_factor)):
         serial += 1
@@ -295,6 +298,22 @@ def _rows(atoms: AtomArray, b_factor: np.ndarray) -> Iterator[_Row]:
         residue = f"{altloc or ' '}{res_name:>3} {chain or ' '}{res_id:4}{code or ' '}"
         place = f"   {x:8.3f}{y:8.3f}{z:8.3f}{occupancy:6.2f}{b:6.2f}          {element:>2}  "
         yield _Row("HETATM" if hetero else "ATOM  ", padded, residue, place)
+
+
+def _sequence_records(atoms: AtomArray, asym: np.ndarray, position: np.ndarray) -> list[str]:
+    """Return SEQRES records, by which mkdssp recognizes modified residues in HETATM records."""
+    sequences: dict[str, dict[tuple[bytes, int], str]] = {}  # chain → molecule and place of a residue → its name
+    is_polymer = position > 0
+    columns = (atoms.chain_id, asym, position, atoms.res_name)
+    for chain, molecule, place, name in zip(*(column[is_polymer].tolist() for column in columns), strict=True):
+        sequences.setdefault(chain, {}).setdefault((molecule, place), name)
+    records = []
+    for chain, residues in sequences.items():
+        names = [f"{residues[key]:>3}" for key in sorted(residues)]
+        for number, first in enumerate(range(0, len(names), _OF_SEQUENCE), 1):
+            part = " ".join(names[first : first + _OF_SEQUENCE])
+            records.append(f"SEQRES {number % 1000:3} {chain or ' '} {len(names):4}  {part}".ljust(_WIDTH))
+    return records
 
 
 def _cell(box: np.ndarray) -> str:
