@@ -6,6 +6,7 @@ plugin (EX_SOFTWARE of ``sysexits.h``); 130 interrupted by Ctrl-C; 143 terminate
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 import traceback
 import warnings
@@ -228,6 +229,8 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     defer_imports(only_applies_models=False)
     escape_unencodable()
+    if not faulthandler.is_enabled() and sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)  # a segmentation fault in a plugin is located
     command = typer.main.get_command(app)
     session = _Session()
     try:
@@ -236,7 +239,9 @@ def main(args: Sequence[str] | None = None) -> None:
             command.main(args=None if args is None else list(args), prog_name="protgraph", obj=session)
     except (ProtgraphError, OSError) as e:
         _exit(e, 2, print_error, debug=session.debug)
-    except Exception as e:  # noqa: BLE001 - the last resort: shown as a fault, with its place
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as e:  # noqa: BLE001 - the last resort: shown as a fault, with its place
         _exit(e, 70, print_fault, debug=session.debug)
 
 
@@ -256,7 +261,7 @@ def _show_warnings() -> None:
     warnings.showwarning = show_ours
 
 
-def _exit(e: Exception, code: int, show: Callable[[Exception], None], *, debug: bool) -> NoReturn:
+def _exit(e: BaseException, code: int, show: Callable[[BaseException], None], *, debug: bool) -> NoReturn:
     """Print an error, with its traceback if wanted, and exit."""
     if debug:
         traceback.print_exception(e)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.error_report import print_warning
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry import Option, PluginProblem, Registry, RegistryEntry, component_options, registries
 from protgraph.registry.component_names import split_distribution
+from protgraph.registry.metadata_check import malformed_metadata
 
 if TYPE_CHECKING:
     from protgraph.task import Task
@@ -50,6 +52,8 @@ def list_command(
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for problem in malformed_metadata():
+        print_warning(f"the components of {problem.source} are not listed: {problem.message}")
 
 
 def info_command(

@@ -11,12 +11,9 @@ import sys
 from importlib import metadata
 
 from protgraph.registry.component_names import normalized_distribution
-from protgraph.registry.provider import Provider
+from protgraph.registry.provider import BUILT_IN, Provider
 
 __all__ = ["BUILT_IN", "distributions_with_components", "installed_providers"]
-
-BUILT_IN = "protgraph-pyg"
-"""Distribution of this package; its components keep their names if other distributions claim them."""
 
 GROUP_PREFIX = "protgraph."
 
@@ -49,10 +46,13 @@ def _distributions() -> dict[str, metadata.Distribution]:
     """
     by_key: dict[str, tuple[str, metadata.Distribution]] = {}
     for distribution in metadata.distributions():
-        text = distribution.read_text("entry_points.txt")
+        try:
+            text = distribution.read_text("entry_points.txt")
+            name = distribution.metadata["Name"] or "(unnamed distribution)"
+        except UnicodeDecodeError:  # malformed_metadata() reports it
+            continue
         if not text or GROUP_PREFIX not in text:
             continue
-        name = distribution.metadata["Name"] or "(unnamed distribution)"
         key = normalized_distribution(name)
         if key not in by_key or (_is_egg_info(by_key[key][1]) and not _is_egg_info(distribution)):
             by_key[key] = name, distribution

@@ -13,18 +13,29 @@ from protgraph.registry.registries import registries
 
 __all__ = ["malformed_metadata", "metadata_problems"]
 
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in place of bytes that are not UTF-8
+_NOT_UTF8 = ", METADATA is not UTF-8"
 _REF = re.compile(r"\w+(\.\w+)*\s*(:\s*\w+(\.\w+)*)?\s*(\[.*\])?")
 
 
 def malformed_metadata() -> list[PluginProblem]:
-    """Return the distributions with a line in entry_points.txt that Python cannot parse.
+    """Return the distributions with an entry_points.txt that is not UTF-8, or has a line that Python cannot parse.
 
-    Such a line breaks more than this package: torch reads the entry points of all distributions and cannot be imported.
+    Such a file breaks more than this package: torch reads the entry points of all distributions and cannot be imported.
     """
     problems = []
     for name, source, lines in _entry_point_files():
+        if source.endswith(_NOT_UTF8):
+            message = f"its metadata cannot be read. Uninstall it, or correct METADATA in {source.partition(',')[0]}."
+            problems.append(PluginProblem("metadata", name, source, message))
         for number, line in lines:
-            if not line.startswith("[") and "=" not in line:
+            if _UNREADABLE in line:
+                message = (
+                    f"entry_points.txt, line {number}: {line!r} is not UTF-8. Until it is corrected, or the "
+                    f"distribution is uninstalled, torch cannot be imported: pip uninstall {name}."
+                )
+                problems.append(PluginProblem("metadata", name, source, message))
+            elif not line.startswith("[") and "=" not in line:
                 message = (
                     f"entry_points.txt, line {number}: {line!r} has no '='. Until it is corrected, or the distribution "
                     f"is uninstalled, torch cannot be imported: pip uninstall {name}."
@@ -62,9 +73,26 @@ def _entry_point_files() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
     """Yield (name, source, numbered lines without comments) of each distribution with entry points, once."""
     seen = set()
     for distribution in metadata.distributions():
-        name = distribution.metadata["Name"] or "(unnamed distribution)"
-        text = distribution.read_text("entry_points.txt")
+        name, source = _name_and_source(distribution)
+        try:
+            text = distribution.read_text("entry_points.txt")
+        except UnicodeDecodeError as e:
+            text = e.object.decode("utf-8", "replace")
         if text and name not in seen:
             seen.add(name)
             lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
-            yield name, f"{name} {distribution.version}", [pair for pair in lines if pair[1] and pair[1][0] not in "#;"]
+            yield (
+                name,
+                source,
+                [pair for pair in lines if pair[1] and (pair[1][0] not in "#;" or _UNREADABLE in pair[1])],
+            )
+
+
+def _name_and_source(distribution: metadata.Distribution) -> tuple[str, str]:
+    """Return the name and "name version"; of the folder if METADATA is not UTF-8."""
+    try:
+        name = distribution.metadata["Name"] or "(unnamed distribution)"
+        return name, f"{name} {distribution.version}"
+    except UnicodeDecodeError:
+        folder = getattr(distribution, "_path").name.removesuffix(".dist-info")  # noqa: B009 -- not public
+        return folder.partition("-")[0], f"{folder}{_NOT_UTF8}"

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import NoReturn
 
 from protgraph.errors import PluginLoadError
 from protgraph.registry.import_source import imported_source
 
-__all__ = ["PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same"]
+__all__ = ["BUILT_IN", "PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same"]
+
+BUILT_IN = "protgraph-pyg"
+"""Distribution of this package; its components keep their names if other distributions claim them."""
+
+_LONG_IMPORT = 20.0  # seconds after which an import is named on standard error
 
 
 @dataclass(frozen=True)
@@ -141,10 +152,13 @@ class Provider:
         if self._obj is None:
             module, _, attribute = self.ref.partition(":")
             try:
-                obj: object = importlib.import_module(module)
-                for part in filter(None, attribute.split(".")):
-                    obj = getattr(obj, part)
-            except (Exception, SystemExit) as e:
+                with self._watched():
+                    obj: object = importlib.import_module(module)
+                    for part in filter(None, attribute.split(".")):
+                        obj = getattr(obj, part)
+            except BaseException as e:
+                if isinstance(e, KeyboardInterrupt) and not _is_raised_by_module(e):  # Ctrl-C
+                    raise
                 raise PluginLoadError(
                     f"{self.kind} {self.name!r} of {self.source} could not be loaded from {self.ref}: "
                     f"{type(e).__name__}: {_first_line(e)}\nOther components are not affected. `protgraph doctor` "
@@ -152,6 +166,30 @@ class Provider:
                 ) from e
             self._obj = obj
         return self._obj
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Name the entry point on standard error if its import takes long; raise if the import ends the process."""
+        if self.distribution in ("", BUILT_IN):
+            yield
+            return
+        text = f"still importing {self.ref} of {self.source} ({self.kind} {self.name!r}) after {_LONG_IMPORT:g} s\n"
+        timer = threading.Timer(_LONG_IMPORT, lambda: print(text, end="", file=sys.stderr, flush=True))
+        timer.daemon = True
+        process, exit_process = os.getpid(), os._exit
+
+        def refuse_exit(status: int) -> NoReturn:
+            if os.getpid() != process:  # a child process that the import started ends itself
+                exit_process(status)
+            raise SystemExit(f"it ends the process with exit status {status} (os._exit)")
+
+        timer.start()
+        os._exit = refuse_exit
+        try:
+            yield
+        finally:
+            os._exit = exit_process
+            timer.cancel()
 
     def where(self) -> str:
         """Return ``file:line`` of the object's source; for an instance, that of its assignment or registration."""
@@ -162,6 +200,13 @@ class Provider:
             except (OSError, TypeError):
                 return self.line or self.ref
         return self.line or _assignment(self.ref)
+
+
+def _is_raised_by_module(error: KeyboardInterrupt) -> bool:
+    """Return True if a statement of the imported module raised the exception; False if Ctrl-C or SIGTERM did."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    in_handler = Path(last.filename).parts[-2:] == ("cli", "signals.py")
+    return not in_handler and (last.line or "").startswith("raise")
 
 
 def is_same(old: Provider, new: Provider) -> bool:

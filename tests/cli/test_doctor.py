@@ -81,6 +81,25 @@ def test_malformed_metadata_is_named_before_torch_is_imported(tmp_path: Path) ->
     assert all(part in done.stdout for part in MALFORMED_PLUGIN.report) and done.stdout.endswith("False\n")
 
 
+@pytest.mark.parametrize("file", ["entry_points.txt", "METADATA"])
+def test_metadata_that_are_not_utf8_are_named(file: str, run, tmp_path: Path, monkeypatch) -> None:
+    info = tmp_path / "latin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: latin\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[protgraph.layers]\nmine = m:A\n")
+    (info / file).write_bytes((info / file).read_bytes() + b"# \xe9: \xff\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (problem,) = malformed_metadata()
+    assert "latin" in problem.source and "UTF-8" in problem.source + problem.message
+    result = run("list", "heads")
+    assert result.code == 0 and "latin" in result.err and "node_classifier" in result.out
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "protgraph", "doctor"], env={"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "latin" in done.stdout
+
+
 def test_metadata_of_the_installation_is_valid() -> None:
     assert malformed_metadata() == metadata_problems() == []
 
