@@ -117,7 +117,7 @@ class WorkerProcess:
                 path = os.pathsep.join(p or os.getcwd() for p in sys.path)
                 with blocked_signals():
                     self._process = subprocess.Popen(
-                        [sys.executable, "-c", _PROGRAM],
+                        [sys.executable, "-P", "-c", _PROGRAM],  # -P: the search path of this process, no other
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=self.log,

@@ -19,6 +19,7 @@ CORE = ROOT / "protgraph"
 LEVEL = {
     "deferred_imports": 0,
     "errors": 0,
+    "global_state": 0,
     "lazy_names": 0,
     "process_memory": 0,
     "wording": 0,

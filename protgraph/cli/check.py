@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
-from protgraph.errors import OptionError, suggest
+from protgraph.errors import OptionError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
+    from protgraph.cli.isolated_check import ForeignChecks
+    from protgraph.registry import Registry
     from protgraph.testing import Component
 
 __all__ = ["check_command"]
@@ -22,7 +25,7 @@ _KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets")
 def check_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of components of any kind; a family means all its variants."),
+        typer.Argument(help=f"Names of {', '.join(_KINDS[:-1])} or datasets; a family means all its variants."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Check every registered component.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Check only one kind: {', '.join(_KINDS)}.")] = None,
@@ -38,11 +41,17 @@ def check_command(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, help="Processes; each checks one component at a time.")
     ] = 1,
+    timeout: Annotated[
+        float, typer.Option(min=1.0, help="Seconds for one check of a component of another distribution.")
+    ] = 300.0,
     overwrite: Overwrite = False,
 ) -> None:
     """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
 
     Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
+
+    Components of other distributions run in a process of their own: one that ends it, crashes or exceeds --timeout
+    fails its check. Mutation scorers and trained models have no checks.
 
     A component whose optional dependency is not installed, or a dataset that is not prepared, is skipped; the report
     has the command. The exit code is 1 if a check fails. If the command is interrupted, the rows of --table so far are
@@ -56,18 +65,19 @@ def check_command(
       protgraph check --all --jobs 8 --table equivariance.md
     """
     from protgraph.cli.check_reports import CheckOptions, check_components
+    from protgraph.cli.isolated_check import ForeignChecks
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
-    components = _select(names or [], everything, kind)
     _require_device(device)
-    run = CheckOptions(
-        device, dtype, full, verbose=len(components) <= 4, with_errors=table is not None, only=_check_names(only or [])
-    )
+    checks = _check_names(only or [])
+    run = CheckOptions(device, dtype, full, verbose=False, with_errors=table is not None, only=checks, timeout=timeout)
     rows, statuses = [], []
-    with set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
+    with ForeignChecks(run) as foreign, set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
+        components = _select(names or [], everything, kind, foreign)
+        run = replace(run, verbose=len(components) <= 4)
         try:
-            for found in check_components(components, run, jobs=jobs):
+            for found in check_components(components, run, jobs=jobs, foreign=foreign):
                 typer.echo("\n".join(found.lines))
                 statuses.append(found.status)
                 rows += [] if found.row is None else [found.row]
@@ -82,7 +92,8 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Component]:
+def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: ForeignChecks) -> list[Component]:
+    """Return the components to check; those of other distributions are not imported here."""
     from protgraph.registry import registries
     from protgraph.testing import find_components
 
@@ -94,9 +105,30 @@ def _select(names: Sequence[str], everything: bool, kind: str | None) -> list[Co
         raise OptionError(
             "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."
         )
-    if names:
-        return find_components(names, kind=plural.removesuffix("s") if plural else None)
-    return [c for k in _KINDS if plural in (None, k) for c in find_components(registries[k])]
+    searched = [registries[k] for k in _KINDS if plural in (None, k)]
+    if everything:
+        return [
+            component for registry in searched for name in registry for component in _variants(registry, name, foreign)
+        ]
+    components = []
+    for name in names:
+        found = [component for registry in searched for component in _variants(registry, name, foreign)]
+        components += found or find_components(name, kind=plural.removesuffix("s") if plural else None)  # raises
+    return components
+
+
+def _variants(registry: Registry, name: str, foreign: ForeignChecks) -> list[Component]:
+    """Return a component of a registry, of a family all variants; none if the registry does not have the name."""
+    from protgraph.cli.isolated_check import is_foreign
+    from protgraph.testing import Component, find_components
+
+    try:
+        is_isolated = is_foreign(registry.kind, name)
+    except UnknownNameError:
+        return []
+    if is_isolated:
+        return [Component(variant, registry.kind) for variant in foreign.variants(registry.kind, name)]
+    return find_components(name, kind=registry.kind) if name in registry else []
 
 
 def _check_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,8 @@
-"""Checks of one component for the command ``protgraph check``, in its process or in a worker process."""
+"""Checks of one component for the command ``protgraph check``.
+
+Components of protgraph are checked in this process or, with several jobs, in a worker process; those of other
+distributions always in a process of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
+
+from protgraph.cli.isolated_check import ForeignChecks, is_foreign
 
 if TYPE_CHECKING:
     from protgraph.testing import Component, Report
@@ -36,6 +42,8 @@ class CheckOptions:
         Measure the equivariance errors by type and device.
     only : tuple of str
         Names of the checks; empty: all.
+    timeout : float
+        Seconds for one check of a component of another distribution.
     """
 
     device: str
@@ -44,6 +52,7 @@ class CheckOptions:
     verbose: bool
     with_errors: bool
     only: tuple[str, ...] = ()
+    timeout: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,9 @@ class CheckedComponent:
     row: EquivarianceRow | None = None
 
 
-def check_components(components: Sequence[Component], run: CheckOptions, *, jobs: int) -> Iterator[CheckedComponent]:
+def check_components(
+    components: Sequence[Component], run: CheckOptions, *, jobs: int, foreign: ForeignChecks
+) -> Iterator[CheckedComponent]:
     """Check each component, and yield the findings in order.
 
     Parameters
@@ -74,14 +85,16 @@ def check_components(components: Sequence[Component], run: CheckOptions, *, jobs
     run : CheckOptions
     jobs : int
         Worker processes; with 1 the checks run in this process.
+    foreign : ForeignChecks
+        Checks of other distributions, with 1 job.
     """
     if jobs == 1:
-        yield from (_checked(component, run) for component in components)
+        yield from (_checked(component, run, foreign) for component in components)
         return
     from protgraph.worker_pool import WorkerPool
     from protgraph.worker_process import WorkerDied
 
-    pool = WorkerPool(partial(_checked, run=run), workers=min(jobs, len(components)))
+    pool = WorkerPool(partial(_checked_alone, run=run), workers=min(jobs, len(components)))
     with closing(pool.run(components, in_order=True)) as results:
         for component, found in results:
             if isinstance(found, WorkerDied):
@@ -90,32 +103,41 @@ def check_components(components: Sequence[Component], run: CheckOptions, *, jobs
             yield found
 
 
-def _checked(component: Component, run: CheckOptions) -> CheckedComponent:
+def _checked_alone(component: Component, run: CheckOptions) -> CheckedComponent:
+    with ForeignChecks(run) as foreign:
+        return _checked(component, run, foreign)
+
+
+def _checked(component: Component, run: CheckOptions, foreign: ForeignChecks) -> CheckedComponent:
     """Check one component, and free the modules and dictionaries that it needed."""
     from protgraph.process_memory import mmap_large_blocks, release_component_dictionary
-    from protgraph.testing import release_modules
+    from protgraph.testing import check_component, release_modules
     from protgraph.testing.equivariance_table import measure_equivariance
 
     mmap_large_blocks()
-    status, lines = _reports(component, run)
-    has_row = run.with_errors and component.kind not in ("task", "dataset")
-    row = measure_equivariance(component) if has_row else None
+    is_isolated = component.definition is None and is_foreign(component.kind, component.name)
+    if is_isolated:
+        results = foreign.reports(component)
+    else:
+        results = check_component(component, device=run.device, dtype=run.dtype, full=run.full, only=run.only)
+    status, lines = _summary(component, results, verbose=run.verbose)
+    row = None
+    if run.with_errors and component.kind not in ("task", "dataset"):
+        row = foreign.row(component) if is_isolated else measure_equivariance(component)
     release_component_dictionary()
     release_modules()
     return CheckedComponent(status, tuple(lines), row)
 
 
-def _reports(component: Component, run: CheckOptions) -> tuple[str, list[str]]:
+def _summary(component: Component, results: Iterator[Report], *, verbose: bool) -> tuple[str, list[str]]:
     """Return "passed", "failed" or "skipped", and the reports of one component, all or the failures only."""
-    from protgraph.testing import check_component
-
     reports: list[Report] = []
-    for report in check_component(component, device=run.device, dtype=run.dtype, full=run.full, only=run.only):
+    for report in results:
         reports.append(_without_repetition(report, reports))
     failed = [report for report in reports if not report.ok]
     is_skipped = reports[0].status == "skipped"  # it cannot be built here
     status = "failed" if failed else "skipped" if is_skipped else "passed"
-    if run.verbose:
+    if verbose:
         return status, [typer.style(str(component), bold=True), *map(_line, reports)]
     sign, color = _SIGN[status]
     summary = reports[0].message if is_skipped else _counts(reports)

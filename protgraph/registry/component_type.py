@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 
 from protgraph.errors import ComponentTypeError
 from protgraph.registry.family import Family
@@ -22,6 +23,8 @@ class ComponentType:
         Description for messages, e.g. "a subclass of protgraph.Head".
     base : str
         Base class as "module:class". It is not imported: if its module is not loaded, no object has this type.
+    protocol : bool
+        True if the base is a Protocol, which is imported: classes that have its methods need not import it.
     classes, instances : bool
         True if subclasses, or instances, of the base class are allowed.
     without : str
@@ -33,6 +36,7 @@ class ComponentType:
     classes: bool = False
     instances: bool = False
     without: str = ""
+    protocol: bool = False
 
     def check(self, obj: object, label: str) -> None:
         """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type.
@@ -59,6 +63,8 @@ class ComponentType:
         if not (self.classes if is_class else self.instances):
             return False
         own = obj if is_class else type(obj)
+        if self.protocol:
+            import_module(self.base.partition(":")[0])
         base, without = _loaded(self.base), _loaded(self.without)
         return base is not None and issubclass(own, base) and not (without is not None and issubclass(own, without))
 

@@ -47,6 +47,7 @@ _MUTATION_SCORER = ComponentType(
     "a class with the methods of protgraph.structure.mutation.MutationScorer",
     "protgraph.structure.mutation.scorer:ScorerMethods",
     classes=True,
+    protocol=True,
 )
 
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)

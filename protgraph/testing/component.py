@@ -182,6 +182,10 @@ def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
     if not holders:
         if len(searched) == 1:
             searched[0].get(name)
+        others = [r.kind for r in registry.registries.values() if r.kind not in get_args(ComponentKind) and name in r]
+        if others:
+            kind_name, allowed = others[0].replace("_", " "), ", ".join(get_args(ComponentKind))
+            raise UnknownNameError(f"{name!r} is a {kind_name}, a kind without checks. Checked kinds: {allowed}.")
         names = sorted({n for r in searched for n in r})
         hint = suggest(name, names)
         raise UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.registry.component_fault import code_location
@@ -27,7 +27,23 @@ __all__ = ["read_names", "wire_featurizer"]
 
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
-    """Return the wiring of a featurizer, with the options that it states for tests."""
+    """Return the wiring of a featurizer, with the options that it states for tests.
+
+    Raises
+    ------
+    WiringError
+        If it writes fields of edges from the structure: there are no edges whose rows could be compared.
+    """
+    of_edges = [
+        name
+        for name in component.writes
+        if issubclass(component, StructureFeaturizer) and is_registered(name) and field(name).level == "edge"
+    ]
+    if of_edges:
+        raise WiringError(
+            f"it writes {of_edges[0]!r} of level edge, but a featurizer of structures has no edges. Allowed levels: "
+            "node, graph, pair. Write it with a TensorFeaturizer that reads 'edges'."
+        )
     create = partial(component, **{**conformity.options, **conformity.offline})
     if issubclass(component, TensorFeaturizer):
         specs = {name: default_spec(name) for name in component.reads}
@@ -37,6 +53,7 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
             make_inputs=lambda: make_inputs(specs),
             make_degenerate=lambda: degenerate_inputs(specs),
             find_reads=read_names,
+            make_regular=lambda: make_inputs(specs, is_regular=True),
         )
     return Wiring(
         label="",

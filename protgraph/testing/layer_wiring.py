@@ -73,6 +73,7 @@ class _Search:
             make_inputs=lambda: make_inputs(specs, **given),
             make_degenerate=lambda: degenerate_inputs(specs, **given),
             find_reads=read_names,
+            make_regular=lambda: make_inputs(specs, is_regular=True, **given),
         )
 
     def choices(self, kinds: Sequence[str] = _MIXED) -> list[dict[str, FieldSpec]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from zlib import crc32
 
@@ -11,11 +13,12 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.graph.fields import FieldSpec, field, is_registered
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.fields import FieldSpec, field, field_owner, is_registered
+from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
-from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
+from protgraph.featurize.plan import ALWAYS, ATOM_FIELDS, FeaturePlan, inputs
+from protgraph.registry import BUILT_IN
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
 from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, proteins
@@ -23,8 +26,12 @@ from protgraph.testing.tensor_inputs import TensorInputs
 
 __all__ = ["default_spec", "degenerate_inputs", "inputs_of_batch", "level_of", "make_inputs"]
 
-#: Neighbors of each node: fewer than the smallest protein has, so that all nodes have equally many.
+#: Neighbors of each node of regular inputs: fewer than the smallest protein has, so that all nodes have equally many.
 NEIGHBORS = 6
+_ALL = 1000  # neighbors, more than a test protein has
+#: Neighbors of the nodes of one protein and of the next one, repeated along its nodes; None: all other nodes. The
+#: largest number differs between the proteins.
+_DEGREES = ((6, 2, None, 0, 1), (2, 1, 0, 2))
 
 
 def level_of(name: str) -> str:
@@ -38,9 +45,15 @@ def default_spec(name: str) -> FieldSpec:
 
 
 def make_inputs(
-    specs: Mapping[str, FieldSpec], *, of: Sequence[Residues] | None = None, nonnegative: Iterable[str] = ()
+    specs: Mapping[str, FieldSpec],
+    *,
+    of: Sequence[Residues] | None = None,
+    nonnegative: Iterable[str] = (),
+    is_regular: bool = False,
 ) -> TensorInputs:
     """Make tensors of these specs, in float64.
+
+    Nodes are residues, or backbone atoms if a field of atoms such as ``residue`` is among the specs.
 
     Parameters
     ----------
@@ -51,10 +64,16 @@ def make_inputs(
         them.
     nonnegative : iterable of str
         Names of fields to draw from (0.1, 1.1).
+    is_regular : bool
+        Give all nodes equally many neighbors, and state the number. Default: 0, 1, 2, some or all, as in a radius
+        graph.
     """
-    plan, nonnegative = _plan_of(specs), frozenset(nonnegative)
+    plan, nonnegative = _plan_of(specs, is_regular=is_regular), frozenset(nonnegative)
     residues = proteins(ligands=plan.needs_ligands) if of is None else of
-    batch = collate([plan.precompute(copy_residues(r)) for r in residues])
+    graphs = [plan.precompute(copy_residues(r)) for r in residues]
+    if not is_regular:
+        graphs = [_with_degrees(graph, _DEGREES[i % len(_DEGREES)]) for i, graph in enumerate(graphs)]
+    batch = collate(graphs)
     computed = plan.expand(inputs(batch))
     computed["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)
     sizes, edge_index = batch.sizes, batch.edge_index
@@ -70,6 +89,18 @@ def make_inputs(
             values[name] = _random(name, spec, rows[spec.level], computed["pos"], name in nonnegative)
     degree = batch.degree if "degree" in batch else None
     return TensorInputs(dict(specs), values, edge_index, sizes, degree, nonnegative)
+
+
+def _with_degrees(graph: ProteinGraph, degrees: Sequence[int | None]) -> ProteinGraph:
+    """Keep the nearest neighbors of each node: as many as stated, repeated along the nodes; None: all."""
+    target = graph.edge_index[1]
+    count = torch.bincount(target, minlength=graph.num_nodes)
+    rank = torch.arange(len(target)) - (count.cumsum(0) - count)[target]  # of the edge among those of its target
+    limit = torch.tensor([graph.num_nodes if d is None else d for d in degrees])
+    graph.edge_index = graph.edge_index[:, rank < limit[target % len(degrees)]]
+    if "degree" in graph:
+        del graph.degree
+    return graph
 
 
 def degenerate_inputs(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[str] = ()) -> dict[str, TensorInputs]:
@@ -117,19 +148,20 @@ def _double(value: Tensor) -> Tensor:
     return value.double() if value.is_floating_point() else value
 
 
-def _plan_of(specs: Mapping[str, FieldSpec]) -> FeaturePlan:
+def _plan_of(specs: Mapping[str, FieldSpec], *, is_regular: bool = True) -> FeaturePlan:
     """Return the featurizers that write the registered fields among these names."""
-    return _plan(frozenset(name for name in specs if is_registered(name)))
+    return _plan(frozenset(name for name in specs if is_registered(name)), is_regular=is_regular)
 
 
-def _plan(names: frozenset[str]) -> FeaturePlan:
+def _plan(names: frozenset[str], *, is_regular: bool = True) -> FeaturePlan:
     """Return the featurizers, with default options, that write these fields and those that they read."""
     ordered: dict[str, None] = {}
-    writers = _writers() if names else {}
 
     def need(name: str) -> None:
-        writer = writers.get(name)
-        if name in (*ALWAYS, "edges", "edge_index", "proteins") or writer is None or writer in ordered:
+        if name in (*ALWAYS, *ATOM_FIELDS, "edges", "edge_index", "proteins"):
+            return
+        writer = _writer(name)
+        if writer is None or writer in ordered:
             return
         for read in registry.featurizers.get(writer).reads:
             need(read)
@@ -137,22 +169,42 @@ def _plan(names: frozenset[str]) -> FeaturePlan:
 
     for name in sorted(names):
         need(name)
-    return FeaturePlan([ComponentSpec("knn", {"k": NEIGHBORS}), *ordered])
+    node_type = "backbone" if names & set(ATOM_FIELDS) else "residue"
+    neighbors = NEIGHBORS if is_regular else _ALL
+    return FeaturePlan([ComponentSpec("knn", {"k": neighbors}), *ordered], node_type=node_type)
 
 
-def _writers() -> dict[str, str]:
-    """Map each field to the first registered featurizer that writes it; featurizers that fail to load are left out."""
+def _writer(name: str) -> str | None:
+    """Return the first featurizer that writes a field: of protgraph, else of the distribution that registers it.
+
+    Featurizers of other distributions are not imported: they could end the process.
+    """
+    built_in = _built_in_writers().get(name)
+    if built_in is not None or not is_registered(name):
+        return built_in
+    package = field_owner(name).partition(".")[0]
+    components = (r.entry(one) for r in registry.registries.values() for one in r)
+    owners = {entry.distribution for entry in components if package and package == re.split("[.:]", entry.object)[0]}
+    return _writers((*sorted(owners - {BUILT_IN}), "")).get(name)  # "": of this session
+
+
+@cache
+def _built_in_writers() -> dict[str, str]:
+    return _writers((BUILT_IN,))
+
+
+def _writers(distributions: tuple[str, ...]) -> dict[str, str]:
+    """Map each field to the first featurizer of these distributions that writes it, without those that do not load."""
     writers: dict[str, str] = {}
     for name in registry.featurizers:
+        if registry.featurizers.entry(name).distribution not in distributions:
+            continue
         try:
             component = registry.featurizers.get(name)
         except ProtgraphError:
             continue
-        if (
-            isinstance(component, type)
-            and issubclass(component, Featurizer)
-            and not issubclass(component, EdgeFeaturizer)
-        ):
+        is_featurizer = isinstance(component, type) and issubclass(component, Featurizer)
+        if is_featurizer and not issubclass(component, EdgeFeaturizer):
             for written in component.writes:
                 writers.setdefault(written, name)
     return writers

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from biotite.sequence import ProteinSequence
 
 from protgraph.data.graph.protein_graph import collate
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure import Residues
+from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.atoms import nodes_of
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
 from protgraph.testing.protein_fixtures import copy_residues
@@ -102,10 +104,12 @@ def _perturb(residues: Residues, seed: int) -> Residues:
     if ligands is not None:
         pos = ligands.atom_pos + rng.normal(0, 1.5, ligands.atom_pos.shape)
         ligands = replace(ligands, atom_pos=pos, atom_element=np.roll(ligands.atom_element, 1))
+    aatype = (residues.aatype + rng.integers(1, 20, len(residues))) % 20
     return replace(
         residues,
         ligands=ligands,
-        aatype=(residues.aatype + rng.integers(1, 20, len(residues))) % 20,
+        aatype=aatype,
+        res_name=np.array([ProteinSequence.convert_letter_1to3(ALPHABET[t]) for t in aatype]),
         pos=residues.pos + noise[:, 1],
         backbone=residues.backbone + noise,
         atom_pos=residues.atom_pos + rng.normal(0, 1.5, residues.atom_pos.shape),

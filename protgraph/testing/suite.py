@@ -10,6 +10,7 @@ import torch
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
+from protgraph.global_state import restored_state
 from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
 from protgraph.testing.checks.compiled import compiled
 from protgraph.testing.checks.device import device as same_device
@@ -156,14 +157,17 @@ def check_component(
         One per check that applies to this kind of component.
     """
     runner = Runner(component, device, dtype_of(dtype), full)
-    for check in CHECKS:
-        is_left_out = only and check.name not in (*only, "builds")
-        if component.kind not in check.kinds or is_left_out:
-            continue
+    for check in checks_of(component.kind, only):
         report = run_check(check, runner)
         yield report
         if check.name == "builds" and report.status in ("failed", "skipped"):
             return
+
+
+def checks_of(kind: ComponentKind, only: Collection[str] = ()) -> list[Check]:
+    """Return the checks of a kind of component in their order; of "builds" and these names if there are any."""
+    checks = [check for check in CHECKS if kind in check.kinds]
+    return [check for check in checks if not only or check.name in (*only, "builds")]
 
 
 def run_check(check: Check, runner: Runner) -> Report:
@@ -184,6 +188,9 @@ def run_check(check: Check, runner: Runner) -> Report:
 def measure(check: Check, runner: Runner) -> float | None:
     """Return the error that a check measures; raise the first cause of its failure.
 
+    The modes of torch and the random states are restored afterwards: what a component changes does not disturb the
+    next check or component. The check "global_state" reports it.
+
     If values are not finite on the usual inputs, or an input is changed in place, that is why later checks fail.
 
     Raises
@@ -193,15 +200,18 @@ def measure(check: Check, runner: Runner) -> float | None:
     NotApplicable
         It does not apply to the component.
     """
-    try:
-        with runner.errors_as_failures(check.name):
-            return check.function(runner)
-    except ConformityError as e:
-        is_change = any(words in str(e) for words in ("in-place operation", "inplace operation"))
-        for cause in (*([form.inputs_unchanged] if is_change else []), *([form.finite] if check.needs_finite else [])):
+    with restored_state():
+        try:
             with runner.errors_as_failures(check.name):
-                cause(runner)
-        raise
+                return check.function(runner)
+        except ConformityError as e:
+            is_change = any(words in str(e) for words in ("in-place operation", "inplace operation"))
+            causes = [form.inputs_unchanged] if is_change else []
+            causes += [form.finite] if check.needs_finite else []
+            for cause in causes:
+                with runner.errors_as_failures(check.name):
+                    cause(runner)
+            raise
 
 
 def expected_failure(check: Check, component: Component) -> str | None:

@@ -105,11 +105,16 @@ class TensorInputs(Inputs):
         return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
 
     def permuted(self) -> tuple[TensorInputs, Permutation]:
-        """Return the same proteins with nodes in a random order, edges sorted by target, and these orders ``(M,)``."""
+        """Return the same proteins with nodes in a random order, edges sorted by target, and these orders ``(M,)``.
+
+        Atoms change places within their residues only, which ascend in every graph.
+        """
         generator = torch.Generator().manual_seed(21)
-        starts = np.cumsum([0, *self.sizes])
-        pairs = zip(starts, self.sizes, strict=False)
-        node = torch.cat([int(s) + torch.randperm(n, generator=generator) for s, n in pairs])
+        key = self.batch.double()
+        if "residue" in self.values:
+            key = 1e6 * key + self.values["residue"]
+        noise = torch.rand(len(key), generator=generator, dtype=torch.float64)
+        node = torch.argsort(key + 0.5 * noise)
         place = torch.argsort(node)
         index = place[self.edge_index]
         edge = torch.argsort(index[1], stable=True)
@@ -137,8 +142,17 @@ class TensorInputs(Inputs):
             return self._sources_changed()
         rows = slice(None) if protein is None else self._part(self.specs[name].level, protein)
         value = self.values[name].clone()
-        value[rows] = self._redrawn(name, value[rows], generator)
+        if name == "residue":
+            value[rows] = self._residues_of_next_atoms()[rows]
+        else:
+            value[rows] = self._redrawn(name, value[rows], generator)
         return replace(self, values={**self.values, name: value})
+
+    def _residues_of_next_atoms(self) -> Tensor:
+        """Return the residue of the next atom of each protein, ``(N,)``: other residues, which ascend too."""
+        value = self.values["residue"]
+        is_last = torch.cat([self.batch.diff() != 0, torch.ones(1, dtype=torch.bool)])
+        return torch.where(is_last, value, value.roll(-1))
 
     def _sources_changed(self) -> TensorInputs:
         starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))

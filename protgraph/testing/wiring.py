@@ -39,6 +39,8 @@ class Wiring:
         Returns the inputs as named tensors, of which orders and values can be changed; None if there are none.
     find_reads : callable, optional
         Returns the names in those tensors that the output must depend on.
+    make_regular : callable, optional
+        Makes tensors in which all nodes have equally many neighbors.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Wiring:
     make_degenerate: Callable[[], Mapping[str, Inputs]]
     make_tensors: Callable[[Inputs], TensorInputs] | None = None
     find_reads: Callable[[TensorInputs], tuple[str, ...]] | None = None
+    make_regular: Callable[[], TensorInputs] | None = None
 
     @property
     def suffix(self) -> str:
@@ -64,6 +67,13 @@ class Wiring:
         if isinstance(self.inputs, TensorInputs):
             return self.inputs
         return None if self.make_tensors is None else self.make_tensors(self.inputs)
+
+    @cached_property
+    def regular(self) -> TensorInputs | None:
+        """Tensors that state how many neighbors every node has; None if there are none."""
+        if self.make_regular is not None:
+            return self.make_regular()
+        return None if self.tensors is None or self.tensors.degree is None else self.tensors
 
     @cached_property
     def reads(self) -> tuple[str, ...]:

@@ -132,4 +132,32 @@ class OnPositions(pg.GraphLayer):
         }
 
 
-HONEST = (HonestLayer, HonestScalars, HonestHead, HonestMeasure, HonestEdges, HonestExpansion)
+class HonestResidueMean(pg.GraphLayer):
+    """``h_i = W mean_k h_k`` over the atoms k of the residue of atom i, in graphs of atoms."""
+
+    reads, writes = ("h", "proteins", "residue"), ("h",)
+
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields)
+        self.linear = nn.Linear(self.scalar_width("h"), dim)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f):
+        residues = pg.ops.Segments(f["proteins"].residues, len(f["h"]))  # not more residues than atoms
+        return {"h": self.linear(residues.expand(residues.mean(f["h"])))}
+
+
+class HonestHydropathy(pg.StructureFeaturizer):
+    """A number for each residue name, and nothing else of the structure."""
+
+    writes = ("twin_scalar",)
+
+    def __call__(self, residues):
+        numbers = {"ALA": 1.8, "ARG": -4.5, "CYS": 2.5, "GLY": -0.4, "ILE": 4.5, "LEU": 3.8, "LYS": -3.9, "VAL": 4.2}
+        return {"twin_scalar": np.array([[numbers.get(name, 0.1)] for name in residues.res_name])}
+
+
+HONEST = (
+    *(HonestLayer, HonestScalars, HonestHead, HonestMeasure, HonestEdges, HonestExpansion),
+    *(HonestResidueMean, HonestHydropathy),
+)

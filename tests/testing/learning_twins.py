@@ -53,7 +53,7 @@ class MeanOfNoNeighbors(HonestScalars):
         return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"]))) / edges.count[:, None]}
 
 
-@twin("degenerate")
+@twin("degenerate", first="reads_writes")
 class EqualDegreesAssumed(HonestScalars):
     def forward(self, f):
         m = f["edges"].source(self.other(f["h"]))

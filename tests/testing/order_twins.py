@@ -41,6 +41,43 @@ class CrossProteinEdges(HonestScalars):
 
 
 @twin("batch_equals_singles")
+class MeanOverPadding(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        return {"h": self.own(f["h"]) + edges.incoming(edges.source(self.other(f["h"]))).mean(1)}
+
+
+@twin("batch_equals_singles")
+class MaximumOverPadding(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        return {"h": self.own(f["h"]) + edges.incoming(edges.source(self.other(f["h"]))).amax(1)}
+
+
+@twin("batch_equals_singles")
+class SoftmaxOverPadding(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        m = edges.incoming(edges.source(self.other(f["h"])))
+        return {"h": self.own(f["h"]) + (m.softmax(1) * m).sum(1)}
+
+
+@twin("batch_equals_singles")
+class SumOverTheLargestDegree(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"]))) / edges.max_degree}
+
+
+@twin("batch_equals_singles")
+class SumTimesTheMeanDegree(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        h = super().forward(f)["h"]
+        return {"h": h * (edges.num_edges / edges.num_nodes)}
+
+
+@twin("batch_equals_singles")
 class SoftmaxOverTheBatch(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]

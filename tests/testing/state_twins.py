@@ -46,6 +46,27 @@ class SwitchesGradientsOff(HonestScalars):
 
 
 @twin("global_state")
+class SetsTheDefaultDtype(HonestScalars):
+    def forward(self, f):
+        torch.set_default_dtype(torch.float64)
+        return super().forward(f)
+
+
+@twin("global_state")
+class DetectsAnomalies(HonestScalars):
+    def forward(self, f):
+        torch.autograd.set_detect_anomaly(True)
+        return super().forward(f)
+
+
+@twin("global_state")
+class SetsThreads(HonestScalars):
+    def forward(self, f):
+        torch.set_num_threads(3)
+        return super().forward(f)
+
+
+@twin("global_state")
 class SeedsNumPy(HonestMeasure):
     def __call__(self, residues):
         np.random.seed(len(residues))

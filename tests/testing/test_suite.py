@@ -6,14 +6,17 @@ import inspect
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import protgraph as pg
 from protgraph.errors import OptionError, UnknownNameError, WiringError
+from protgraph.global_state import TORCH_MODES
 from protgraph.testing import CHECKS, Conformity, check_component, find_components, release_modules
 from protgraph.testing import runner as runner_module
+from protgraph.testing.make_inputs import default_spec, make_inputs
 from protgraph.testing.runner import Runner
 from protgraph.testing.suite import run_check
 
@@ -175,8 +178,66 @@ class SuiteHalf(SuiteLinear):
 def test_a_change_of_the_default_type_is_found_and_undone():
     (component,) = find_components(SuiteHalf)
     check = next(c for c in CHECKS if c.name == "global_state")
-    assert "default type" in run_check(check, Runner(component)).message
+    assert "default dtype" in run_check(check, Runner(component)).message
     assert torch.get_default_dtype() == torch.float32
+
+
+class SuiteAnomalies(SuiteLinear):
+    def forward(self, f):
+        torch.autograd.set_detect_anomaly(True)
+        torch.use_deterministic_algorithms(True)
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        return super().forward(f)
+
+
+@pytest.mark.parametrize("check", ["reads_writes", "rotation", "every_parameter_learns"])
+def test_what_a_component_changes_is_restored_after_each_check(check):
+    before = {name: read() for name, (read, _) in TORCH_MODES.items()}
+    (component,) = find_components(SuiteAnomalies)
+    run_check(next(c for c in CHECKS if c.name == check), Runner(component))
+    assert {name: read() for name, (read, _) in TORCH_MODES.items()} == before
+
+
+class SuiteEdgeCount(pg.StructureFeaturizer):
+    writes = ("edge_dist",)
+
+    def __call__(self, residues):
+        return {"edge_dist": np.zeros((1, 1))}
+
+
+def test_a_structure_featurizer_of_edges_is_refused_by_name():
+    result = reports(SuiteEdgeCount)["builds"]
+    assert result.status == "failed" and "'edge_dist' of level edge" in result.message
+
+
+def test_only_the_featurizers_that_are_needed_are_imported(tmp_path, monkeypatch):
+    info = tmp_path / "exit_dist-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: exit-dist\nVersion: 0.3\n")
+    (info / "entry_points.txt").write_text("[protgraph.featurizers]\nends_it = ends_it_mod:F\n")
+    (tmp_path / "ends_it_mod.py").write_text("import sys; sys.exit(0)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "dihedral" in make_inputs({"dihedral": default_spec("dihedral")}).values
+    assert "ends_it_mod" not in sys.modules
+    assert not pg.featurizers.entry("ends_it").is_loaded
+
+
+def test_a_field_of_a_plugin_is_computed_by_a_featurizer_of_its_distribution(tmp_path, monkeypatch):
+    info = tmp_path / "own_dist-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-dist\nVersion: 0.3\n")
+    (info / "entry_points.txt").write_text("[protgraph.featurizers]\nown_count = own_dist_mod:F\n")
+    (tmp_path / "own_dist_mod.py").write_text(
+        "import numpy as np, protgraph as pg\n"
+        "pg.register_field(pg.FieldSpec('own_dist_count', 'node', '1x0e'))\n"
+        "class F(pg.StructureFeaturizer):\n"
+        "    writes = ('own_dist_count',)\n"
+        "    def __call__(self, residues): return {'own_dist_count': np.full((len(residues), 1), 7.0)}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    __import__("own_dist_mod")
+    values = make_inputs({"own_dist_count": default_spec("own_dist_count")}).values
+    assert values["own_dist_count"].unique().tolist() == [7.0]
 
 
 def test_a_layer_that_nothing_reads_fails_the_model():

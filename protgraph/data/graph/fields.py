@@ -29,6 +29,7 @@ __all__ = [
     "FieldSpec",
     "Level",
     "field",
+    "field_owner",
     "field_table",
     "irreps_terms",
     "is_field",
@@ -226,9 +227,10 @@ def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
         )
     if registered != spec or spec.name not in _TABLE:
         caller = sys._getframe(1)
-        is_module = caller.f_code.co_name == "<module>"  # else read from a file
+        module = caller.f_globals.get("__name__", "")
+        is_read = caller.f_code.co_name != "<module>" and module.partition(".")[0] in _PACKAGES  # from a file
         _TABLE[spec.name] = spec
-        _OWNERS[spec.name] = caller.f_globals.get("__name__", "") if is_module else ""
+        _OWNERS[spec.name] = "" if is_read else module
     return _TABLE[spec.name]
 
 
@@ -240,6 +242,11 @@ def is_registered(name: str) -> bool:
 def is_field(name: str) -> bool:
     """Check if a graph can have a field of this name: one of the table, or PyG's ``x`` and ``edge_attr``."""
     return name in _TABLE or name in _PYG
+
+
+def field_owner(name: str) -> str:
+    """Return the module that registered a field; "" if it was read from a file."""
+    return _OWNERS[name]
 
 
 def field(name: str) -> FieldSpec:

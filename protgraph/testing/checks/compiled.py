@@ -58,7 +58,7 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
     torch._dynamo.reset()
     module = runner.private_module(wiring).eval()
     traced = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
-    worst, first = 0.0, wiring.tensors
+    worst, first = 0.0, wiring.tensors if wiring.regular is None else wiring.regular
     try:
         for inputs, settings in ((first, {}), (first.moved(rotations()[:3]), {"error_on_recompile": True})):
             expected = _values_and_gradients(module, inputs, runner)

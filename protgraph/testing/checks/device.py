@@ -29,8 +29,7 @@ def device(runner: Runner) -> None:
         if wiring.tensors is None:
             raise NotApplicable("it computes with NumPy, before a batch is moved to a device")
         module = runner.private_module(wiring, dtype=_DTYPE).to(_DEVICE)
-        states_degree = wiring.tensors.degree is not None
-        for inputs in (wiring.tensors, *([wiring.tensors.without_degree()] if states_degree else [])):
+        for inputs in (wiring.tensors.without_degree(), *([] if wiring.regular is None else [wiring.regular])):
             for is_training in (True, False):
                 _run_guarded(runner, wiring, module.train(is_training), inputs)
 

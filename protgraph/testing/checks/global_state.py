@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import torch
 from torch import nn
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
+from protgraph.global_state import RANDOM_STATES, TORCH_MODES, restored_state
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.wiring import Wiring
 
@@ -29,39 +28,22 @@ def global_state(runner: Runner) -> None:
         for is_training in (False, True):
             module.train(is_training)
             when = f"in {'training' if is_training else 'evaluation'}{wiring.suffix}"
-            with _restored():
-                before, after = _modes(module), None
+            with restored_state():
+                before = _modes(module)
                 starts, ends = zip(*(_streams_around(runner, wiring, module, seed) for seed in (101, 202)), strict=True)
                 after = _modes(module)
             changed = [name for name in before if before[name] != after[name]]
             if changed:
-                raise ConformityError(f"{runner.component}: it changes the {changed[0]} {when}")
-            drawn = [name for name in starts[0] if starts[0][name] != ends[0][name]]
+                raise ConformityError(f"{runner.component}: it changes {changed[0]} {when}")
+            drawn = [name for name in RANDOM_STATES if starts[0][name] != ends[0][name]]
             if drawn and not is_training:
                 raise ConformityError(
-                    f"{runner.component}: it uses or seeds the random stream of {drawn[0]} {when}. Use a generator of "
-                    "its own with a fixed seed."
+                    f"{runner.component}: it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed "
+                    "seed."
                 )
             seeded = [name for name in drawn if ends[0][name] == ends[1][name]]  # from different starts
             if seeded:
-                raise ConformityError(f"{runner.component}: it seeds the random stream of {seeded[0]} {when}")
-
-
-@contextmanager
-def _restored() -> Iterator[None]:
-    """Restore modes and random streams of the process."""
-    streams = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    gradients, dtype, threads = torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_grad_enabled(gradients)
-        torch.set_default_dtype(dtype)
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
-        torch.set_rng_state(streams[0])
-        np.random.set_state(streams[1])
-        random.setstate(streams[2])
+                raise ConformityError(f"{runner.component}: it seeds {seeded[0]} {when}")
 
 
 def _streams_around(runner: Runner, wiring: Wiring, module: nn.Module, seed: int) -> tuple[dict, dict]:
@@ -74,6 +56,10 @@ def _streams_around(runner: Runner, wiring: Wiring, module: nn.Module, seed: int
     return before, _streams()
 
 
+def _streams() -> dict[str, Any]:
+    return {name: read() for name, (read, _) in RANDOM_STATES.items()}
+
+
 def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
     argument = wiring.inputs.argument(runner.device, runner.dtype)
     with runner.errors_as_failures(wiring.label or "it does not run"):
@@ -81,17 +67,8 @@ def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
 
 
 def _modes(module: nn.Module) -> dict[str, Any]:
-    return {
-        "training mode of a module": [m.training for m in module.modules()],
-        "gradient mode": torch.is_grad_enabled(),
-        "default type": torch.get_default_dtype(),
-        "number of threads": torch.get_num_threads(),
-    }
-
-
-def _streams() -> dict[str, object]:
-    return {"torch": torch.get_rng_state().numpy().tobytes(), "NumPy": repr(np.random.get_state()[1:3]),
-            "Python": random.getstate()}  # fmt: skip
+    modes = {name: read() for name, (read, _) in TORCH_MODES.items()}
+    return {"the training mode of a module": [m.training for m in module.modules()], **modes}
 
 
 def neighbor_order(runner: Runner) -> None:

@@ -65,10 +65,11 @@ def edge_order(runner: Runner) -> float:
         if wiring.tensors is None or "edges" not in wiring.tensors.specs:
             continue
         reads_edges = True
-        other, order = wiring.tensors.edges_permuted()
         outputs = wiring.outputs(runner.module(wiring))
-        usual = runner.run(wiring, wiring.tensors)
-        variants = ((other, permute_outputs(usual, outputs, order)), (wiring.tensors.without_degree(), usual))
+        other, order = wiring.tensors.edges_permuted()
+        variants = [(other, permute_outputs(runner.run(wiring, wiring.tensors), outputs, order))]
+        if wiring.regular is not None:
+            variants.append((wiring.regular.without_degree(), runner.run(wiring, wiring.regular)))
         for inputs, expected in variants:
             error = difference(runner.run(wiring, inputs), expected, outputs)
             what = f"{runner.component}: another order of edges{wiring.suffix}"

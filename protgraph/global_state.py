@@ -1,8 +1,7 @@
-"""Global state of a Python process that importing a plugin must not change, and descriptions of changes."""
+"""Global state of a Python process that a plugin must not change, descriptions of changes, and how to undo them."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import random
@@ -10,10 +9,19 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["GLOBAL_STATE", "describe_changes", "new_threads", "read_state"]
+__all__ = [
+    "GLOBAL_STATE",
+    "RANDOM_STATES",
+    "TORCH_MODES",
+    "describe_changes",
+    "new_threads",
+    "read_state",
+    "restored_state",
+]
 
 
 def _torch(name: str) -> Callable[[], Any]:
@@ -25,21 +33,39 @@ def _torch(name: str) -> Callable[[], Any]:
     return read
 
 
-def _torch_random() -> str:
+def _set_torch(name: str) -> Callable[[Any], None]:
+    def restore(value: Any) -> None:
+        import torch
+
+        getattr(torch, name)(value)
+
+    return restore
+
+
+def _torch_random() -> bytes:
     import torch
 
-    return hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest()
+    return torch.get_rng_state().numpy().tobytes()
 
 
-def _numpy_random() -> str:
+def _set_torch_random(state: bytes) -> None:
+    import torch
+
+    torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+
+
+def _numpy_random() -> tuple[Any, ...]:
     import numpy as np
 
     kind, keys, *rest = np.random.get_state()
-    return hashlib.sha256(repr((kind, keys.tolist(), rest)).encode()).hexdigest()
+    return kind, keys.tobytes(), *rest
 
 
-def _python_random() -> str:
-    return hashlib.sha256(repr(random.getstate()).encode()).hexdigest()
+def _set_numpy_random(state: tuple[Any, ...]) -> None:
+    import numpy as np
+
+    kind, keys, *rest = state
+    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))
 
 
 def _signal_handlers() -> dict[str, str]:
@@ -61,17 +87,31 @@ def _root_logger() -> str:
     return f"level {logging.getLevelName(root.level)}, disabled below {logging.root.manager.disable}"
 
 
-#: Description → function that reads the value. Values of random states are hashes.
+#: Modes of torch, by description → (function that reads the value, function that sets it).
+TORCH_MODES: Mapping[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "the default dtype of torch": (_torch("get_default_dtype"), _set_torch("set_default_dtype")),
+    "the default device of torch": (_torch("get_default_device"), _set_torch("set_default_device")),
+    "the gradient mode of torch": (_torch("is_grad_enabled"), _set_torch("set_grad_enabled")),
+    "the anomaly mode of torch": (_torch("is_anomaly_enabled"), _set_torch("set_anomaly_enabled")),
+    "the number of threads of torch": (_torch("get_num_threads"), _set_torch("set_num_threads")),
+    "the deterministic mode of torch": (
+        _torch("are_deterministic_algorithms_enabled"),
+        _set_torch("use_deterministic_algorithms"),
+    ),
+    "the matmul precision of torch": (
+        _torch("get_float32_matmul_precision"),
+        _set_torch("set_float32_matmul_precision"),
+    ),
+}
+#: The same for random states.
+RANDOM_STATES: Mapping[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "the random state of torch": (_torch_random, _set_torch_random),
+    "the random state of numpy": (_numpy_random, _set_numpy_random),
+    "the random state of Python": (random.getstate, random.setstate),
+}
+#: Description → function that reads the value.
 GLOBAL_STATE: Mapping[str, Callable[[], Any]] = {
-    "the default dtype of torch": _torch("get_default_dtype"),
-    "the default device of torch": _torch("get_default_device"),
-    "the gradient mode of torch": _torch("is_grad_enabled"),
-    "the number of threads of torch": _torch("get_num_threads"),
-    "the deterministic mode of torch": _torch("are_deterministic_algorithms_enabled"),
-    "the matmul precision of torch": _torch("get_float32_matmul_precision"),
-    "the random state of torch": _torch_random,
-    "the random state of numpy": _numpy_random,
-    "the random state of Python": _python_random,
+    **{name: read for name, (read, _) in {**TORCH_MODES, **RANDOM_STATES}.items()},
     "the working directory": os.getcwd,
     "signal handlers": _signal_handlers,
     "warning filters": _blanket_filters,
@@ -87,6 +127,19 @@ GLOBAL_STATE: Mapping[str, Callable[[], Any]] = {
 def read_state() -> dict[str, Any]:
     """Return the current value of everything in :data:`GLOBAL_STATE`."""
     return {name: read() for name, read in GLOBAL_STATE.items()}
+
+
+@contextmanager
+def restored_state() -> Iterator[None]:
+    """Restore the modes of torch and the random states after the block, where they differ."""
+    settings = {**TORCH_MODES, **RANDOM_STATES}
+    before = {name: read() for name, (read, _) in settings.items()}
+    try:
+        yield
+    finally:
+        for name, (read, restore) in settings.items():
+            if read() != before[name]:
+                restore(before[name])
 
 
 def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
