@@ -19,9 +19,9 @@ CORE = ROOT / "protgraph"
 LEVEL = {
     "deferred_imports": 0,
     "errors": 0,
-    "global_state": 0,
     "lazy_names": 0,
     "process_memory": 0,
+    "process_state": 0,
     "wording": 0,
     "worker_process": 0,
     "argument_types": 1,
@@ -60,6 +60,7 @@ THIRD_PARTY = {
     "file_io": set(),
     "lazy_names": set(),
     "process_memory": {"psutil", "torch"},
+    "process_state": {"numpy", "torch"},
     "wording": set(),
     "worker_pool": set(),
     "worker_process": set(),

@@ -64,8 +64,8 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --jobs 8 --table equivariance.md
     """
-    from protgraph.cli.check_reports import CheckOptions, check_components
-    from protgraph.cli.isolated_check import ForeignChecks
+    from protgraph.cli.check_reports import check_components
+    from protgraph.cli.isolated_check import CheckOptions, ForeignChecks
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])

@@ -14,45 +14,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from protgraph.cli.isolated_check import ForeignChecks, is_foreign
+from protgraph.cli.isolated_check import CheckOptions, ForeignChecks, is_foreign
 
 if TYPE_CHECKING:
     from protgraph.testing import Component, Report
     from protgraph.testing.equivariance_table import EquivarianceRow
 
-__all__ = ["CheckOptions", "CheckedComponent", "check_components"]
+__all__ = ["CheckedComponent", "check_components"]
 
 _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~", "yellow"), "skipped": ("-", None)}
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """Options of a check.
-
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda" or "cuda:1".
-    dtype : {"float64", "float32"}
-    full : bool
-        Read all proteins of datasets.
-    verbose : bool
-        Show all reports of a component, not only failures.
-    with_errors : bool
-        Measure the equivariance errors by type and device.
-    only : tuple of str
-        Names of the checks; empty: all.
-    timeout : float
-        Seconds for one check of a component of another distribution.
-    """
-
-    device: str
-    dtype: str
-    full: bool
-    verbose: bool
-    with_errors: bool
-    only: tuple[str, ...] = ()
-    timeout: float = 300.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from protgraph.cli.child_process import EventWriter
 from protgraph.errors import ProtgraphError
-from protgraph.global_state import describe_changes, new_threads, read_state
+from protgraph.process_state import describe_changes, new_threads, read_state
 from protgraph.registry import registries
 
 __all__ = ["load_distribution", "load_environment"]

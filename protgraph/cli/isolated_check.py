@@ -6,6 +6,7 @@ A process may end, crash or hang: that is reported as a failed check. No such co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,13 +14,42 @@ from protgraph.registry import BUILT_IN, registries
 from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
 if TYPE_CHECKING:
-    from protgraph.cli.check_reports import CheckOptions
     from protgraph.testing import Component, Report
     from protgraph.testing.component import ComponentKind
     from protgraph.testing.equivariance_table import EquivarianceRow
     from protgraph.testing.runner import Runner
 
-__all__ = ["ForeignChecks", "is_foreign"]
+__all__ = ["CheckOptions", "ForeignChecks", "is_foreign"]
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Options of a check.
+
+    Parameters
+    ----------
+    device : str
+        "cpu", "cuda" or "cuda:1".
+    dtype : {"float64", "float32"}
+    full : bool
+        Read all proteins of datasets.
+    verbose : bool
+        Show all reports of a component, not only failures.
+    with_errors : bool
+        Measure the equivariance errors by type and device.
+    only : tuple of str
+        Names of the checks; empty: all.
+    timeout : float
+        Seconds for one check of a component of another distribution.
+    """
+
+    device: str
+    dtype: str
+    full: bool
+    verbose: bool
+    with_errors: bool
+    only: tuple[str, ...] = ()
+    timeout: float = 300.0
 
 
 class _Request(NamedTuple):

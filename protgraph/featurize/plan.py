@@ -15,7 +15,7 @@ from torch import Tensor
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, field, require_fit
+from protgraph.data.graph.fields import FieldSpec, field, require_readable
 from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
@@ -139,7 +139,7 @@ class FeaturePlan:
                     f"{path} reads {n.reads.get(local, local)!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
-            require_fit(path, type(featurizer), local, self.fields[n.reads.get(local, local)])
+            require_readable(path, type(featurizer), local, self.fields[n.reads.get(local, local)])
         for local, spec in featurizer.out.items():
             name = n.writes.get(local, local)
             if name in self.fields:

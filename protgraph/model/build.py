@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import field, require_fit
+from protgraph.data.graph.fields import field, require_readable
 from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
@@ -64,7 +64,7 @@ class ProteinModel(nn.Module):
             layer_class = registry.layers.get(w.component.name)
             for local in specs:
                 if local not in w.component.inputs:
-                    require_fit(path, layer_class, local, specs[local])
+                    require_readable(path, layer_class, local, specs[local])
             layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
@@ -90,7 +90,7 @@ class ProteinModel(nn.Module):
         specs = {local: self.fields[f] for local, f in reads.items()}
         path = f"readout of model {self.spec.name!r}, head {name!r}"
         for local, spec in specs.items():
-            require_fit(path, head_class, local, spec)
+            require_readable(path, head_class, local, spec)
             if local == "h" and self.target.level == "node" and spec.level != "node":
                 raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
         options = self.spec.heads.get(name, {})

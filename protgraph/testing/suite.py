@@ -10,7 +10,7 @@ import torch
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
-from protgraph.global_state import restored_state
+from protgraph.process_state import restored_state
 from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
 from protgraph.testing.checks.compiled import compiled
 from protgraph.testing.checks.device import device as same_device

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from protgraph.cli.child_process import run_child
-from protgraph.global_state import describe_changes, new_threads, read_state
+from protgraph.process_state import describe_changes, new_threads, read_state
 from protgraph.registry import registries
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
 from tests.first_use.broken_plugins import BROKEN_PLUGINS, MALFORMED_PLUGIN, install_plugin

@@ -13,7 +13,7 @@ from torch import nn
 
 import protgraph as pg
 from protgraph.errors import OptionError, UnknownNameError, WiringError
-from protgraph.global_state import TORCH_MODES
+from protgraph.process_state import TORCH_MODES
 from protgraph.testing import CHECKS, Conformity, check_component, find_components, release_modules
 from protgraph.testing import runner as runner_module
 from protgraph.testing.make_inputs import default_spec, make_inputs

@@ -35,7 +35,7 @@ __all__ = [
     "is_field",
     "is_registered",
     "register_field",
-    "require_fit",
+    "require_readable",
 ]
 
 Level = Literal["node", "edge", "graph", "pair"]
@@ -266,7 +266,7 @@ def field(name: str) -> FieldSpec:
         ) from None
 
 
-def require_fit(path: str, component: object, local: str, given: FieldSpec) -> None:
+def require_readable(path: str, component: object, local: str, given: FieldSpec) -> None:
     """Raise :class:`WiringError` if a component cannot read a field under a local name.
 
     Level and kind of values are compared with those of the field table, of a FieldSpec in ``conformity.inputs``, or of

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
-from protgraph.global_state import RANDOM_STATES, TORCH_MODES, restored_state
+from protgraph.process_state import RANDOM_STATES, TORCH_MODES, restored_state
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.wiring import Wiring
 
