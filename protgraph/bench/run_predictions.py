@@ -65,7 +65,7 @@ class RunPredictions:
 
     def save(self, path: Path) -> Path:
         """Write the arrays, and replace an existing file."""
-        arrays = {key: getattr(self.rows, key) for key in ("logits", "y", "protein", "chain", "threshold")}
+        arrays = {key: getattr(self.rows, key) for key in ("logits", "y", "protein", "chain", "threshold", "scale")}
         arrays = {key: value.numpy() for key, value in arrays.items() if value is not None}
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, names=np.array(self.names, dtype=np.str_), **arrays)

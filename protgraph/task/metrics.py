@@ -114,7 +114,8 @@ def metric_of_value(metric: Metric, number: int, name: str) -> Metric:
 
 
 def _compute_for_value(metric: Metric, number: int, o: SplitPredictions) -> float:
-    return metric(replace(o, logits=o.logits[:, [number]], y=o.y[:, [number]]))
+    scale = None if o.scale is None else o.scale[[number]]
+    return metric(replace(o, logits=o.logits[:, [number]], y=o.y[:, [number]], scale=scale))
 
 
 def confusion_matrix(o: SplitPredictions) -> Tensor:
@@ -280,16 +281,16 @@ def mae(o: SplitPredictions) -> float:
 
 @as_metric("min")
 def nrmse(o: SplitPredictions) -> float:
-    """Root-mean-square error relative to the standard deviation of the labels, mean over values.
+    """Root-mean-square error relative to the standard deviation of the training labels, mean over values.
 
-    It has no unit, so that values of any size count alike; 1 for predicting the mean label. Relative to the root mean
-    square of labels that are all equal.
+    It has no unit, so that values of any size count alike; about 1 for predicting the mean label. Without ``o.scale``
+    it is relative to the standard deviation of the labels of the split, or to their root mean square if all are equal.
     """
     relative = []
-    for error, y in _errors(o):
+    for c, (error, y) in enumerate(_errors(o)):
         mean = 0.0 if len(y) and _constant(y) else y.mean()
-        spread = (y - mean).square().mean().sqrt().clamp(min=torch.finfo(torch.float32).tiny)
-        relative.append(float(error.square().mean().sqrt() / spread))
+        spread = (y - mean).square().mean().sqrt() if o.scale is None else o.scale[c].double()
+        relative.append(float(error.square().mean().sqrt() / spread.clamp(min=torch.finfo(torch.float32).tiny)))
     return _mean(relative)
 
 

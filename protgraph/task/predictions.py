@@ -58,6 +58,8 @@ class SplitPredictions:
         Mean loss over all known labels, if rows were dropped or the loss is one per protein.
     protein : Tensor, optional
         ``(N,)`` int64, number of the protein of each row.
+    scale : Tensor, optional
+        ``(C,)``, standard deviations of the training labels of a regression.
     """
 
     logits: Tensor
@@ -68,6 +70,7 @@ class SplitPredictions:
     pairs: ResiduePairs | None = None
     loss: float | None = None
     protein: Tensor | None = None
+    scale: Tensor | None = None
 
     @property
     def is_binary(self) -> bool:

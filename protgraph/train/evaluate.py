@@ -167,9 +167,9 @@ def predict_batch(
     chain = batch.batch.cpu() * _CHAINS + batch.chain.cpu() if per_residue and "chain" in batch else None
     pos = batch.pos.cpu() if per_residue and task.target.kind == "vectors" else None
     protein = _protein_of_rows(batch).cpu()
-    return BatchPredictions(
-        SplitPredictions(logits, y, chain, pos=pos, protein=protein), batch.num_graphs, mean, weight
-    )
+    scale = None if model.head.scale is None else model.head.scale.cpu()
+    rows = SplitPredictions(logits, y, chain, pos=pos, protein=protein, scale=scale)
+    return BatchPredictions(rows, batch.num_graphs, mean, weight)
 
 
 def _protein_of_rows(batch: Batch) -> Tensor:
@@ -202,6 +202,7 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
         pairs=pairs,
         loss=loss,
         protein=protein,
+        scale=rows[0].scale,
     )
 
 

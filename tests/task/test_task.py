@@ -109,6 +109,11 @@ def test_a_regression_of_several_values_has_metrics_of_each_in_its_unit_and_thei
     assert found["pearson_overall/tm"] == pytest.approx(np.corrcoef(logits[:, 1], y[:, 1])[0, 1])
     relative = [math.sqrt(2.5), math.sqrt(14 / 3) / np.std([50, 60, 70])]
     assert found["nrmse"] == pytest.approx(np.mean(relative))
+    scale = torch.tensor([2e-9, 5.0])
+    of_training = compute_metrics(task.metrics, SplitPredictions(logits, y, scale=scale))
+    assert of_training["nrmse"] == pytest.approx((found["rmse/kd"] / 2e-9 + found["rmse/tm"] / 5) / 2)
+    one = compute_metrics(task.metrics, SplitPredictions(logits[:1], y[:1], scale=scale))
+    assert one["nrmse"] == pytest.approx((1e-9 / 2e-9 + 1 / 5) / 2)
     unpickled = pickle.loads(pickle.dumps(task.metrics))
     assert compute_metrics(unpickled, SplitPredictions(logits, y)) == pytest.approx(found)
 
