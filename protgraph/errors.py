@@ -7,6 +7,7 @@ exits with code 2.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "ExternalProgramError",
     "FetchError",
     "FieldError",
+    "Interrupted",
     "InvalidNameError",
     "LabelError",
     "LeakError",
@@ -126,6 +128,21 @@ class ComponentTypeError(ProtgraphError, TypeError):
 
 class PluginLoadError(ProtgraphError, ImportError):
     """A component of a plugin cannot be imported; other components are not affected."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A computation was stopped by Ctrl-C or SIGTERM.
+
+    Parameters
+    ----------
+    cause : KeyboardInterrupt
+    result : object
+        What was finished before.
+    """
+
+    def __init__(self, cause: KeyboardInterrupt, result: Any) -> None:
+        super().__init__("interrupted; what was finished before is the attribute 'result'")
+        self.signal, self.result = getattr(cause, "signal", signal.SIGINT), result
 
 
 class OptionError(ProtgraphError, TypeError):

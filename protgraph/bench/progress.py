@@ -65,7 +65,12 @@ class ProgressBar:
         )
         self._left: dict[str, BenchJob] = {}
         self._rows: list[BenchRow] = []
-        self._workers = 1
+        self._workers, self._total = 1, 0
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of finished runs, and of all."""
+        return self._total - len(self._left), self._total
 
     def start(self, jobs: Sequence[BenchJob], finished: Sequence[BenchRow], workers: int) -> None:
         """Show the bar; rows of an earlier run count as finished."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.interrupted import end_interrupted
 from protgraph.cli.output_path import check_output_folder
 
 __all__ = ["DEFAULT", "GROUP_HELP", "SUBCOMMANDS", "bench_command"]
@@ -119,7 +120,13 @@ def bench_command(
     check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):
         typer.echo(text, err=True)
-    rows = run_bench(bench_spec, overwrite=overwrite, callback=ProgressBar())
+    bar = ProgressBar()
+    try:
+        rows = run_bench(bench_spec, overwrite=overwrite, callback=bar)
+    except KeyboardInterrupt as e:
+        finished, total = bar.counts
+        text = f"{finished} of {total} runs are finished and stay in {bench_spec.folder}."
+        end_interrupted(e, f"{text} To continue, repeat the command without --overwrite.")
     report = write_report(bench_spec, rows)
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
     for line in compare_with_baselines(summarize(rows), bench_spec.baselines):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from protgraph.cli.console import text_console
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.interrupted import end_interrupted, end_with_files_left
+from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from protgraph.structure import ReadOptions, Residues
 
 __all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
+
+_SILENCE = 20.0  # seconds without a line when standard error is no terminal
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
 Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
@@ -112,6 +116,7 @@ def design_command(
     with set_aside_if_failed(out, *([save] if save else []), overwrite=overwrite):
         network = load_model(model, weights, device)
         proteins, refused = ProteinReader(sources, network, read), []
+        progress = _Progress(n * len(options["temperature"]), len(proteins.residues), keeps_designs=save is not None)
         designs = run(
             network,
             proteins.residues,
@@ -120,32 +125,92 @@ def design_command(
             details=save is not None,
             sidechains=side_chains,
             refused=refused,
+            on_sequences=progress.add,
         )
-        saved: list[Design] = []
-        records = _records(designs, len(proteins.residues), saved if save else None, model=model, seed=seed)
-        count = write_design_fasta(out, records)
+        count = write_design_fasta(out, progress.records(designs, model=model, seed=seed))
         if count:
-            designed = len(proteins.residues) - len(refused)
+            designed = len(progress.sequences)
             typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
-        if saved and save is not None:
-            typer.echo(f"arrays → {write_designs(save, saved)}")
+        if progress.designs and save is not None:
+            typer.echo(f"arrays → {write_designs(save, progress.designs)}")
+        if progress.stopped is not None:
+            _end(progress, proteins, refused, out, sources)
         proteins.finish(out, refused)
 
 
-def _records(
-    designs: Iterator[Design], total: int, saved: list[Design] | None, *, model: str, seed: int
-) -> Iterator[tuple[str, str]]:
-    """Yield the FASTA records of designs with a progress bar; append the designs to ``saved``."""
-    from rich.progress import Progress
+class _Progress:
+    """Sequences that are sampled: a bar on a terminal, else a line at times; and what was finished before Ctrl-C.
 
-    from protgraph.design import design_records
+    Parameters
+    ----------
+    each : int
+        Sequences per protein.
+    proteins : int
+    keeps_designs : bool
 
-    console = text_console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for design in progress.track(designs, total=total, description="proteins"):
-            if saved is not None:
-                saved.append(design)
-            yield from design_records(design, model=model, seed=seed)
+    Attributes
+    ----------
+    designs : list of Design
+    sequences : dict of str to int
+        Name of each designed protein → number of its sequences.
+    stopped : KeyboardInterrupt or None
+    """
+
+    def __init__(self, each: int, proteins: int, *, keeps_designs: bool) -> None:
+        from rich.progress import Progress
+
+        self.each, self.total, self.keeps_designs = each, each * proteins, keeps_designs
+        self.designs: list[Design] = []
+        self.sequences: dict[str, int] = {}
+        self.stopped: KeyboardInterrupt | None = None
+        self._console = text_console(stderr=True)
+        self._bar = Progress(console=self._console, transient=True, disable=not self._console.is_terminal)
+        self._task = self._bar.add_task("sequences", total=self.total)
+        self._done, self._start, self._printed = 0, time.monotonic(), time.monotonic()
+
+    def add(self, count: int) -> None:
+        """Count sequences that were sampled."""
+        self._done += count
+        self._bar.advance(self._task, count)
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._printed > _SILENCE:
+            left = (now - self._start) * (self.total / self._done - 1) / 60
+            typer.echo(f"{self._done} of {self.total} sequences, about {left:.0f} min left", err=True)
+            self._printed = now
+
+    def records(self, designs: Iterator[Design], *, model: str, seed: int) -> Iterator[tuple[str, str]]:
+        """Yield the FASTA records of designs, until Ctrl-C."""
+        from protgraph.design import design_records
+
+        with self._bar:
+            try:
+                for design in designs:
+                    self.sequences[design.residues.name] = len(design.aatype)
+                    if self.keeps_designs:
+                        self.designs.append(design)
+                    yield from design_records(design, model=model, seed=seed)
+            except KeyboardInterrupt as e:
+                self.stopped = e
+
+
+def _end(
+    progress: _Progress, proteins: ProteinReader, refused: RefusedProteins, out: Path, sources: Sequence[str]
+) -> NoReturn:
+    """List failures, print what was finished before Ctrl-C and how to continue, and exit."""
+    from protgraph.featurize import write_failures
+
+    failures = proteins.failures_with(refused)
+    write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), failures)
+    e, most = progress.stopped, max(progress.sequences.values(), default=0)
+    complete = [name for name, count in progress.sequences.items() if count == progress.each]
+    if most and not complete:
+        end_interrupted(
+            e,
+            f"{most} of {progress.each} sequences are finished, {out} has them. To continue, repeat the command with a "
+            "smaller --n, another --seed and another --out.",
+        )
+    done = {proteins.source_of(name) for name in complete} | {failure.source for failure in failures}
+    end_with_files_left(e, out, sources, done)
 
 
 def _counted(n: int, what: str) -> str:
@@ -267,7 +332,12 @@ class ProteinReader:
     def finish(self, out: Path, refused: RefusedProteins, others: Sequence[Failure] = ()) -> None:
         """List failures beside the output; exit with 1 if any protein succeeded, else with 2."""
         from protgraph.cli.failures import report_failures
+
+        failures = [*self.failures_with(refused), *others]
+        report_failures(failures, out, any_succeeded=len(self.residues) > len(refused))
+
+    def failures_with(self, refused: RefusedProteins) -> list[Failure]:
+        """Return the files that could not be read, and the proteins that were refused."""
         from protgraph.featurize import Failure
 
-        failures = self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]
-        report_failures([*failures, *others], out, any_succeeded=len(self.residues) > len(refused))
+        return self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from protgraph.cli.explain_output import Explain, ExplainOutput, ExplainResidue, ExplainStructure
-from protgraph.cli.output_path import WARNINGS_SUFFIX, Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.interrupted import end_with_files_left
+from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
-from protgraph.errors import OptionError
+from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
@@ -117,13 +118,20 @@ def predict_command(
         raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
     pooled = [interfaces] if interfaces is not None else []
     with set_aside_if_failed(out, *pooled, *shown.outputs, *reasons.outputs, overwrite=overwrite):
-        result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
+        stopped: Interrupted | None = None
+        try:
+            result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
+        except Interrupted as e:
+            result, stopped = e.result, e
         _print_notes(result, out)
         failures = list(result.failures)
         if result.rows:
             result.write(out)
             typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
             _print_means(result)
+        if stopped is not None:
+            _end(stopped, result, {row[0] for row in result.rows}, sources, out)
+        if result.rows:
             if interfaces is not None:
                 table = interface_table(result)
                 table.write(interfaces)
@@ -133,6 +141,15 @@ def predict_command(
             if explain is not None:
                 failures += reasons.write(trained, value=value, device=device)
         report_failures(failures, out, any_succeeded=bool(result.rows))
+
+
+def _end(e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path) -> NoReturn:
+    """List failures and the files that are left, print how to continue, and exit; ``labels`` are in the output."""
+    from protgraph.featurize import write_failures
+
+    write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), result.failures)
+    labels = labels | {failure.source for failure in result.failures}
+    end_with_files_left(e, out, sources, labels | {label.rpartition("#")[0] for label in labels})
 
 
 def _print_means(result: Predictions) -> None:
@@ -230,11 +247,17 @@ def embed_command(
     outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
     print_license_note(checkpoint)
     with set_aside_if_failed(*outputs, overwrite=overwrite):
-        result = run(checkpoint, sources, read=read, device=device)
+        stopped: Interrupted | None = None
+        try:
+            result = run(checkpoint, sources, read=read, device=device)
+        except Interrupted as e:
+            result, stopped = e.result, e
         _print_notes(result, out)
         if result.files:
             written = ", ".join(map(str, result.write(out)))
             residues, width = result.node.shape
             counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
             typer.echo(f"{counts}, {width} wide → {written}")
+        if stopped is not None:
+            _end(stopped, result, set(result.files), sources, out)
         report_failures(result.failures, out, any_succeeded=bool(result.files))

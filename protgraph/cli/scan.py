@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.design import Device
+from protgraph.cli.interrupted import end_interrupted
 from protgraph.cli.mutation_options import (
     Ensemble,
     Mode,
@@ -21,6 +22,7 @@ from protgraph.cli.mutation_options import (
 )
 from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
+from protgraph.errors import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,12 +98,22 @@ def scan_command(
         read = read.with_ligands(getattr(scorer, "needs_ligands", False))
         residues = read_residues(open_source(file), read)
         print_reader_notes({file: residues.report})
-        rows = _chosen_rows(residues, chain_names(chains), positions)
-        scan = scan_mutations(scorer, residues, rows)
+        rows, stopped = _chosen_rows(residues, chain_names(chains), positions), None
+        try:
+            scan = scan_mutations(scorer, residues, rows)
+        except Interrupted as e:
+            scan, stopped = e.result, e
+            rows = rows[rows <= scan.rows[-1]]
         print_convention(scorer)
         _print_left_out(scan, residues, rows)
         _table(scan, file).write(out)
         typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
+        if stopped is not None:
+            last = residues.ids[scan.rows[-1]]
+            text = f"the residues up to {last} are finished, and {out} has their values."
+            end_interrupted(
+                stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
+            )
         if drawn:
             from protgraph.visualization.scan_page import write_scan_page
             from protgraph.visualization.scan_plot import draw_scan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from protgraph.design.decoding_order import decoding_ranks, random_decoding_orde
 from protgraph.design.encode import encode, merge_constraints, noisy_copies
 from protgraph.design.ligand_contacts import near_ligands
 from protgraph.design.result import Design
+from protgraph.errors import Interrupted
 from protgraph.model.build import ProteinModel
 from protgraph.structure import Residues
 
@@ -34,6 +35,7 @@ class SamplingRequest:
     batch_residues: int
     batch_decoded: int
     sidechains: bool = False
+    on_sequences: Callable[[int], None] | None = None
 
     def chunks(self, residues: int) -> Iterator[range]:
         """Yield the numbers of the copies to sample together; with noise, each copy is encoded separately."""
@@ -45,36 +47,56 @@ class SamplingRequest:
 def sample_designs(
     model: ProteinModel, proteins: Sequence[Residues], constraints: Sequence[Constraints], request: SamplingRequest
 ) -> list[Design]:
-    """Sample all requested sequences of proteins that are encoded together."""
+    """Sample all requested sequences of proteins that are encoded together.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the designs of the chunks that were finished.
+    """
     n, device = sum(map(len, proteins)), next(model.parameters()).device
     results: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
     decoding, merged = None, merge_constraints(constraints, device)
     native: Tensor | None = None
     fixed = [~c.designed.numpy() for c in constraints] if request.sidechains else []
     near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(device)
-    for chunk in request.chunks(n):
-        if request.noise:
-            noised = [r for copy in chunk for r in noisy_copies(proteins, request.noise, request.seed, copy)]
-            decoding = encode(model, noised, known=fixed * len(chunk))
-            merged = merge_constraints([*constraints] * len(chunk), device)
-        elif decoding is None:
-            decoding = encode(model, proteins, known=fixed)
-        sizes = decoding.proteins.sizes[: len(proteins)]
-        normal, uniform = (
-            x.view(-1, len(decoding.aatype)).to(device) for x in random_deviates(sizes, chunk, seed=request.seed)
-        )
-        order = random_decoding_order(merged.designed & decoding.decodable, decoding.proteins, normal)
-        for number, temperature in enumerate(request.temperatures):
-            options = {"copies": len(order), "temperature": temperature, "order": order, "uniform": uniform}
-            sampled = sample_sequences(decoding, merged, **options)
-            if native is None:
-                native = _native_scores(decoding, merged, sampled)[:, : len(proteins)]
-            near_rows = near.repeat(len(decoding.decodable) // n)
-            results[number].append(_result(decoding, merged, sampled, len(chunk), request.details, near_rows))
+    interruption: KeyboardInterrupt | None = None
+    try:
+        for chunk in request.chunks(n):
+            if request.noise:
+                noised = [r for copy in chunk for r in noisy_copies(proteins, request.noise, request.seed, copy)]
+                decoding = encode(model, noised, known=fixed * len(chunk))
+                merged = merge_constraints([*constraints] * len(chunk), device)
+            elif decoding is None:
+                decoding = encode(model, proteins, known=fixed)
+            sizes = decoding.proteins.sizes[: len(proteins)]
+            normal, uniform = (
+                x.view(-1, len(decoding.aatype)).to(device) for x in random_deviates(sizes, chunk, seed=request.seed)
+            )
+            order = random_decoding_order(merged.designed & decoding.decodable, decoding.proteins, normal)
+            for number, temperature in enumerate(request.temperatures):
+                options = {"copies": len(order), "temperature": temperature, "order": order, "uniform": uniform}
+                sampled = sample_sequences(decoding, merged, **options)
+                if native is None:
+                    native = _native_scores(decoding, merged, sampled)[:, : len(proteins)]
+                near_rows = near.repeat(len(decoding.decodable) // n)
+                results[number].append(_result(decoding, merged, sampled, len(chunk), request.details, near_rows))
+            if request.on_sequences is not None:
+                request.on_sequences(len(chunk) * len(request.temperatures) * len(proteins))
+    except KeyboardInterrupt as e:
+        interruption, finished = e, min(map(len, results))
+        if not finished:
+            raise
+        results = [chunks[:finished] for chunks in results]
     parts = [part for chunks in results for part in chunks]
     arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    temperatures = torch.tensor(request.temperatures, dtype=torch.float64).repeat_interleave(request.copies)
-    return _designs(proteins, merged.designed[:n] & decoding.decodable[:n], arrays, temperatures, native)
+    temperatures = torch.tensor(request.temperatures, dtype=torch.float64).repeat_interleave(
+        len(arrays["score"]) // len(request.temperatures)
+    )
+    designs = _designs(proteins, merged.designed[:n] & decoding.decodable[:n], arrays, temperatures, native)
+    if interruption is not None:
+        raise Interrupted(interruption, designs) from interruption
+    return designs
 
 
 @torch.no_grad()

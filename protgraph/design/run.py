@@ -29,7 +29,7 @@ from protgraph.design.encode import encode, encoded_graphs, noisy_copies
 from protgraph.design.result import Design, Scores
 from protgraph.design.spec import DesignSpec
 from protgraph.design.unresolved_rows import constraints_of_rows, model_rows, without_unresolved
-from protgraph.errors import OptionError, ProtgraphError
+from protgraph.errors import Interrupted, OptionError, ProtgraphError
 from protgraph.model.build import ProteinModel
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.structure import Residues
@@ -44,6 +44,7 @@ SCORING_MODES = {
     "unconditional": "backbone only",
 }
 BATCH_RESIDUES = 1024  # residues encoded together; 1 MB per residue during encoding
+MOST_COPIES = 100_000  # sequences of a protein and temperature, which are kept in memory until all are sampled
 BATCH_DECODED = 1 << 15  # sequences × residues decoded together; 5 kB each
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ def design_sequences(
     refused: RefusedProteins | None = None,
     batch_residues: int = BATCH_RESIDUES,
     batch_decoded: int = BATCH_DECODED,
+    on_sequences: Callable[[int], None] | None = None,
 ) -> Iterator[Design]:
     """Sample sequences for proteins.
 
@@ -93,10 +95,13 @@ def design_sequences(
         default the first of them raises.
     batch_residues, batch_decoded : int
         Residues encoded together, and sequences × residues decoded together.
+    on_sequences : callable, optional
+        Called with the number of sequences that were sampled since the last call.
 
     Yields
     ------
     Design
+        On Ctrl-C, the sequences that were finished, before :class:`protgraph.errors.Interrupted` is raised.
 
     Raises
     ------
@@ -108,13 +113,19 @@ def design_sequences(
     spec = spec or DesignSpec()
     temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
     _check(copies >= 1, f"invalid copies: {copies}. Use an integer from 1.")
+    _check(
+        copies <= MOST_COPIES,
+        f"invalid copies: {copies}. Allowed: at most {MOST_COPIES:,} sequences per protein and temperature. Use "
+        "several calls with other seeds.",
+    )
     _check(len(temperatures) > 0, "no temperature given.")
     for one in temperatures:
         check_temperature(one)
         _check(temperatures.count(one) == 1, f"duplicate temperature: {one:g}. Use more copies instead.")
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
-    request = SamplingRequest(copies, temperatures, seed, noise, details, batch_residues, batch_decoded, sidechains)
+    limits = batch_residues, batch_decoded
+    request = SamplingRequest(copies, temperatures, seed, noise, details, *limits, sidechains, on_sequences)
 
     def with_constraints(residues: Residues) -> _Designed:
         rows, given = model_rows(model, residues)
@@ -123,13 +134,21 @@ def design_sequences(
 
     accepted = _accepted(proteins, with_constraints, refused)
     for batch in pack(accepted, lambda item: len(item.rows), max_size=batch_residues):
-        designs = sample_designs(model, [item.rows for item in batch], [item.constraints for item in batch], request)
+        stopped: Interrupted | None = None
+        try:
+            designs = sample_designs(
+                model, [item.rows for item in batch], [item.constraints for item in batch], request
+            )
+        except Interrupted as e:
+            designs, stopped = e.result, e
         for item, found in zip(batch, designs, strict=True):
             design = without_unresolved(found, item.residues, item.given)
             if design.designed.any():
                 yield design
             else:
                 _refuse(design.residues, _no_backbone(design.residues, "designed"), refused)
+        if stopped is not None:
+            raise stopped
 
 
 @check_arguments("model", "proteins", "chains", "mode", "orders", "seed", "noise")

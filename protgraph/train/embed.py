@@ -13,9 +13,11 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
+from protgraph.errors import Interrupted
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import GraphResult, count_notes
+from protgraph.structure import Residues
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, as_checkpoint
 from protgraph.train.config import find_device
@@ -52,6 +54,11 @@ def embed(
     -------
     Embeddings
         Values of the field that the model's head reads as ``h``, of any irreps.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
     """
     path = "" if isinstance(checkpoint, Checkpoint) else str(Path(checkpoint).resolve())
     checkpoint = as_checkpoint(checkpoint)
@@ -61,10 +68,8 @@ def embed(
     notes: list[str] = []
     checks = InputChecks(checkpoint, read)
     results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
-    proteins: list[tuple[str, str, str]] = []
-    ids: list[str] = []
-    node, protein = [torch.empty(0, network.fields[field].dim)], [torch.empty(0, network.fields[field].dim)]
-    sizes = [0]
+    parts: list[tuple[str, Residues, str, Tensor, Tensor]] = []
+    interruption: KeyboardInterrupt | None = None
     with evaluation_mode(network) as where:
 
         def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
@@ -74,23 +79,32 @@ def embed(
             return mean, (f[field][residue_nodes(batch)].float().cpu(), mean, describe_proteins(network, f, batch))
 
         batches = pack(results, lambda p: len(p.residues), max_size=batch_residues)
-        for members, (rows, mean, descriptors) in finite_outputs(network, batches, compute, failures):
-            checks.check_descriptors(members, descriptors)
-            node.append(rows)
-            protein.append(mean)
-            proteins += [(p.source, p.residues.name, p.chains) for p in members]
-            sizes += [len(p.residues) for p in members]
-            ids += [i for p in members for i in p.residues.ids]
-    columns = tuple(zip(*proteins, strict=True)) or ((), (), ())
-    return Embeddings(
-        *columns,
-        ptr=np.cumsum(sizes),
-        residues=np.array(ids, dtype=str),
-        node=torch.cat(node).numpy(),
-        protein=torch.cat(protein).numpy(),
+        try:
+            for members, (rows, mean, descriptors) in finite_outputs(network, batches, compute, failures):
+                checks.check_descriptors(members, descriptors)
+                parts += [
+                    (p.source, p.residues, p.chains, *own)
+                    for p, *own in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True)
+                ]
+        except KeyboardInterrupt as e:
+            interruption = e
+            parts = [part for part in parts if part[0] != parts[-1][0]]  # chains of the last file may be missing
+    files, residues, chains, node, protein = tuple(zip(*parts, strict=True)) or ((), (), (), (), ())
+    width = network.fields[field].dim
+    result = Embeddings(
+        files,
+        tuple(r.name for r in residues),
+        chains,
+        ptr=np.cumsum([0, *map(len, residues)]),
+        residues=np.array([i for r in residues for i in r.ids], dtype=str),
+        node=torch.cat([torch.empty(0, width), *node]).numpy(),
+        protein=torch.stack(protein).numpy() if protein else np.empty((0, width), np.float32),
         failures=failures,
         notes=(*count_notes(notes), *checks.notes),
         warnings=tuple(checks.warnings),
         checkpoint=path,
         model_digest=digest_of_model(network),
     )
+    if interruption is not None:
+        raise Interrupted(interruption, result) from interruption
+    return result

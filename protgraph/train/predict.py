@@ -18,6 +18,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
+from protgraph.errors import Interrupted
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
@@ -84,6 +85,8 @@ def predict(
     ------
     CheckpointError
         The checkpoint cannot be used here.
+    Interrupted
+        On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
     """
     checkpoint = as_checkpoint(checkpoint)
     network, *others = (member.to(find_device(device)) for member in checkpoint.members)
@@ -95,6 +98,7 @@ def predict(
     results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
+    interruption: KeyboardInterrupt | None = None
     with ExitStack() as stack:
         where, *_ = [stack.enter_context(evaluation_mode(member)) for member in (network, *others)]
 
@@ -108,16 +112,20 @@ def predict(
             return probabilities(logits, target), (batch, f, logits)
 
         batches = pack(results, lambda p: len(p.residues), max_size=limit)
-        for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
-            checks.check_descriptors(members, describe_proteins(network, f, batch))
-            if target.level == "pair":
-                pairs = symmetrize_pairs(logits, members[0].graph)
-                logits = pairs.logits[pairs.pairs.separation >= target.separation]
-            if target.level == "node":
-                logits = logits[residue_nodes(batch).cpu()]
-            values = prediction_values(logits, target, checkpoint.threshold, calibration)
-            rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
-    return Predictions(
+        try:
+            for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
+                checks.check_descriptors(members, describe_proteins(network, f, batch))
+                if target.level == "pair":
+                    pairs = symmetrize_pairs(logits, members[0].graph)
+                    logits = pairs.logits[pairs.pairs.separation >= target.separation]
+                if target.level == "node":
+                    logits = logits[residue_nodes(batch).cpu()]
+                values = prediction_values(logits, target, checkpoint.threshold, calibration)
+                rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
+        except KeyboardInterrupt as e:
+            interruption = e
+            rows = [row for row in rows if row[0] != rows[-1][0]]  # chains of the last file may be missing
+    result = Predictions(
         (*columns, *prediction_columns(target)),
         rows,
         failures,
@@ -127,6 +135,9 @@ def predict(
         origin=(*origin_of(checkpoint), *(("calibrated probabilities",) if calibration else ())),
         read=read or ReadOptions(),
     )
+    if interruption is not None:
+        raise Interrupted(interruption, result) from interruption
+    return result
 
 
 def origin_of(checkpoint: Checkpoint) -> tuple[str, ...]:

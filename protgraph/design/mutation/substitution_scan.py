@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protgraph.errors import OptionError
+from protgraph.errors import Interrupted, OptionError
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.mutation import Mutation, MutationScorer, score_column, sign_convention
 from protgraph.structure.residues.alphabet import UNKNOWN
 
 __all__ = ["SubstitutionScan", "scan_mutations"]
+
+_AT_ONCE = 32  # residues: after an interruption, those before are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +78,32 @@ def scan_mutations(
     ------
     OptionError
         No residue is left.
+    Interrupted
+        On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the residues that were finished.
     """
     chosen = np.arange(len(residues)) if rows is None else np.unique(np.asarray(rows, np.int64))
     chosen = chosen[residues.aatype[chosen] != UNKNOWN]
     if not len(chosen):
         raise OptionError(f"no residue with one of the 20 types to scan in {residues.name}.")
+    column, convention = score_column(scorer), sign_convention(scorer)
+    parts: list[np.ndarray] = []
+    try:
+        for start in range(0, len(chosen), _AT_ONCE):
+            variants = _substitutions(residues, chosen[start : start + _AT_ONCE])
+            parts.append(scorer.score(residues, variants).reshape(-1, UNKNOWN))
+    except KeyboardInterrupt as e:
+        if not parts:
+            raise
+        scores = np.concatenate(parts)
+        scan = SubstitutionScan(residues, chosen[: len(scores)], scores, scorer.name, column, convention)
+        raise Interrupted(e, scan) from e
+    return SubstitutionScan(residues, chosen, np.concatenate(parts), scorer.name, column, convention)
+
+
+def _substitutions(residues: Residues, rows: np.ndarray) -> list[tuple[Mutation, ...]]:
+    """Return one variant for each of the 20 types at each of the rows ``(R,)``, the wild type included."""
     letters, variants = residues.sequence, []
-    for row in chosen.tolist():
+    for row in rows.tolist():
         place = str(residues.chain[row]), int(residues.res_id[row]), str(residues.ins_code[row])
         variants += [(Mutation(*place, letters[row], new),) for new in ALPHABET[:UNKNOWN]]
-    scores = scorer.score(residues, variants).reshape(len(chosen), UNKNOWN)
-    return SubstitutionScan(residues, chosen, scores, scorer.name, score_column(scorer), sign_convention(scorer))
+    return variants

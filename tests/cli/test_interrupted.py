@@ -1,0 +1,197 @@
+"""Ctrl-C and SIGTERM keep the finished part of predict, embed, design, scan and bench, and say how to continue."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import protgraph as pg
+from protgraph.design import batched_sampling, design_sequences
+from protgraph.design.mutation import substitution_scan
+from protgraph.errors import Interrupted, OptionError
+from protgraph.task.builtin import INVERSE_FOLDING
+from protgraph.train import embed, predict
+from tests.cli.test_signals import stop
+
+FILES = 6
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, structures_dir):
+    """Run in a folder with some structures."""
+    (tmp_path / "A").mkdir()
+    for path in sorted(structures_dir.iterdir(), key=lambda path: path.stat().st_size)[:FILES]:
+        shutil.copyfile(path, tmp_path / "A" / path.name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def checkpoint(here, run):
+    options = ("--task", "secondary_structure", "--epochs", 1, "-q", "--log", "none", "-o", "m.safetensors")
+    assert run("train", "gcn", "--data", "A", *options).code == 0
+    return "m.safetensors"
+
+
+def interrupt_at(monkeypatch, place, call, number=signal.SIGINT):
+    """Send a signal to this process instead of the given call of a function."""
+    module, _, name = place.rpartition(".")
+    module = importlib.import_module(module)
+    function, calls = getattr(module, name), []
+
+    def counted(*args, **options):
+        calls.append(args)
+        if len(calls) == call:
+            os.kill(os.getpid(), number)
+        return function(*args, **options)
+
+    monkeypatch.setattr(module, name, counted)
+
+
+def one_by_one(monkeypatch, module):
+    """Make each protein a batch of its own."""
+    batches = lambda items, *_, **__: ([item] for item in items)  # noqa: E731
+    monkeypatch.setattr(importlib.import_module(module), "pack", batches)
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch, number):
+    assert run("predict", checkpoint, "A", "-o", "whole.csv").code == 0
+    with monkeypatch.context() as patch:
+        one_by_one(patch, "protgraph.train.predict")
+        interrupt_at(patch, "protgraph.train.predict.collate", 4, number)
+        result = run("predict", checkpoint, "A", "-o", "part.csv")
+    assert result.code == 128 + number and "@part.csv.left.txt" in result.err, result.err
+    left = Path("part.csv.left.txt").read_text().split()
+    done = {row["file"] for row in rows_of("part.csv")}
+    assert 1 <= len(done) < FILES and len(left) + len(done) == FILES and not done & set(left)
+    assert run("predict", checkpoint, "@part.csv.left.txt", "-o", "rest.csv").code == 0
+    assert rows_of("part.csv") + rows_of("rest.csv") == rows_of("whole.csv")
+
+
+def test_embed_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch):
+    whole = embed(checkpoint, "A")
+    with monkeypatch.context() as patch:
+        one_by_one(patch, "protgraph.train.embed")
+        interrupt_at(patch, "protgraph.train.embed.collate", 4)
+        result = run("embed", checkpoint, "A", "-o", "part.npz")
+    assert result.code == 130 and "@part.npz.left.txt" in result.err, result.err
+    part = np.load("part.npz")
+    n = len(part["protein"])
+    assert 1 <= n < FILES and list(part["files"]) == list(whole.files[:n])
+    np.testing.assert_allclose(part["node"], whole.node[: whole.ptr[n]], atol=1e-5)
+    assert len(Path("part.npz.left.txt").read_text().split()) == FILES - len(set(part["files"]))
+
+
+def test_an_interruption_before_the_first_file_writes_nothing(run, here, checkpoint, monkeypatch):
+    interrupt_at(monkeypatch, "protgraph.train.predict.collate", 1)
+    result = run("predict", checkpoint, "A", "-o", "part.csv")
+    assert result.code == 130 and "nothing is written" in result.err
+    assert not list(here.glob("part.csv*"))
+
+
+def test_in_python_the_result_is_in_the_exception(here, checkpoint, monkeypatch):
+    one_by_one(monkeypatch, "protgraph.train.predict")
+    interrupt_at(monkeypatch, "protgraph.train.predict.collate", 3)
+    with pytest.raises(Interrupted) as caught:
+        predict(checkpoint, "A")
+    assert caught.value.signal == signal.SIGINT and len(caught.value.result.rows) > 0
+
+
+@pytest.fixture(scope="module")
+def designer():
+    return pg.build_model("proteinmpnn.small", INVERSE_FOLDING.target, seed=0).eval()
+
+
+def test_sequences_of_finished_chunks_are_kept(here, designer, monkeypatch):
+    proteins = [pg.clean(pg.load_structure(path)) for path in sorted(Path("A").iterdir())[:1]]
+    options = {"copies": 6, "temperature": [0.1, 0.5], "batch_decoded": 2 * len(proteins[0])}
+    counts = []
+    (whole,) = design_sequences(designer, proteins, on_sequences=counts.append, **options)
+    assert counts == [4, 4, 4]
+    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.sample_sequences", 6)  # the second of chunk 3
+    designs = design_sequences(designer, proteins, **options)
+    part = next(designs)
+    with pytest.raises(Interrupted):
+        next(designs)
+    assert len(part.aatype) == 8
+    assert np.array_equal(part.aatype, whole.aatype[[0, 1, 2, 3, 6, 7, 8, 9]])
+    assert np.array_equal(part.temperature, [0.1] * 4 + [0.5] * 4)
+
+
+def test_design_writes_the_sequences_that_were_finished(run, here, designer, monkeypatch):
+    monkeypatch.setattr("protgraph.cli.design.load_model", lambda *_: designer)
+    monkeypatch.setattr("protgraph.design.run.BATCH_DECODED", 100)
+    files = sorted(Path("A").iterdir())
+    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.sample_sequences", 2)
+    monkeypatch.setattr(batched_sampling.SamplingRequest, "chunks", lambda self, n: iter([range(2), range(2, 4)]))
+    result = run("design", files[0], "--n", 4, "-o", "d.fasta")
+    assert result.code == 130 and "2 of 4 sequences" in result.err, result.err
+    assert Path("d.fasta").read_text().count("sample=") == 2
+
+
+def test_design_lists_the_proteins_that_are_left(run, here, designer, monkeypatch):
+    monkeypatch.setattr("protgraph.cli.design.load_model", lambda *_: designer)
+    one_by_one(monkeypatch, "protgraph.design.run")
+    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.encode", 3)
+    result = run("design", "A", "-o", "d.fasta")
+    assert result.code == 130 and f"2 of {FILES} files" in result.err, result.err
+    assert Path("d.fasta").read_text().count("sample=") == 2
+    assert len(Path("d.fasta.left.txt").read_text().split()) == FILES - 2
+
+
+def test_too_many_sequences_are_refused_at_once(here, designer):
+    with pytest.raises(OptionError, match="100,000"):
+        next(design_sequences(designer, [], copies=10**9))
+
+
+class Scorer:
+    name, unit, convention = "test", "", ""
+
+    def score(self, residues, variants):
+        return np.array([float(sum(m.res_id for m in variant)) for variant in variants])
+
+
+def test_a_scan_in_parts_is_that_of_one_call_and_keeps_finished_residues(here, monkeypatch):
+    residues = pg.clean(pg.load_structure(sorted(Path("A").iterdir())[-1]))
+    with monkeypatch.context() as patch:
+        patch.setattr(substitution_scan, "_AT_ONCE", 10**6)
+        whole = substitution_scan.scan_mutations(Scorer(), residues)
+    monkeypatch.setattr(substitution_scan, "_AT_ONCE", 7)
+    assert np.array_equal(substitution_scan.scan_mutations(Scorer(), residues).scores, whole.scores)
+    interrupt_at(monkeypatch, "protgraph.design.mutation.substitution_scan._substitutions", 3)
+    with pytest.raises(Interrupted) as caught:
+        substitution_scan.scan_mutations(Scorer(), residues)
+    part = caught.value.result
+    assert len(part.rows) == 14 and np.array_equal(part.scores, whole.scores[:14])
+
+
+def test_scan_writes_the_residues_that_were_finished(run, here, monkeypatch):
+    monkeypatch.setattr("protgraph.cli.scan.load_scorer", lambda *_, **__: Scorer())
+    monkeypatch.setattr(substitution_scan, "_AT_ONCE", 7)
+    interrupt_at(monkeypatch, "protgraph.design.mutation.substitution_scan._substitutions", 3)
+    result = run("scan", sorted(Path("A").iterdir())[-1], "-o", "s.csv")
+    assert result.code == 130 and "--positions" in result.err, result.err
+    assert len(rows_of("s.csv")) == 14 * 20 and not Path("s.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_benchmark_says_how_many_runs_are_kept(here, number):
+    spec = 'name = "b"\ndataset = "A"\ntasks = ["secondary_structure"]\nmodels = ["majority", "gcn"]\nseeds = [0, 1]\n'
+    Path("spec.toml").write_text(spec + "[fit]\nepochs = 300\npatience = 300\n")
+    code, log = stop(["bench", "spec.toml", "-o", "runs"], number, r"1/4 ")
+    assert code == 128 + number and re.search(r"[12] of 4 runs are finished", log) and "repeat the command" in log, log
