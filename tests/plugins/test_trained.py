@@ -20,7 +20,7 @@ RECORDED = {
     "dna_site": ("p_dna_site", [0.028113, 0.009083, 0.003355, 0.010343, 0.010339, 0.009978]),
     "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
     "model_quality": ("model_quality", [0.827519, 0.826528, 0.877571, 0.844019, 0.854892, 0.837569]),
-    "paratope": ("p_paratope", [0.002418, 0.002562, 0.106469, 0.003467, 0.002594, 0.03398]),
+    "paratope": ("p_paratope", [0.002325, 0.002283, 0.380052, 0.00234, 0.767107, 0.082455]),
     "ppi_site": ("p_interface", [0.239373, 0.053319, 0.02623, 0.382585, 0.051955, 0.071979]),
     "secondary_structure": ("p_H", [0.023664, 0.076778, 0.996311, 0.420083, 0.006244, 0.129011]),
     "sugar_site": ("p_sugar_site", [0.001264, 0.002717, 0.000829, 0.014971, 0.001828, 0.003491]),
@@ -28,7 +28,7 @@ RECORDED = {
 
 
 #: Structures of models that refuse ubiquitin.
-STRUCTURES = {"paratope": "1ncw"}
+STRUCTURES = {"paratope": "2d7t"}
 #: Models whose proteins have several chains: they predict all chains of a part of a file together.
 TOGETHER = {"paratope"}
 #: What models read that are not applied to each chain alone.
