@@ -60,8 +60,8 @@ def graphs_by_split(
         if missing:
             raise DatasetError(
                 f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
-                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), or "
-                "give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
+                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), "
+                "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
             )
         graph = ProteinGraph()
         set_attributes(graph, {key: given[key] for key in given.keys() if key in kept})  # noqa: SIM118

@@ -200,10 +200,10 @@ class Dataset(ABC):
 
         Examples
         --------
-        >>> import protgraph as pg
-        >>> graphs = pg.load_dataset("pdb_core").graphs("secondary_structure", "test")
-        >>> graphs[0].y.shape == graphs[0].aatype.shape
-        True
+        >>> import protgraph as pg, torch
+        >>> own = [pg.ProteinGraph(pos=torch.zeros(2, 3), y=torch.tensor([i]), split="train") for i in (0, 1)]
+        >>> pg.load_dataset(own).graphs("y", "train")
+        LabeledGraphs(2 graphs of task 'y')
         """
         # The pipeline is in a package above this one, which imports this module.
         pipeline = import_module("protgraph.train.labeled_graphs")
