@@ -19,7 +19,7 @@ from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.wording import count_noun
 
-__all__ = ["LabeledGraphs", "labeled_graphs"]
+__all__ = ["LabeledGraphs", "read_labeled_graphs"]
 
 
 class LabeledGraphs(Sequence[ProteinGraph]):
@@ -84,7 +84,7 @@ class _GivenGraphs(LabeledGraphs):
         return graph
 
 
-def labeled_graphs(
+def read_labeled_graphs(
     dataset: Dataset,
     task: str,
     split: str | None,
