@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from lightning.pytorch.callbacks import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    LearningRateMonitor,
+    ModelCheckpoint,
+    TQDMProgressBar,
+)
 
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.task.task import Task
@@ -35,6 +42,7 @@ __all__ = [
     "RunCheckpoint",
     "SignalCallback",
     "StateCheckpoint",
+    "TrainingBar",
     "best_checkpoint",
     "callback_by_name",
     "early_stopping",
@@ -65,6 +73,12 @@ class EpochCallback(_NoStepHooks, Callback):
         """Call the function with the metrics of the epoch, in the first process only."""
         if trainer.is_global_zero and pl_module.history:
             self.function(pl_module.history[-1])
+
+
+class TrainingBar(TQDMProgressBar):
+    """One progress bar per training; Lightning adds one per validation, each of which stays in a notebook."""
+
+    on_validation_start = on_validation_batch_start = on_validation_batch_end = on_validation_end = None
 
 
 class FitEarlyStopping(_NoStepHooks, EarlyStopping):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -128,7 +127,7 @@ def fit(
     state_interval : float
         Seconds after which the state is also written within an epoch.
     progress : bool
-        Show a progress bar and Lightning's messages.
+        Show a progress bar.
     on_epoch : callable, optional
         Called with each row of the history.
 
@@ -197,7 +196,6 @@ def _run(
 
     config, task, splits = setup.config, setup.task, setup.prepared.splits
     device, module = config.torch_device(), None
-    messages = nullcontext() if options.progress else quiet_lightning()
     shared = {"dataset": setup.dataset, "prepared": setup.prepared, "device": device, "start": start}
     result = partial(_result, calibrate=calibrate, **shared)
 
@@ -210,7 +208,7 @@ def _run(
         identity = _identity(setup)
         state = folder.start(identity, resume=resume)
         logged = identity | {"model": setup.network.spec.name}
-        with messages, reproducible(config, device):
+        with quiet_lightning(), reproducible(config, device):
             module = setup.module()
             if folder.earlier_epochs is not None:
                 module.notes = (*module.notes, _describe_extension(folder.earlier_epochs, config))

@@ -65,10 +65,7 @@ def reproducible(config: FitConfig, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Hide Lightning's messages of level INFO and its hints about options that are chosen on purpose.
-
-    ``fit(progress=True)`` shows all of them.
-    """
+    """Hide Lightning's messages of level INFO and its hints about options that are chosen on purpose."""
     log = logging.getLogger("lightning.pytorch")
     before = log.level
     log.setLevel(logging.WARNING)

@@ -12,7 +12,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Callback, ProgressBar, TQDMProgressBar
+from lightning.pytorch.callbacks import Callback, ProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 
@@ -24,6 +24,7 @@ from protgraph.train.callbacks import (
     EpochLearningRate,
     SignalCallback,
     StateCheckpoint,
+    TrainingBar,
     best_checkpoint,
     early_stopping,
 )
@@ -132,7 +133,7 @@ def train(
             profiler=NoProfiler(),
             log_every_n_steps=min(50, len(data.batches)),
             enable_progress_bar=any(isinstance(one, ProgressBar) for one in callbacks),
-            enable_model_summary=options.progress,
+            enable_model_summary=False,
             use_distributed_sampler=False,  # FitData splits each global batch
             num_sanity_val_steps=0,
             inference_mode=False,
@@ -161,7 +162,7 @@ def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[C
     if options.on_epoch is not None:
         callbacks.append(EpochCallback(options.on_epoch))
     if options.progress and not any(isinstance(one, ProgressBar) for one in callbacks):
-        callbacks.append(TQDMProgressBar())
+        callbacks.append(TrainingBar())
     if options.logger:
         callbacks.append(EpochLearningRate())
     return callbacks

@@ -139,7 +139,7 @@ def test_failures_are_listed_and_do_not_stop_the_others(run, file, tmp_path):
         (("--bias", "A=nan"), "'A=nan'"),
         (("--temperature", "0.1,warm"), "'0.1,warm'"),
         (("--temperature", "-1"), "temperature: -1"),
-        (("--n", "0"), "copies: 0"),
+        (("--n", "0"), "--n"),
         (("--seed", "-1"), "seed: -1"),
         (("--noise", "nan"), "noise: nan"),
         (("--pssm-weight", "2"), "pssm_weight: 2"),

@@ -174,7 +174,9 @@ def test_global_state_is_restored(small, tiny, quick):
 
 def test_the_progress_bar_shows_the_monitored_metric(small, tiny, quick, capsys):
     fit(tiny, small, "helix", config=replace(quick, epochs=2), progress=True)
-    assert "accuracy" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "accuracy" in shown.out and "Epoch 1" in shown.out
+    assert "Validation" not in shown.out and not {"tip", "TPU", "FLOPs", "Checkpoint"} & set(shown.err.split())
 
 
 def test_on_epoch_receives_every_row(small, tiny, quick):
