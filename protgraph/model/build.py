@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import field, require_readable
-from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
+from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.model.attention_maps import AttentionMap, attention_maps
@@ -65,7 +66,8 @@ class ProteinModel(nn.Module):
             for local in specs:
                 if local not in w.component.inputs:
                     require_readable(path, layer_class, local, specs[local])
-            layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
+            with _own_seed(path):
+                layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
             if set(layer.out) != set(layer.writes):
                 raise WiringError(
                     f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
@@ -94,7 +96,8 @@ class ProteinModel(nn.Module):
             if local == "h" and self.target.level == "node" and spec.level != "node":
                 raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
         options = self.spec.heads.get(name, {})
-        head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
+        with _own_seed(f"head ({name})"):
+            head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
         if not isinstance(head, Head):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
         check_logits(head, name, self.target)
@@ -210,6 +213,18 @@ class ProteinModel(nn.Module):
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
         return run_head(self.head, own, scope, _rows(f), target.shape, target.level)
+
+
+@contextmanager
+def _own_seed(path: str) -> Iterator[None]:
+    """Raise if a component seeds torch while it is created: every seed of a model would give the same weights."""
+    before = torch.initial_seed()
+    yield
+    if torch.initial_seed() != before:
+        raise ComponentError(
+            f"{path} calls torch.manual_seed({torch.initial_seed()}) in __init__: the weights of it and of those "
+            "after it would not depend on the seed. Allowed: a torch.Generator of its own."
+        )
 
 
 def _rows(f: Mapping[str, Any]) -> dict[str, int]:

@@ -112,7 +112,8 @@ def _hidden(width: int, radial: int, layer_norm: bool) -> nn.Sequential:
 def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
         return z @ (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])
-    with torch.autocast(weight.device.type, enabled=False):  # the products of the backward pass need one type
+    device = "cpu" if weight.is_meta else weight.device.type  # torch has no autocast for "meta"
+    with torch.autocast(device, enabled=False):  # the products of the backward pass need one type
         return _Kernel.apply(hidden.to(weight.dtype), z.to(weight.dtype), weight)
 
 

@@ -14,7 +14,7 @@ from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
-from protgraph.errors import FieldError, OptionError, UnknownNameError, WiringError
+from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.base import TensorFeaturizer
 from protgraph.model import ModelSpec, build_model, draw_model, summarize_model
 from protgraph.nn.module import GraphLayer, Head
@@ -115,6 +115,14 @@ class Buffered(GraphLayer):
         return {"h": f["h"] + self.step}
 
 
+class Seeding(Mix):
+    """Seeds torch, so that every seed of a model gives the same weights."""
+
+    def __init__(self, fields):
+        torch.manual_seed(7)
+        super().__init__(fields)
+
+
 class Line(GraphLayer):
     """Declares a second set of edges, which is not a tensor."""
 
@@ -131,6 +139,7 @@ class Line(GraphLayer):
 COMPONENTS = (
     (registry.layers, "model_test_buffered", Buffered),
     (registry.layers, "model_test_line", Line),
+    (registry.layers, "model_test_seeding", Seeding),
     (registry.featurizers, "model_test_height", Height),
     (registry.layers, "model_test_lift", Lift),
     (registry.layers, "model_test_mix", Mix),
@@ -327,6 +336,12 @@ def test_a_layer_without_effect_on_the_head_is_dead():
 def test_invalid_wiring_is_an_error_with_its_path_and_data(layers, rest, error, words):
     with pytest.raises(error, match=words):
         build_model(graph(layers, **rest), TARGET)
+
+
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_a_layer_that_seeds_torch_when_it_is_created_is_refused(seed):
+    with pytest.raises(ComponentError, match=r"layers\[1\] \(model_test_seeding\) calls torch.manual_seed\(7\)"):
+        build_model(graph([LIFT, component("model_test_seeding")]), TARGET, seed=seed)
 
 
 EDGES = ["knn", "edge_distance", "b_factor"]
