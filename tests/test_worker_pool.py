@@ -163,7 +163,7 @@ def test_output_before_a_crash_is_in_the_log(functions, tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     log = tmp_path / "workers.txt"
     values(functions.noisy_until_killed, ["a", "b"], workers=1, log=log)
-    assert set(log.read_text().splitlines()) == {"before a", "before b"}  # twice: an item is tried again
+    assert set(log.read_text().splitlines()) == {"before a", "before b"}  # each twice: an item is repeated once
 
 
 def test_functions_of_a_script_are_not_portable(functions, monkeypatch):

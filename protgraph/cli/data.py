@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.label_options import Columns, Kind, LabelFile, UnknownTexts
+from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, UnknownTexts
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def inspect_command(
     task: Annotated[
         str | None, typer.Option(help="Task, or label column of the table. Default: every label column.")
     ] = None,
-    column: Columns = None,
+    column: LabelColumns = None,
     kind: Kind = None,
     unknown: UnknownTexts = None,
     seed: Annotated[int, typer.Option(help="Seed of the random split of a folder.")] = 0,

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Columns", "Kind", "LabelFile", "LeaveOutAbsent", "UnknownTexts"]
+__all__ = ["LabelColumns", "Kind", "LabelFile", "LeaveOutAbsent", "UnknownTexts"]
 
 LabelFile = Annotated[
     Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
 ]
-Columns = Annotated[
+LabelColumns = Annotated[
     list[str] | None,
     typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
 ]

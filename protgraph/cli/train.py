@@ -21,7 +21,7 @@ from protgraph.cli.dry_run import (
     print_dry_run,
 )
 from protgraph.cli.failures import failures_of_errors
-from protgraph.cli.label_options import Columns, Kind, LabelFile, LeaveOutAbsent, UnknownTexts
+from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
@@ -50,7 +50,7 @@ def train_command(
         typer.Option(help="Task of the dataset, or label column of the table. Required if there are several."),
     ] = None,
     labels: LabelFile = None,
-    column: Columns = None,
+    column: LabelColumns = None,
     kind: Kind = None,
     unknown: UnknownTexts = None,
     leave_out_absent: LeaveOutAbsent = False,

@@ -190,7 +190,7 @@ def test_scan_writes_the_residues_that_were_finished(run, here, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_benchmark_says_how_many_runs_are_kept(here, number):
+def test_a_benchmark_prints_how_many_runs_are_kept(here, number):
     spec = 'name = "b"\ndataset = "A"\ntasks = ["secondary_structure"]\nmodels = ["majority", "gcn"]\nseeds = [0, 1]\n'
     Path("spec.toml").write_text(spec + "[fit]\nepochs = 300\npatience = 300\n")
     code, log = stop(["bench", "spec.toml", "-o", "runs"], number, r"1/4 ")
