@@ -180,8 +180,8 @@ def _rename(
                 used.append(set())
             elif used[-1]:
                 last = int(res_id[rows[block.residues.start - 1]])
-                place = f"between {last} and {keys[0][0]}"
-                notes.append(f"chain {name!r}: {block.reason} {place}, where no bond is; read as one chain")
+                between = f"between {last} and {keys[0][0]}"
+                notes.append(f"chain {name!r}: {block.reason} {between}, where no bond is; read as one chain")
             used[-1].update(keys)
             copy[members] = len(used)
             for number, places in _repeated(keys).items():
