@@ -16,6 +16,7 @@ from pathlib import Path
 
 import biotite.structure as struc
 import numpy as np
+from biotite.structure.io.pdb import PDBFile
 
 from benchmarks.synthetic_records import synthetic_records
 from protgraph.cli.feature_options import parse_feature
@@ -26,7 +27,6 @@ from protgraph.prepare import split_shards
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import FileContent, open_foldcomp_database, read_residues
 from protgraph.structure.io.foldcomp_tables import TABLES, read_database_tables
-from protgraph.structure.io.pdb_values import pdb_records
 from protgraph.structure.io.readers import read_atoms
 
 __all__ = ["FEATURES", "Stage", "measure_stages", "plan_table"]
@@ -151,7 +151,9 @@ def _sample(count: int) -> list[bytes]:
         atoms = atoms[struc.filter_canonical_amino_acids(atoms)]
         atoms = atoms[atoms.chain_id == atoms.chain_id[0]] if len(atoms) else atoms
         if _is_continuous(atoms):
-            lines = [line for line in pdb_records(atoms, path.name).splitlines() if line.startswith("ATOM")]
+            file = PDBFile()
+            file.set_structure(atoms)
+            lines = [line for line in file.lines if line.startswith("ATOM")]
             entries.append(foldcomp.compress(path.stem, "\n".join(lines) + "\n"))
     return entries
 

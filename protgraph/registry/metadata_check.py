@@ -35,7 +35,7 @@ def malformed_metadata() -> list[PluginProblem]:
                     f"distribution is uninstalled, torch cannot be imported: pip uninstall {name}."
                 )
                 problems.append(PluginProblem("metadata", name, source, message))
-            elif not line.startswith("[") and "=" not in line:
+            elif not _is_parsed(line):
                 message = (
                     f"entry_points.txt, line {number}: {line!r} has no '='. Until it is corrected, or the distribution "
                     f"is uninstalled, torch cannot be imported: pip uninstall {name}."
@@ -70,29 +70,39 @@ def metadata_problems() -> list[PluginProblem]:
 
 
 def _entry_point_files() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
-    """Yield (name, source, numbered lines without comments) of each distribution with entry points, once."""
+    """Yield (name, source, numbered lines without comments) of entry_points.txt, once for each distribution.
+
+    Only of distributions with entry points of protgraph, or with a line that Python cannot parse: METADATA of all
+    others need not be parsed, which takes most of the time.
+    """
     seen = set()
     for distribution in metadata.distributions():
-        name, source = _name_and_source(distribution)
         try:
-            text = distribution.read_text("entry_points.txt")
+            text = distribution.read_text("entry_points.txt") or ""
         except UnicodeDecodeError as e:
             text = e.object.decode("utf-8", "replace")
-        if text and name not in seen:
+        numbered = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
+        lines = [pair for pair in numbered if pair[1] and (pair[1][0] not in "#;" or _UNREADABLE in pair[1])]
+        is_malformed = any(_UNREADABLE in line or not _is_parsed(line) for _, line in lines)
+        if not is_malformed and "protgraph" not in text:
+            continue
+        name, source = _name_and_source(distribution)
+        if name not in seen:
             seen.add(name)
-            lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
-            yield (
-                name,
-                source,
-                [pair for pair in lines if pair[1] and (pair[1][0] not in "#;" or _UNREADABLE in pair[1])],
-            )
+            yield name, source, lines
+
+
+def _is_parsed(line: str) -> bool:
+    """Return True for the name of a group, and for "name = value"."""
+    return line.startswith("[") or "=" in line
 
 
 def _name_and_source(distribution: metadata.Distribution) -> tuple[str, str]:
     """Return the name and "name version"; of the folder if METADATA is not UTF-8."""
     try:
-        name = distribution.metadata["Name"] or "(unnamed distribution)"
-        return name, f"{name} {distribution.version}"
+        fields = distribution.metadata  # parsed at each access
+        name = fields["Name"] or "(unnamed distribution)"
+        return name, f"{name} {fields['Version']}"
     except UnicodeDecodeError:
         folder = getattr(distribution, "_path").name.removesuffix(".dist-info")  # noqa: B009 -- not public
         return folder.partition("-")[0], f"{folder}{_NOT_UTF8}"

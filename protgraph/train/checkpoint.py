@@ -304,8 +304,6 @@ def _hint(name: str) -> str:
         return f" {name!r} is a model; 'protgraph train' writes a checkpoint of it."
     if name in registry.mutation_scorers:
         return f" {name!r} scores mutations; use 'protgraph mutate' or 'protgraph scan'."
-    if name in registry.trained_models:
-        return f" {name!r} is a trained model: pg.trained_models.get({name!r}).checkpoint() loads it."
     if Path(name).suffix or Path(name).name != name:
         return ""
     listed = " 'protgraph list trained_models' prints the names of trained models."

@@ -35,7 +35,7 @@ def variants_of(r: Residues) -> list:
     texts = [
         change(r, 3, 2),
         change(r, 3, 5),
-        f"{change(r, 3, 2)},{change(r, 9, 4)},{change(r, 35, 1)}",
+        f"{change(r, 3, 2)}+{change(r, 9, 4)}+{change(r, 35, 1)}",
         change(r, 49, 7),
     ]
     return [parse_mutations(text) for text in texts]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from biotite.structure import AtomArray
+from biotite.structure.io.pdb import PDBFile
 
 from protgraph.structure import load_structure
-from protgraph.structure.io.pdb_values import pdb_records
 
 pytest.importorskip("gemmi", reason="gemmi is not installed")
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,10 @@ def test_committed_entries_equal_gemmi(structures_dir, entry):
     path = structures_dir / f"{entry}.bcif"
     atoms = load_structure(path).atoms
     atoms.set_annotation("altloc_id", np.full(len(atoms), ""))
-    assert compare_with_gemmi.compare(entry, pdb_records(atoms, entry).encode()) == []
+    file = PDBFile()
+    file.set_structure(atoms)
+    content = "\n".join([*file.lines, "END"])
+    assert compare_with_gemmi.compare(entry, content.encode()) == []
 
 
 @pytest.mark.parametrize("entry", ["1igy", "1l2y", "3o5r", "3wip"])

@@ -250,12 +250,6 @@ def test_an_unknown_name_of_a_trained_model_has_the_command_that_lists_them(name
     assert ("'protgraph list trained_models' prints the names" in str(e.value)) == is_name
 
 
-def test_the_name_of_a_trained_model_leads_to_its_checkpoint():
-    with pytest.raises(CheckpointError) as e:
-        load_checkpoint("ligand_site")
-    assert "Did you mean" not in str(e.value) and "trained_models.get('ligand_site').checkpoint()" in str(e.value)
-
-
 def test_a_scorer_of_mutations_is_no_checkpoint_and_its_commands_are_named():
     with pytest.raises(CheckpointError, match="protgraph mutate"):
         load_checkpoint("ddg")

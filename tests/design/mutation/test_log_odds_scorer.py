@@ -45,7 +45,7 @@ def some_variants(r: Residues) -> list[tuple]:
             old = r.sequence[row]
             new = ALPHABET[(ALPHABET.index(old) + 3 + k) % 20]
             parts.append(f"{r.chain[row]}:{old}{r.res_id[row]}{new}")
-        texts.append(",".join(parts))
+        texts.append("+".join(parts))
     return [parse_mutations(text) for text in texts]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import biotite.structure as struc
 import foldcomp
 import numpy as np
+from biotite.structure.io.pdb import PDBFile
 
-from protgraph.structure.io.pdb_values import pdb_records
 from protgraph.structure.io.readers import read_atoms
 
 CHAINS = ("134l", "1aki", "1amy", "1ete", "1y57")  # of pdb_core; the first chains have no gaps
@@ -26,7 +26,9 @@ def chain_atoms(path: Path):
 
 
 def atom_lines(atoms) -> str:
-    return "".join(f"{line}\n" for line in pdb_records(atoms, "test").splitlines() if line.startswith("ATOM"))
+    file = PDBFile()
+    file.set_structure(atoms)
+    return "".join(f"{line}\n" for line in file.lines if line.startswith("ATOM"))
 
 
 def compress(lines: str, title: str = "") -> bytes:
