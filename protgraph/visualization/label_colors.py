@@ -67,7 +67,7 @@ def label_color(source: Any, residues: Residues, *, column: str | None = None) -
     ids = [labels.ids[i] for i in np.flatnonzero(absent)]
     unused = f"{count_noun(len(ids), 'label')} of residues that are absent: {list_first(ids, 5)}"
     names = {"classification": tuple(known.classes), "multilabel": _NO_YES, "regression": ()}[known.kind]
-    return Color(name, y, names, unit=known.unit), (unused,) if ids else ()
+    return Color(name, y, names), (unused,) if ids else ()
 
 
 def _of_protein(files: np.ndarray, name: str) -> np.ndarray:
