@@ -41,7 +41,7 @@ ScorerWeights = Annotated[
 Mode = Annotated[
     str, typer.Option(help="Conditioning of log-odds: conditional, unconditional or teacher_forced (whole sequences).")
 ]
-Orders = Annotated[int, typer.Option(min=1, help="Random decoding orders to average log-odds over.")]
+Orders = Annotated[int, typer.Option(min=1, metavar="<int>", help="Random decoding orders to average log-odds over.")]
 Seed = Annotated[int, typer.Option(help="Seed of the decoding orders.")]
 Ensemble = Annotated[
     str,

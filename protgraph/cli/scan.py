@@ -46,7 +46,7 @@ def scan_command(
     positions: Annotated[
         str,
         typer.Option(
-            help="Residues to scan, 'A:10-40,A:52B,B:90-'; with one chain '10-40'.  [default: all of the chains]"
+            help="Residues to scan, 'A:10-40,A:52B' or 'B:90-'; with one chain '10-40'.  [default: all of the chains]"
         ),
     ] = "",
     model: ScorerName = "proteinmpnn.v_48_020",

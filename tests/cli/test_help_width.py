@@ -29,6 +29,7 @@ def test_help_fits_80_columns_with_whole_words(run, path: tuple[str, ...]) -> No
     out = run(*path, "--help", columns=80).out
     assert max(map(len, out.splitlines())) <= 80
     words = set(re.sub(r"[│╭╮╰╯─]", " ", out).split())
+    words.update(name for word in tuple(words) if word.startswith("--") for name in word.split(","))  # --chain,--chains
     texts = [(part.help or "").replace("\\[", "[") for part in (command, *command.params)]
     names = [name for p in command.params if p.param_type_name == "option" for name in p.opts]
     missing = {word for text in texts for word in text.replace("\b", " ").split() if word not in words}
