@@ -207,7 +207,7 @@ _TRAINING = _calls(
     ("pg.fit('gcn', None, 'secondary_structure')", "dataset", "None"),
     ("pg.fit('gcn', 3, 'secondary_structure')", "dataset", "int"),
     ("pg.fit('gcn', '', 'secondary_structure')", "dataset", "empty"),
-    ("pg.fit('gcn', folder, None)", "task", "None"),
+    ("pg.fit('gcn', folder, None)", "no task is given", "no label table"),
     ("pg.fit('gcn', folder, 3)", "task", "3"),
     ("pg.fit('gcn', folder, 'secondary_structur')", "'secondary_structure'"),
     ("pg.fit('gcn', folder, 'secondary_structure', config={'epochs': 1})", "config", "FitConfig"),

@@ -83,7 +83,7 @@ def load_structure(
     >>> structure
     Structure('gly', 1 atoms, pdb)
     >>> structure.report.lines()
-    ['1 atoms of alternate locations left out']
+    ['1 atom of alternate locations left out']
     """
     check_altloc(altloc)
     if not isinstance(path, FileContent) and (accession := as_accession(path)) is not None:

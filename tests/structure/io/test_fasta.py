@@ -72,7 +72,7 @@ def test_gaps_stops_and_small_letters_are_read_and_counted(write):
     assert protein.report == LossReport(gap_letters=3, stops=1, lower_case=2)
     assert protein.report.lines() == [
         "3 gaps of the sequence left out",
-        "1 stops at the end of the sequence left out",
+        "1 stop at the end of the sequence left out",
         "2 lower-case letters read as residues",
     ]
 
