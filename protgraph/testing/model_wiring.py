@@ -138,6 +138,7 @@ class _MultiHeadModel(nn.Module):
     def __init__(self, spec: ModelSpec, targets: tuple[Target, ...]) -> None:
         super().__init__()
         self.model = build_model(spec, targets[0])
+        self.model.partial_gradients = True  # checks of gradients cover the features that can be computed in torch
         models = [self.model, *(_with_target(self.model, target) for target in targets[1:])]
         self.heads = nn.ModuleList(m.head for m in models)
         self.head_names = [target.head_name for target in targets]

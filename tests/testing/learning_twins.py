@@ -46,7 +46,7 @@ class RootOfZeroInTheGradient(HonestLayer):
         return vec / (1 + vec.square().sum(1, keepdim=True).sqrt())
 
 
-@twin("degenerate")
+@twin("degenerate", first="finite")  # nodes without neighbors are among the usual inputs, too
 class MeanOfNoNeighbors(HonestScalars):
     def forward(self, f):
         edges = f["edges"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import nullcontext
 
 import torch
@@ -24,6 +25,10 @@ def device(runner: Runner) -> None:
     Numbers that a batch counts while it is collated are on the host by declaration, as plain Python attributes:
     ``Proteins.sizes``, ``Edges.degree`` and ``Edges.max_degree``. Indices that are computed from them on the host go
     to the device with ``non_blocking=True``. Constants may be moved to the device once, in the first call.
+
+    Coordinates of a model require no gradients, as in training: with them, the model computes features of the structure
+    stage again, with neighbors and chain breaks found on the host. Its layers and tensor featurizers are checked alone
+    with gradients of all inputs.
     """
     for wiring in runner.wirings:
         if wiring.tensors is None:
@@ -57,16 +62,17 @@ def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Tens
 
 def _guarded(module: nn.Module, inputs: TensorInputs, *, allow_copies: bool) -> dict[str, torch.Tensor]:
     argument = inputs.argument(_DEVICE, _DTYPE)
+    constant = ("pos", "backbone") if inputs.is_batch else ()
     with DeviceGuard(allow_copies=allow_copies), nullcontext() if allow_copies else HostCopyGuard():
-        return _forward_backward(module, argument)
+        return _forward_backward(module, argument, constant)
 
 
-def _forward_backward(module: nn.Module, argument: object) -> dict[str, torch.Tensor]:
-    """Run forward, with gradients in training only, and backward through everything that has one."""
+def _forward_backward(module: nn.Module, argument: object, constant: Collection[str]) -> dict[str, torch.Tensor]:
+    """Run forward, with gradients in training only, and backward through all that has one; not of constant inputs."""
     with torch.set_grad_enabled(module.training):
         if module.training and hasattr(argument, "items"):
-            for _, x in argument.items():
-                if torch.is_tensor(x) and x.is_floating_point():
+            for name, x in argument.items():
+                if torch.is_tensor(x) and x.is_floating_point() and name not in constant:
                     x.requires_grad_()
         out = module(argument)
         terms = [x.sum() for x in out.values() if x.requires_grad]
