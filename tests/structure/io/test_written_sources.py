@@ -68,7 +68,7 @@ def biotite_atoms(path):
     options = {"model": 1, "altloc": "all", "extra_fields": ["b_factor", "occupancy"]}
     if path.suffix == ".pdb":
         return pdb.PDBFile.read(path).get_structure(**options)
-    return pdbx.get_structure(pdbx.CIFFile.read(path), **options)
+    return pdbx.get_structure(pdbx.CIFFile.read(path), use_author_fields=True, **options)
 
 
 def biopython_atoms(path):
