@@ -63,9 +63,7 @@ class TokenTable:
         ValueError
             The columns have different lengths.
         """
-        place = self._places[name]
-        if len(place) != self.size:
-            raise ValueError(f"{len(place)} values of {name}, but {self.size} of {self.names[0]}")
+        place = self._place(name)
         words = self._words[place.start : place.stop : place.step]
         values = np.array(words, dtype=None if words else "S1")
         mask = (values == b".") + np.uint8(2) * (values == b"?")
@@ -89,9 +87,7 @@ class TokenTable:
         ValueError
             The columns have different lengths.
         """
-        place = self._places[name]
-        if len(place) != self.size:
-            raise ValueError(f"{len(place)} values of {name}, but {self.size} of {self.names[0]}")
+        place = self._place(name)
         words = self._words[place.start : place.stop : place.step]
         is_text = [i in self._quoted or not word.isascii() for i, word in zip(place, words, strict=True)]
         if any(is_text):
@@ -100,6 +96,13 @@ class TokenTable:
                 for word, needs_quote in zip(words, is_text, strict=True)
             ]
         return np.array(words, dtype=None if words else "S1")[rows]
+
+    def _place(self, name: str) -> range:
+        """Return the places of the words of a column; an error if it is shorter or longer than the first."""
+        place = self._places[name]
+        if len(place) != self.size:
+            raise ValueError(f"{len(place)} values of {name}, but {self.size} of {self.names[0]}")
+        return place
 
 
 @dataclass
