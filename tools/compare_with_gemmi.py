@@ -233,7 +233,7 @@ def _compare_residues(file: str, residues: Residues | None, model: gemmi.Model) 
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     expected = {i: r for i, r in theirs.items() if r.is_polymer and r.atoms.get("CA", ("",))[0] == "C"}
     for identity in expected.keys() - ours.keys():
-        reason = _judge_absent(residues, theirs[identity])
+        reason = _judge_absent(residues, identity, theirs[identity])
         if reason != "nucleotide":
             found["residue", reason].append(f"none; gemmi: {identity} {theirs[identity].name}")
     for identity, (name, atoms) in ours.items():
@@ -264,7 +264,9 @@ def _ours(r: Residues) -> dict[Identity, tuple[str, dict[str, tuple[str, tuple[f
     return {i: (n, atoms) for i, n, atoms in zip(identities, r.res_name.tolist(), rows, strict=True)}
 
 
-def _judge_absent(residues: Residues | None, other: _Reference) -> str:
+def _judge_absent(residues: Residues | None, identity: Identity, other: _Reference) -> str:
+    if residues is not None and any(name.startswith(f"{identity[0]}-") for name in residues.report.repeated_chains):
+        return "a second chain of the same id is renamed; gemmi merges both"
     if residues is not None and any("segment ids" in text for text in residues.report.warnings):
         return "chain ids are segment ids, see the atoms"
     info = gemmi.find_tabulated_residue(other.name)

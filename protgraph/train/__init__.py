@@ -1,5 +1,12 @@
 """Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
 
+# ruff: noqa: E402
+
+import warnings
+
+# Lightning's import of tqdm warns in a notebook without ipywidgets; the progress bar is a line of text there.
+warnings.filterwarnings("ignore", "IProgress not found")
+
 from protgraph.train.attribution import Attributions, explain
 from protgraph.train.check_pose import PoseCheck, PoseLeak, check_pose
 from protgraph.train.check_splits import SplitCheck, SplitLeak, check_splits

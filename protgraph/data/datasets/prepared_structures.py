@@ -80,12 +80,10 @@ def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
 
     from protgraph.structure.io.bcif_encodings import with_small_encodings
 
-    columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
-    known = set(zip(*(column.tolist() for column in columns), strict=True))
-    atoms = structure.atoms
-    columns = (atoms.chain_id, atoms.res_id, atoms.ins_code, atoms.res_name)
-    keep = [key in known for key in zip(*(column.tolist() for column in columns), strict=True)]
-    atoms = atoms[np.array(keep) & ~np.isin(atoms.element, ["H", "D"])]
+    # By position: `clean` gives another chain id or insertion code to residues whose identity is not unique.
+    positions = set(map(tuple, residues.atom_pos.tolist()))
+    is_kept = [position in positions for position in map(tuple, structure.atoms.coord.tolist())]
+    atoms = structure.atoms[np.array(is_kept)]
     file, content = pdbx.BinaryCIFFile(), io.BytesIO()
     pdbx.set_structure(file, atoms, data_block=name)
     with_small_encodings(file).write(content)

@@ -87,10 +87,11 @@ def resolve_duplicates(
     residue of this identity.
 
     All others are residues of their own. Residues of one chain id that are bonded to each other are one chain; it
-    continues after a break if the numbers ascend there. If a chain repeats identities of an earlier one of this id, it
-    becomes "A-2". It does so too after a TER record, or with another ``label_asym_id``, if the chain id is blank, or
-    the numbers do not ascend, or no chain of so many residues is long enough to reach it. Residues that share their
-    number within one chain get insertion codes; the one whose number fits its neighbors best keeps it.
+    continues after a break if the numbers ascend there, apart from that of one residue. If a chain repeats identities
+    of an earlier one of this id, it becomes "A-2". It does so too after a TER record, or with another
+    ``label_asym_id``, if the chain id is blank, or the numbers do not ascend, or no chain of so many residues is long
+    enough to reach it. Residues that share their number within one chain get insertion codes; the one whose number
+    fits its neighbors best keeps it.
     """
     each = runs.run[rows]
     new = _run_starts(each)
@@ -215,9 +216,13 @@ def _blocks(
     name: str, res_id: np.ndarray, ins_code: np.ndarray, backbone: np.ndarray, molecule: np.ndarray
 ) -> list[_Block]:
     """Split the residues of a chain id where they are not bonded, and numbers do not ascend or a TER record is."""
+    ca = backbone[:, CA].astype(np.float64)
     step = np.diff(res_id)
     falls = (step < 0) | ((step == 0) & (ins_code[1:] == ins_code[:-1]))
-    distance = np.linalg.norm(np.diff(backbone[:, CA].astype(np.float64), axis=0), axis=1)
+    # One residue, e.g. a modified one, may have a number out of order: the numbers beside it decide.
+    is_beside = np.linalg.norm(ca[2:] - ca[:-2], axis=1) <= 2 * CA_BOND
+    falls[1:] &= ~((res_id[2:] > res_id[:-2]) & (res_id[1:-1] > res_id[2:]) & is_beside)
+    distance = np.linalg.norm(np.diff(ca, axis=0), axis=1)
     # N and C of one residue are as far apart as in a long bond, so two residues at one place are not bonded.
     bonded = bonded_to_next(np.zeros(len(res_id)), backbone, backbone[:, CA]) & ~(distance < LEAST_CA_DISTANCE)
     is_far = distance > CA_BOND * np.maximum(step, 1)  # False for NaN

@@ -200,6 +200,17 @@ def test_a_wrong_number_inside_a_bonded_chain_does_not_split_it(write_pdb, pdb_l
         assert residues.ids.index(f"A:{wrong}A") == 3, "the residue whose number fits keeps it"
 
 
+def test_a_wrong_number_between_residues_that_are_not_bonded_does_not_split_the_chain(write_pdb, pdb_lines):
+    """As isoaspartate 115 between residues 96 and 97 of 2FTL in SKEMPI: no peptide bond leads to the next residue."""
+    _, residue = pdb_lines
+    before = [residue("GLY", "A", number, 3.9 * number) for number in range(1, 5)]
+    after = [residue("ALA", "A", number, 3.9 * number + 3.9 + 0.6) for number in range(5, 10)]
+    residues = clean(load_structure(write_pdb(*before, residue("SER", "A", 7, 3.9 * 5), *after)))
+    assert residues.sequence == "GGGGSAAAAA" and residues.chain_names == ("A",)
+    assert residues.ids[3:8] == ["A:4", "A:7A", "A:5", "A:6", "A:7"]
+    assert "7 (read as 7A, 7)" in residues.report.warnings[0]
+
+
 @pytest.mark.parametrize("names", [("PHE", "GLY", "ARG"), ("GLY", "GLY", "GLY"), ("GLY", "GLY", "ALA")])
 @pytest.mark.parametrize("hydrogens", [False, True])
 def test_bonded_residues_of_one_number_are_all_read(write_pdb, pdb_lines, names, hydrogens):
