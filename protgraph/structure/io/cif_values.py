@@ -321,14 +321,17 @@ def _residue_rows(site: Mapping[str, np.ndarray], atoms: AtomArray) -> list[tupl
 
 def _are_positions(site: Mapping[str, np.ndarray], atoms: AtomArray) -> bool:
     """Return True if label_seq_id are positions: from 1, different for the residues of a molecule, and not of water."""
-    rows = _residue_rows(site, atoms)
-    residue_at: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
-    for asym, _, position, number, code, _, _ in rows:
-        is_position = position.strip().isdigit() and int(position) > 0
-        if not is_position or residue_at.setdefault((asym, position), (number, code)) != (number, code):
-            return False
-    names = {name.decode().strip() for *_, name, _ in rows}
-    return bool(rows) and not any(residue_kind(name) == "water" for name in names)
+    rows = set(_residue_rows(site, atoms))
+    if not rows:
+        return False
+    asym, _, position, number, code, name, _ = zip(*rows, strict=True)
+    if not all(text.strip().isdigit() and int(text) > 0 for text in set(position)):
+        return False
+    places = set(zip(asym, position, strict=True))
+    residues = set(zip(asym, position, number, code, strict=True))
+    if len(places) < len(residues):  # two residues at one place
+        return False
+    return all(residue_kind(text.decode().strip()) != "water" for text in set(name))
 
 
 def _scheme(site: Mapping[str, np.ndarray], atoms: AtomArray) -> Columns:

@@ -9,10 +9,10 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.structure.io.altloc import group_residues, name_blank_conformations
-from protgraph.structure.io.polymers import Identity, run_starts
+from protgraph.structure.io.polymers import Identity
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["ResidueValues", "has_other_identities", "identities_of_runs", "rows_of_atoms"]
+__all__ = ["ResidueValues", "has_other_identities", "identities_of_runs", "renamed_identities", "rows_of_runs"]
 
 PERCENT = 100.0
 
@@ -76,22 +76,41 @@ class ResidueValues:
         return (*lines, f"{len(known)} residues have a value, all others have 0")
 
 
-def identities_of_runs(atoms: AtomArray, residues: Residues | None = None) -> list[Identity]:
-    """Return chain, number and insertion code of each run of atoms of one residue.
+def identities_of_runs(atoms: AtomArray, start: np.ndarray) -> list[Identity]:
+    """Return chain, number and insertion code of each run of atoms of one residue, as in the file.
 
     Parameters
     ----------
     atoms : AtomArray
         All atoms of a model.
-    residues : Residues, optional
-        All residues of the file, of which some have other identities than in the file, e.g. chain "A-2"; see
-        :func:`protgraph.structure.clean`. A run has the identity of the residue with the same CA atom; runs without one
-        have that of the latest run that had the same identity in the file.
+    start : ndarray
+        ``(R,)`` int64, first atom of each run, see :func:`~protgraph.structure.io.polymers.run_starts`.
     """
-    start = run_starts(atoms)
-    identity = _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
-    if residues is None:
-        return identity
+    return _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+
+
+def has_other_identities(identity: Sequence[Identity], values: ResidueValues) -> bool:
+    """Return True if a residue of the values has an identity that no run of the file has, e.g. chain "A-2"."""
+    return not set(identity).issuperset(_identities(values.chain, values.res_id, values.ins_code))
+
+
+def renamed_identities(
+    atoms: AtomArray, start: np.ndarray, identity: Sequence[Identity], residues: Residues
+) -> list[Identity]:
+    """Return the identities that residues have after reading, e.g. with chain "A-2", of each run of atoms.
+
+    A run has the identity of the residue with the same CA atom; runs without one have that of the latest run that had
+    the same identity in the file.
+
+    Parameters
+    ----------
+    atoms, start
+        As in :func:`identities_of_runs`.
+    identity : sequence of Identity
+        Result of :func:`identities_of_runs`.
+    residues : Residues
+        All residues of the file, see :func:`protgraph.structure.clean`.
+    """
     at_position: dict[bytes, list[Identity]] = {}
     keys = _identities(residues.chain, residues.res_id, residues.ins_code)
     for key, position in zip(keys, residues.pos, strict=True):
@@ -110,8 +129,10 @@ def identities_of_runs(atoms: AtomArray, residues: Residues | None = None) -> li
     return renamed
 
 
-def rows_of_atoms(atoms: AtomArray, values: ResidueValues, identity: Sequence[Identity]) -> np.ndarray:
-    """Return the row of the residue of each atom in the values, ``(A,)`` int64, −1 without one.
+def rows_of_runs(
+    atoms: AtomArray, start: np.ndarray, values: ResidueValues, identity: Sequence[Identity]
+) -> np.ndarray:
+    """Return the row in the values of the residue of each run of atoms, ``(R,)`` int64, −1 without one.
 
     Every atom of a residue has its value, of all alternate locations and hydrogens too. A molecule of another name with
     the same chain, number and insertion code has none, unless it is an alternate location.
@@ -120,26 +141,20 @@ def rows_of_atoms(atoms: AtomArray, values: ResidueValues, identity: Sequence[Id
     ----------
     atoms : AtomArray
         All atoms of a model, with annotation ``altloc_id``.
+    start : ndarray
+        As in :func:`identities_of_runs`.
     values : ResidueValues
     identity : sequence of Identity
-        Of each run of atoms, see :func:`identities_of_runs`.
+        Of each run.
     """
-    start = run_starts(atoms)
-    length = np.diff(start, append=len(atoms))
-    place = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
-    row = np.array([place.get(key, -1) for key in identity])  # (R,) of values; -1: none
+    row_of = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
+    row = np.array([row_of.get(key, -1) for key in identity])
     same_name = atoms.res_name[start] == values.res_name[row]
-    of_atoms = np.repeat(group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]), length)
-    ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
+    residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
+    residue_of_atom = np.repeat(residue, np.diff(start, append=len(atoms)))
+    ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, residue_of_atom)
     has_altloc = np.logical_or.reduceat(ids != "", start)
-    return np.repeat(np.where(same_name | has_altloc, row, -1), length)
-
-
-def has_other_identities(atoms: AtomArray, values: ResidueValues) -> bool:
-    """Return True if a residue of the values has an identity that no atom of the file has, e.g. chain "A-2"."""
-    start = run_starts(atoms)
-    in_file = set(_identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]))
-    return not in_file.issuperset(_identities(values.chain, values.res_id, values.ins_code))
+    return np.where(same_name | has_altloc, row, -1)
 
 
 def _identities(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[Identity]:

@@ -23,7 +23,8 @@ from protgraph.structure.io.residue_values import (
     ResidueValues,
     has_other_identities,
     identities_of_runs,
-    rows_of_atoms,
+    renamed_identities,
+    rows_of_runs,
 )
 from protgraph.structure.io.sniff import FileContent, decode_text
 from protgraph.structure.io.sources import open_source, read_residues
@@ -112,12 +113,14 @@ def write_residue_values(
     file = source if isinstance(source, FileContent) else open_source(source)
     parsed = read_atoms(file, model=read.model_number, assembly=read.assembly)
     atoms = parsed.atoms
+    start = run_starts(atoms)
+    identity = identities_of_runs(atoms, start)
     # Chains that occur twice have other names in the values than in the file.
-    is_renamed = read.chains is not None or has_other_identities(atoms, values)
-    identity = identities_of_runs(atoms, _all_residues(file, read) if is_renamed else None)
-    rows = rows_of_atoms(atoms, values, identity)
+    if read.chains is not None or has_other_identities(identity, values):
+        identity = renamed_identities(atoms, start, identity, _all_residues(file, read))
+    rows = rows_of_runs(atoms, start, values, identity)
     found = np.where(rows >= 0, values.values[rows], np.nan)
-    b_factor = np.nan_to_num(values.scale * found, nan=0.0)
+    b_factor = np.repeat(np.nan_to_num(values.scale * found, nan=0.0), np.diff(start, append=len(atoms)))
     details, changes = values.details, ()
     is_text = parsed.format == "pdb" and read.assembly is None
     is_cif = parsed.format in ("mmcif", "bcif") and read.assembly is None
@@ -139,7 +142,7 @@ def write_residue_values(
         data = atoms_as_cif(named, b_factor, details, name=name, polymers=polymers)
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-    counts = _count(path, file.path, atoms, np.where(np.isnan(found), -1, rows))
+    counts = _count(path, file.path, atoms.res_name[start], np.where(np.isnan(found), -1, rows))
     return replace(counts, changes=changes)
 
 
@@ -174,12 +177,11 @@ def _polymers(atoms: AtomArray, identity: Sequence[Identity], file: FileContent,
     return find_polymers(atoms, identity, list(protein))
 
 
-def _count(path: Path, source: str, atoms: AtomArray, rows: np.ndarray) -> WrittenStructure:
-    """Count residues; ``rows`` ``(A,)`` is the row of each atom in the values, −1 without a value."""
-    start = run_starts(atoms)
-    has_value = rows[start] >= 0
-    is_protein = np.array([residue_kind(name) == "protein" for name in atoms.res_name[start].tolist()])
-    residues = len(np.unique(rows[start][has_value]))
+def _count(path: Path, source: str, res_name: np.ndarray, rows: np.ndarray) -> WrittenStructure:
+    """Count residues; ``rows`` ``(R,)`` is the row of each run of atoms in the values, −1 without a value."""
+    has_value = rows >= 0
+    is_protein = np.array([residue_kind(name) == "protein" for name in res_name.tolist()])
+    residues = len(np.unique(rows[has_value]))
     return WrittenStructure(
         path,
         source,
