@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import protgraph
 from protgraph.registry import registries
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +36,24 @@ def test_every_entry_point_is_used_under_its_own_name(plural: str) -> None:
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in points)
 
 
-@pytest.mark.parametrize("path", ["Makefile", "pyproject.toml", "constraints.txt", ".ci/run"])
+@pytest.mark.parametrize("path", ["CITATION.cff", "docs/citation.md"])
+def test_the_citation_has_the_version_of_the_package(path: str) -> None:
+    versions = re.findall(r"^ *version:? *=? *\{?([\d.]+\d)", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions == [protgraph.__version__]
+
+
+def test_the_hosted_workflow_runs_the_targets_of_the_local_one() -> None:
+    local, hosted = ((ROOT / path).read_text(encoding="utf-8") for path in (".ci/run", ".github/workflows/ci.yml"))
+    targets = re.findall(r"make ([a-z-]+) ", local)
+    assert targets == ["lint", "docs", "test", "test-slow"]
+    assert all(f"make {target}" in hosted for target in targets if target != "test")
+    supported = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert f"python: {json.dumps(supported)}" in hosted
+
+
+@pytest.mark.parametrize(
+    "path", ["Makefile", "pyproject.toml", "constraints.txt", ".ci/run", ".github/workflows/ci.yml"]
+)
 def test_no_package_registry_is_named(path: str) -> None:
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", (ROOT / path).read_text(encoding="utf-8"))
 

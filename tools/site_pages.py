@@ -1,7 +1,7 @@
 """MkDocs hooks: generate the pages of the documentation site that come from the code and from other folders.
 
 The pages are the API reference (one page per package, a table of registry names), the README files of model families
-and trained models, the cards of the datasets, and the changelog. No component is imported: names come from the syntax
+and trained models, the cards of the datasets, the changelog and the rules for contributors. No component is imported: names come from the syntax
 trees of the modules and from ``pyproject.toml``.
 """
 
@@ -87,7 +87,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
 
 def _places() -> dict[str, str]:
     """Return file of the checkout → page or figure of the site, for the files outside of ``docs``."""
-    places = {"CHANGELOG.md": "changelog.md"}
+    places = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
     for pattern, folder in (("plugins/*/README.md", "families"), ("plugins/trained/*/README.md", "model_cards")):
         for readme in sorted(ROOT.glob(pattern)):
             places[readme.relative_to(ROOT).as_posix()] = f"{folder}/{readme.parent.name}.md"
