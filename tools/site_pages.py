@@ -1,8 +1,8 @@
 """MkDocs hooks: generate the pages of the documentation site that come from the code and from other folders.
 
 The pages are the API reference (one page per package, a table of registry names), the README files of model families
-and trained models, the cards of the datasets, the changelog and the rules for contributors. No component is imported: names come from the syntax
-trees of the modules and from ``pyproject.toml``.
+and trained models, the cards of the datasets, the changelog and the rules for contributors. No component is imported:
+names come from the syntax trees of the modules and from ``pyproject.toml``.
 """
 
 from __future__ import annotations
