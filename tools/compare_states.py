@@ -85,7 +85,7 @@ def record(folder: Path, program: str, files: list[str], checkpoints: list[str],
             (folder / HELP / f"{command} {subcommand}.txt").write_text(text, encoding="utf-8")
 
     (folder / PREDICTIONS).mkdir()
-    models = [line.split()[0] for line in _section(names, "trained_models")]
+    models = sorted(name for kind, name in _components(names) if kind == "trained_models")
     for model in [*models, *checkpoints]:
         table = folder / PREDICTIONS / f"{Path(model).stem}.csv"
         # Files in which the model predicts nothing, e.g. without an antibody, are named in the output.
@@ -118,11 +118,15 @@ def _commands(text: str) -> list[str]:
     return _COMMAND.findall(panel)
 
 
-def _section(names: str, kind: str) -> list[str]:
-    """Return the lines of one kind in the output of ``protgraph list``."""
-    _, _, text = names.partition(f"{kind} (")
-    section, _, _ = text.partition("\n\n")
-    return section.splitlines()[1:]
+def _components(names: str) -> set[tuple[str, str]]:
+    """Return kind and name of each component in the output of ``protgraph list``."""
+    components, kind = set(), ""
+    for line in names.splitlines():
+        if line.startswith(" "):
+            components.add((kind, line.split()[0]))
+        elif line:
+            kind = line.split()[0]
+    return components
 
 
 def _without_measured(value: Any) -> Any:
@@ -139,7 +143,7 @@ def _without_measured(value: Any) -> Any:
 def compare(before: Path, after: Path) -> int:
     """Print the differences of two recorded states; return 1 if a result differs or a name is missing, else 0."""
     is_different = False
-    old_names, new_names = _names(before), _names(after)
+    old_names, new_names = (_components((folder / NAMES).read_text(encoding="utf-8")) for folder in (before, after))
     for kind, name in sorted(old_names - new_names):
         print(f"missing: {name} ({kind})")
         is_different = True
@@ -159,17 +163,6 @@ def compare(before: Path, after: Path) -> int:
     counts = f"{len(old_names)} names, {len(results)} files of predictions"
     print(f"{counts}: {'results differ' if is_different else 'results are equal'}")
     return int(is_different)
-
-
-def _names(folder: Path) -> set[tuple[str, str]]:
-    """Return kind and name of each component in the output of ``protgraph list``."""
-    names, kind = set(), ""
-    for line in (folder / NAMES).read_text(encoding="utf-8").splitlines():
-        if line.startswith(" "):
-            names.add((kind, line.split()[0]))
-        elif line:
-            kind = line.split()[0]
-    return names
 
 
 def _file_names(before: Path, after: Path) -> list[str]:

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 arguments = sys.argv[1:]
 if arguments == ["list"]:
-    print("layers (1)\\n  {layer}  x 0.1\\n\\ntrained_models (1)\\n  site  x 0.1")
+    print("layers (1)\\n  {layer}  x 0.1\\ntrained_models (1)\\n  site  x 0.1\\nmutation_scorers (1)\\n  esm2  x 0.1")
 elif arguments[-1] == "--help":
     print("Usage\\n╭─ Commands ─╮\\n│ predict  {text} │" if arguments == ["--help"] else "Usage")
 else:
@@ -33,6 +33,8 @@ def record(folder: Path, name: str, rows: dict, **texts: str) -> Path:
     program.chmod(0o755)
     table.write_text(json.dumps([rows]), encoding="utf-8")
     compare_states.record(folder / name, str(program), ["a.cif"], ["mine.safetensors"], table)
+    predicted = {path.stem for path in (folder / name / "predictions").iterdir()}
+    assert predicted == {"site", "mine"}
     return folder / name
 
 
