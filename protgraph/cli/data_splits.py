@@ -25,8 +25,8 @@ Data = Annotated[
     list[str], typer.Argument(help="Dataset by name, folder or graph store, structure or FASTA files, patterns.")
 ]
 TaskName = Annotated[str | None, typer.Option("--task", help="Task, or label column of the table.")]
-Identity = Annotated[float, typer.Option(help="Least identity of homologs, a fraction of the alignment.")]
-Coverage = Annotated[float, typer.Option(help="Least fraction of a chain that the alignment covers.")]
+Identity = Annotated[float, typer.Option(help="Minimum sequence identity of homologs, a fraction of the alignment.")]
+Coverage = Annotated[float, typer.Option(help="Minimum fraction of a chain that the alignment covers.")]
 CoverageOf = Annotated[
     Literal["both", "shorter"], typer.Option(help="Chains whose coverage counts; shorter also finds shared domains.")
 ]

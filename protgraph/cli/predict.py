@@ -59,7 +59,8 @@ def predict_command(
 ) -> None:
     """Predict for structure files: a row per residue, protein, edge or pair of residues, with probabilities.
 
-    Names are those of trained models; 'protgraph info NAME' has the card of one, with its results and limits.
+    CHECKPOINT is a file or the name of a trained model: 'protgraph list trained_models' lists them, 'protgraph info
+    NAME' prints results and limits of one.
 
     Each record of a FASTA file is a protein, for models that need no coordinates.
 
@@ -73,7 +74,7 @@ def predict_command(
     --interfaces writes the mean prediction over the residues of each chain within 5 Å of the other one; for
     predictions per pair of residues, their sum and maximum over all pairs of two chains.
 
-    Of models that predict a value per residue, the mean over the residues of each file is printed.
+    For regression models per residue, the mean of each file is printed, too.
 
     Files that fail are listed in OUT.failures.csv, and the others continue; the exit code is 1 (2 if all fail).
     Missing atoms, residues left out and structures unlike the training set are reported, and listed in
