@@ -68,7 +68,7 @@ def test_help_of_every_command_loads_nothing_heavy() -> None:
     assert python(EACH_IN_A_COPY).splitlines() == [f"{command} []" for command in COMMANDS]
 
 
-@pytest.mark.parametrize("args", [["data", "list"], ["data", "info", "tu_enzymes"]], ids=" ".join)
+@pytest.mark.parametrize("args", [["data", "list"], ["data", "info", "ligysis"]], ids=" ".join)
 def test_cards_of_datasets_load_neither_torch_nor_pandas(args: list[str]) -> None:
     loaded = after_command(*args)
     assert "torch" not in loaded and "pandas" not in loaded and "lightning" not in loaded

@@ -16,14 +16,13 @@ SUBCOMMANDS = {
     "run": "protgraph.cli.bench:bench_command",
     "compare": "protgraph.cli.bench_compare:bench_compare_command",
     "mutations": "protgraph.cli.bench_mutations:bench_mutations_command",
-    "tu": "protgraph.cli.bench_tu:bench_tu_command",
 }
 """Subcommand → its function."""
 
 DEFAULT = "run"
 """Subcommand of ``protgraph bench`` without one."""
 
-GROUP_HELP = """Compare models; test two runs against each other; classify graphs in nested folds; score mutations.
+GROUP_HELP = """Compare models; test two runs against each other; score mutations.
 
 Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, complexes, ts50, sites.
 
@@ -32,7 +31,6 @@ Examples:
   protgraph bench
   protgraph bench spec.toml
   protgraph bench compare runs/before runs/after
-  protgraph bench tu tu_enzymes
   protgraph bench mutations
 """
 
