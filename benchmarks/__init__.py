@@ -1,6 +1,6 @@
 """Speed measurements of the checkout: protgraph, plain implementations and other libraries, timed in turns.
 
-``protgraph speed NAME`` prints one measurement. Compare its ratios: milliseconds depend on the machine.
+``python -m benchmarks NAME`` prints one measurement. Compare its ratios: milliseconds depend on the machine.
 
 Files: ``speed_<name>.py`` has the measurement of that name; ``cases_<family>.py`` layers of ``speed_layers``, each with
 a second implementation; ``plain_<family>.py`` such implementations, which tests use as references too. The folder is

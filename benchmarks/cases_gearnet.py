@@ -1,4 +1,4 @@
-"""GearNet layers of ``protgraph speed layers``, with sparse products of adjacency and features as in TorchDrug."""
+"""GearNet layers of ``python -m benchmarks layers``, with sparse products of adjacency and features as in TorchDrug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometric layers of ``protgraph speed layers``, with the plain formula or another library."""
+"""Geometric layers of ``python -m benchmarks layers``, with the plain formula or another library."""
 
 from __future__ import annotations
 

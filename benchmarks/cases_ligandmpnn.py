@@ -1,4 +1,4 @@
-"""Context atoms of LigandMPNN in ``protgraph speed layers``, with concatenated features of atoms and pairs."""
+"""Context atoms of LigandMPNN in ``python -m benchmarks layers``, with concatenated features of atoms and pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of ``protgraph speed layers``, with packages of PyPI that compute the same function with the same weights.
+"""Layers of ``python -m benchmarks layers``, with packages of PyPI that compute the same with the same weights.
 
 The packages are in the extra ``peers`` or in the comment beside it; a layer whose package is not installed is not
 measured, and a warning names the package.

@@ -1,4 +1,4 @@
-"""Case of ``protgraph speed layers``: two implementations of one layer on the same input.
+"""Case of ``python -m benchmarks layers``: two implementations of one layer on the same input.
 
 Each ``cases_<family>.py`` has ``CASES``: name of a layer → function from :class:`LayerInputs` to :class:`SpeedCase`.
 """

@@ -15,14 +15,12 @@ __all__ = ["COSTS", "MEASUREMENTS", "ON_GPU", "measure", "measure_costs"]
 #: Name → description; each is the function ``measure`` of the module ``speed_<name>``.
 MEASUREMENTS = {
     "attention": "attention within proteins; PyG's TransformerConv on complete edges; pair factors",
-    "collate": "batches from a store; PyG's Batch.from_data_list, and neighbor search while collating",
     "edges": "sum over neighbors as a reshape; index_add and scatter",
     "featurize": "file to residue graph; the parsers of biotite, gemmi and Biopython alone, and other programs",
     "generate": "sequences of a causal transformer with a key-value cache; without a cache",
     "layers": "layers; those of PyG and e3nn, and plain formulas",
     "neighbors": "k-nearest-neighbor search; brute force, scipy's k-d tree, biotite's cell list",
     "proteinmpnn": "scoring and design with ProteinMPNN; the published program",
-    "scan": "all substitutions with ProteinMPNN; a pass per residue, and the command with process start",
 }
 
 #: Name → description of tables of costs, which are not compared with other programs; modules as above.

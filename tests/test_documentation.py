@@ -177,7 +177,7 @@ def test_the_commands_for_streaming_run_in_their_order(user_folder, tmp_path, mo
 def test_every_command_has_help_with_an_example_and_is_on_the_page(command, help_of):
     assert "Example" in help_of(command)
     page = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
-    assert f"protgraph {command}" in page or command in ("new-plugin", "speed")
+    assert f"protgraph {command}" in page or command == "new-plugin"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

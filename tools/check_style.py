@@ -1,8 +1,6 @@
 """Check what ruff does not: file sizes, exported names, and the words of code, documentation and command-line help.
 
 Run ``python tools/check_style.py`` in the checkout (``make lint`` does), or with files or folders to check only those.
-It also checks that the numbers of the pages name their command (``check_numbers.py``, which has the rule), and that
-docstrings have the shapes of tensors and arrays (``check_shapes.py``).
 Prints one line per finding and exits with 1 if there is any.
 """
 
@@ -124,23 +122,6 @@ def words_in_pages() -> Iterator[Finding]:
                 yield path, line, f"{word!r}"
 
 
-def numbers_in_pages() -> Iterator[Finding]:
-    """Yield measured numbers of the documentation that name no command."""
-    sys.path.insert(0, str(ROOT / "tools"))
-    from check_numbers import number_findings, pages
-
-    for path in pages():
-        yield from number_findings(path)
-
-
-def shapes_in_docstrings() -> Iterator[Finding]:
-    """Yield tensors and arrays of public names whose docstring has no shape."""
-    sys.path.insert(0, str(ROOT / "tools"))
-    from check_shapes import shape_findings
-
-    yield from shape_findings()
-
-
 def words_in_help() -> Iterator[Finding]:
     """Yield banned words of the help of every command, as the terminal shows it."""
     from protgraph.cli.app import COMMANDS
@@ -228,8 +209,6 @@ def findings(*, with_help: bool = True) -> Iterator[Finding]:
         if not {"tests", "benchmarks"} & set(path.relative_to(ROOT).parts):
             yield from undocumented(path)
     yield from words_in_pages()
-    yield from numbers_in_pages()
-    yield from shapes_in_docstrings()
     if with_help:
         yield from words_in_help()
 

@@ -99,7 +99,7 @@ def domain_profiles() -> tuple[DomainProfile, ...]:
     """Return the profiles of heavy and light chains, from ``variable_domains.csv``.
 
     Their counts are those of 174 antibodies of the PDB with Martin numbering (Abhinandan & Martin 2008,
-    doi:10.1016/j.molimm.2008.05.022); ``tools/variable_domain_profile.py`` writes the table.
+    doi:10.1016/j.molimm.2008.05.022).
     """
     text = (files("protgraph_plugins.paragraph") / "variable_domains.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))

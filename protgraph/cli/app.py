@@ -53,9 +53,7 @@ COMMANDS = {
     "scan": "protgraph.cli.scan:scan_command",
     "view": "protgraph.cli.view:view_command",
     "bench": "protgraph.cli.bench:SUBCOMMANDS",
-    "speed": "protgraph.cli.speed:speed_command",
     "check": "protgraph.cli.check:check_command",
-    "card": "protgraph.cli.card:card_command",
     "new-plugin": "protgraph.cli.new_plugin:new_plugin_command",
 }
 

@@ -8,7 +8,7 @@ order.
 
 Not ``torch_geometric.utils.scatter`` and ``softmax``: with 30 rows per segment, sum is 2.4 times as fast here with 16
 channels, equally fast with 64 and 0.8 times with 128 (60,000 rows, forward and backward, one thread, PyG 2.8.1, torch
-2.13, ``protgraph speed edges``, 2026-11-23); softmax is 2.5 times as fast (2026-11-22).
+2.13, ``python -m benchmarks edges``, 2026-11-23); softmax is 2.5 times as fast (2026-11-22).
 """
 
 from __future__ import annotations

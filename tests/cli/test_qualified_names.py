@@ -77,14 +77,13 @@ def test_figures_have_valid_file_names() -> None:
     ("arguments", "kind"),
     [
         (["info", "odd_type", "--kind", "layers"], "layer"),
-        (["card", "odd_type"], "layer"),
         (["describe", "odd_type"], "model"),
         (["train", "odd_type", "--data", "pdb_core", "--task", "secondary_structure"], "model"),
         (["train", "gcn", "--data", "pdb_core", "--task", "odd_type"], "task"),
         (["train", "gcn", "--data", "odd_type", "--task", "secondary_structure"], "dataset"),
         (["describe", "gcn", "--task", "odd_type"], "task"),
     ],
-    ids=["info", "card", "describe", "model", "task", "dataset", "describe_task"],
+    ids=["info", "describe", "model", "task", "dataset", "describe_task"],
 )
 def test_objects_of_another_type_are_errors_with_their_distribution(run, arguments, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -36,11 +36,6 @@ _NAMES = [
     case("describe gcn --task secondary_structur", 2, "'secondary_structure'"),
     case("describe A", 2, "'A'"),
     case("describe 1crn.pdb", 2, "1crn.pdb"),
-    case("card gnc", 2, "gnc"),
-    case("card secondary_structure", 2, "secondary_structure"),
-    case("card tfn --option lmax", 2, "lmax", "NAME=VALUE"),
-    case("card tfn --option lmx=2", 2, "lmx", "lmax"),
-    case("card tfn --option lmax=two", 2, "two"),
     case("check", 2, "--all"),
     case("check gnc", 2, "'gcn'"),
     case("check gcn --all", 2, "--all"),
@@ -63,10 +58,6 @@ _NAMES = [
     case("fetch @nothere.txt --offline", 2, "nothere.txt"),
     case("fetch 1ubq --offline --format pdb", 2, "pdb", "bcif"),
     case("fetch 1ubq --offline --retries -1", 2, "-1"),
-    case("speed atention", 2, "'attention'"),
-    case("speed featurize --seconds 0.1 --files nothere", 2, "nothere"),
-    case("speed neighbors --seconds nan", 2, "nan"),
-    case("speed featurize --seconds -1", 2, "-1"),
 ]
 
 _CHOICES = [

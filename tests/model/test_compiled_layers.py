@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
 import protgraph as pg
-from benchmarks.compiled_models import _without_dropout, compare_training
-from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
 from protgraph.model import ModelSpec, build_model, compile_layers, uncompile_layers, uncompiled_layers
@@ -77,15 +77,12 @@ def test_generated_code_gives_the_same_values_and_gradients(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["gcn", "egnn"])
-def test_training_with_compiled_layers_has_the_same_losses(family, tmp_path):
-    """``python -m benchmarks.compiled_models`` compares all families."""
-    found = compare_training(family, tmp_path, proteins=8)
-    assert found.task == "secondary_structure" and found.notes == ()
-    assert found.graphs > 0 and found.difference < 1e-4
-
-
-def test_dropout_is_taken_from_all_layers_that_have_it():
-    spec = _without_dropout(registry.models.get("ligandmpnn"))
-    model = build_model(spec, TARGET, seed=0)
-    rates = [m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)]
-    assert len(rates) >= 7 and not any(rates)
+def test_training_with_compiled_layers_has_the_same_losses(family, structures_dir):
+    entries = ("1crn", "1vii", "1ubq", "1fas", "1bo0", "134l", "1ajj", "1rx4")
+    files = [structures_dir / f"{entry}.bcif" for entry in entries]
+    plain = pg.FitConfig(epochs=2, device="cpu")
+    losses = []
+    for config in (plain, dataclasses.replace(plain, compile=True)):
+        result = pg.fit(family, files, "secondary_structure", config=config)
+        losses.append([point["train_loss"] for point in result.history])
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)

@@ -14,7 +14,7 @@ from protgraph.train import FitConfig, choose_batch_residues, estimate_resources
 from protgraph.train.resource_probe import BatchCost, BatchSize, _select, training_batches
 
 # model, residues per batch of the measurement and of the run; extrapolated where they differ by more than 2
-# The lane `protgraph speed estimate` compares more models.
+# The lane `python -m benchmarks estimate` compares more models.
 RUNS = (("gat", 1024, 4096), ("transformer", 2048, 2048), ("egnn", 512, 512))
 
 # A new process each: memory that an earlier run freed would be used again.

@@ -1,6 +1,6 @@
 """Graph attention layers, versions 1 (Veličković et al. 2018) and 2 (Brody et al. 2022).
 
-Not PyG's ``GATv2Conv``: 1.7–3.0× the time forward and backward in runs of ``protgraph speed layers`` (PyG 2.8.1, torch
+Not PyG's ``GATv2Conv``: 1.7–3.0× the time forward and backward (``python -m benchmarks layers``, PyG 2.8.1, torch
 2.13, one thread, 2,048 nodes × 30 neighbors × 128 channels, 2026-11-23).
 """
 

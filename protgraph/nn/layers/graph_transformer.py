@@ -1,6 +1,6 @@
 """Graph transformer layer along edges (Shi et al. 2021).
 
-Not PyG's ``TransformerConv``: 2.5–3.2× the time forward and backward in runs of ``protgraph speed layers`` (PyG 2.8.1,
+Not PyG's ``TransformerConv``: 2.5–3.2× the time forward and backward (``python -m benchmarks layers``, PyG 2.8.1,
 torch 2.13, one thread, 2,048 nodes × 30 neighbors × 128 channels, 16 edge features, 2026-11-23).
 """
 

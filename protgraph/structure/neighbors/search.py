@@ -12,7 +12,7 @@ all pairs, of more from all pairs of a compact block of positions and the positi
 ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force search bit for bit, ties included.
 NumPy partitions and sorts distances as integers that include the index
 (:mod:`~protgraph.structure.neighbors.all_pairs`), which takes a sixth of the time of a query of the tree for 200
-positions and 30 neighbors (``protgraph speed neighbors``).
+positions and 30 neighbors (``python -m benchmarks neighbors``).
 
 Not scipy alone: ``cKDTree.query`` breaks ties in no defined order (scipy 1.17.1, 2026-11-22). Not biotite: ``CellList``
 has no k-nearest search (biotite 1.6.0, 2026-11-22).

@@ -1,4 +1,7 @@
-"""Expressivity of a layer, measured on pairs of point clouds that differ but are hard to distinguish.
+"""Expressivity of layers, measured on pairs of point clouds that differ but are hard to distinguish.
+
+``python -m benchmarks.expressivity [LAYER …]`` prints the table of ``docs/model_families.md``. The point clouds are
+those of Joshi et al. 2023, arXiv:2301.09308.
 
 Nothing is trained. Two clouds are distinguished if a network with random weights, in float64, gives different numbers:
 an output that is equal for all weights is equal to rounding, and one that differs for some weights differs for almost
@@ -7,6 +10,7 @@ all.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks import point_clouds as cloud
+from benchmarks.point_clouds import PointCloud
 from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -22,8 +28,6 @@ from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.nn.invariant import invariants
 from protgraph.registry.component import ComponentSpec, component
 from protgraph.structure import Residues
-from protgraph.testing import point_clouds as cloud
-from protgraph.testing.point_clouds import PointCloud
 
 __all__ = ["ExpressivityReport", "PointNetwork", "distinguishes", "measure_expressivity", "network_of"]
 
@@ -44,6 +48,16 @@ SEEDS = 3
 TARGET = Target("expressivity", "graph", "regression", 1)
 #: Relative difference of outputs that counts as one: above rounding (1e-13), below the effect of any path (1e-7).
 DIFFERENT = 1e-10
+
+LAYERS = ("gcn", "gat", "mpnn", "schnet", "gearnet", "egnn", "gvp", "tfn", "se3_transformer", "mace", "ipa")
+COLUMNS = (
+    "layer",
+    "equal distances, other angles",
+    "equal distances and angles",
+    "mirror images",
+    "rotated stars, rays",
+    *(f"layers for {k}-chains" for k in CHAINS),
+)
 
 
 @dataclass(frozen=True)
@@ -94,19 +108,15 @@ class ExpressivityReport:
     folds: Mapping[int, bool]
     chains: Mapping[int, int | None]
 
-    def lines(self) -> list[tuple[str, str]]:
-        """Return each property with its result, in words."""
-        answer = {True: "yes", False: "no"}
-        rows = [
-            ("stars with equal distances and unequal angles", answer[self.two_body]),
-            ("different stars with equal distances and angles", answer[self.three_body]),
-            ("mirror images", answer[self.mirror]),
-        ]
-        rows += [(f"two rotations of a star of {order} rays", answer[found]) for order, found in self.folds.items()]
-        for k, depth in self.chains.items():
-            result = "never" if depth is None else f"from {depth} layers on"
-            rows.append((f"{k}-chains, bent to equal or opposite sides (≥ {k // 2 + 1} layers)", result))
-        return rows
+    def cells(self) -> list[str]:
+        """Return the cells of the table, as :data:`COLUMNS`."""
+        found = [self.two_body, self.three_body, self.mirror]
+        cells = ["yes" if is_distinguished else "no" for is_distinguished in found]
+        detected = [str(order) for order, is_detected in self.folds.items() if is_detected]
+        cells.append(", ".join(detected) or "none")
+        for depth in self.chains.values():
+            cells.append("never" if depth is None else str(depth))
+        return [self.name, *cells]
 
 
 def measure_expressivity(name: str, options: Mapping[str, Any] | None = None) -> ExpressivityReport:
@@ -230,3 +240,15 @@ def _output(model: ProteinModel, residues: Residues, points: PointCloud, *, rota
     g = torch.Generator().manual_seed(0)
     mixed = torch.tanh(x @ torch.randn(x.size(1), 64, generator=g, dtype=x.dtype) / x.size(1) ** 0.5)
     return mixed.sum(0)
+
+
+def main() -> None:
+    """Print one row per layer, as Markdown."""
+    names = sys.argv[1:] or LAYERS
+    rows = [COLUMNS, ["---"] * len(COLUMNS), *(measure_expressivity(name).cells() for name in names)]
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
