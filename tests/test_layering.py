@@ -214,7 +214,7 @@ def test_plugins_do_not_import_each_other() -> None:
 
 
 #: Module → distribution that brings it, where the names differ.
-DISTRIBUTIONS = {"faiss": "faiss-cpu", "triton": "torch"}
+DISTRIBUTIONS = {"triton": "torch"}
 
 
 def test_every_imported_library_is_declared() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check_command(
     checks = _check_names(only or [])
     run = CheckOptions(device, dtype, full, verbose=False, with_errors=table is not None, only=checks, timeout=timeout)
     rows, statuses = [], []
-    with ForeignChecks(run) as foreign, set_aside_if_failed(*([table] if table else []), overwrite=overwrite):
+    with ForeignChecks(run) as foreign:
         components = _select(names or [], everything, kind, foreign)
         run = replace(run, verbose=len(components) <= 4)
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
@@ -69,18 +69,17 @@ def compare_command(
         for path in outputs:
             check_output(path, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
     pairs = _pairs(chain_names(chains))
-    with set_aside_if_failed(*outputs, overwrite=overwrite):
-        structures = read_residues(model, read), read_residues(reference, read)
-        print_reader_notes({str(file): r.report for file, r in zip((model, reference), structures, strict=True)})
-        result = compare_structures(*structures, chains=pairs, by=match)
-        for line in result.lines():
-            typer.echo(line, err=True)
-        for name, value in result.scores.items():
-            typer.echo(f"{name:8} {value:.4f}")
-        if out is not None:
-            _write(out, _COLUMNS, _rows(result))
-            _write(outputs[1], ("score", "value"), result.scores.items())
-            typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
+    structures = read_residues(model, read), read_residues(reference, read)
+    print_reader_notes({str(file): r.report for file, r in zip((model, reference), structures, strict=True)})
+    result = compare_structures(*structures, chains=pairs, by=match)
+    for line in result.lines():
+        typer.echo(line, err=True)
+    for name, value in result.scores.items():
+        typer.echo(f"{name:8} {value:.4f}")
+    if out is not None:
+        _write(out, _COLUMNS, _rows(result))
+        _write(outputs[1], ("score", "value"), result.scores.items())
+        typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
 
 
 def _pairs(parts: Sequence[str]) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from protgraph.cli.failures import failures_of_errors, report_failures
-from protgraph.cli.output_path import check_output, set_aside_if_failed
+from protgraph.cli.output_path import check_output
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run_cross_validation(
     run_dir = out.with_suffix(".run")
     typer.echo("cross-validation: the splits of the dataset are not used", err=True)
     try:
-        with set_aside_if_failed(out, _fold_path(out), overwrite=overwrite), failures_of_errors(out):
+        with failures_of_errors(out):
             result = cross_validate(
                 model,
                 dataset,

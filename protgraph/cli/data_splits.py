@@ -11,7 +11,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.label_options import LabelFile
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -86,10 +86,9 @@ def split_command(
     from protgraph.train.split_dataset import split_dataset
 
     leaks = out.with_name(f"{out.name}.leaks.csv")
-    outputs = [
-        check_output(path, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"]) for path in (out, leaks)
-    ]
-    with set_aside_if_failed(*outputs, overwrite=overwrite), _progress(engine) as report:
+    for path in (out, leaks):
+        check_output(path, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])
+    with _progress(engine) as report:
         split = split_dataset(
             data[0] if len(data) == 1 else data,
             labels=labels,
@@ -154,10 +153,9 @@ def check_splits_command(
     from protgraph.train.check_pose import check_pose
     from protgraph.train.check_splits import check_splits
 
-    outputs = []
     if out is not None:
-        outputs = [check_output(out, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])]
-    with set_aside_if_failed(*outputs, overwrite=overwrite), _progress(engine) as report:
+        check_output(out, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])
+    with _progress(engine) as report:
         found = check_splits(
             data[0] if len(data) == 1 else data,
             labels=labels,

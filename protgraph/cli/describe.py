@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.console import text_console
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
 
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
@@ -22,8 +20,7 @@ _NARROW = 100
 def describe_command(
     model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1') or checkpoint file.")],
     task: Annotated[str, typer.Option(help="Task whose target selects the head.")] = "secondary_structure",
-    draw: Annotated[Path | None, typer.Option(help="Image file for a diagram, .png, .svg or .pdf.")] = None,
-    overwrite: Overwrite = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a diagram as Mermaid text instead.")] = False,
 ) -> None:
     """Print the components of a model with the fields that they read and write, shapes, and parameters.
 
@@ -32,27 +29,25 @@ def describe_command(
     \b
     Examples:
       protgraph describe tfn
-      protgraph describe gat --task ligand_binding --draw gat.png
+      protgraph describe gat --task ligand_binding
+      protgraph describe gat --mermaid > gat.mmd
     """
     from protgraph import registry
     from protgraph.cli.model_argument import find_checkpoint
-    from protgraph.model import build_model, draw_model, standardized_inputs, summarize_model
+    from protgraph.model import build_model, mermaid_text, standardized_inputs, summarize_model
 
-    if draw is not None:
-        suffixes = [".png", ".svg", ".pdf"]
-        check_output(draw, option="--draw", inputs=[model], overwrite=overwrite, suffixes=suffixes)
-    with set_aside_if_failed(*([draw] if draw else []), overwrite=overwrite):
-        trained = find_checkpoint(model)
-        built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
-        if trained is not None and trained.others:
-            typer.echo(f"first of {len(trained.members)} members")
-        _print(built.spec.name, summarize_model(built), built.num_parameters)
-        if standardized := standardized_inputs(built):
-            typer.echo(f"standardized inputs: {', '.join(standardized)}")
-        for text in built.spec.dead_layers():
-            typer.echo(f"note: no component reads the fields of {text}")
-        if draw is not None:
-            typer.echo(f"diagram: {draw_model(built.spec, draw)}")
+    trained = find_checkpoint(model)
+    built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
+    if mermaid:
+        typer.echo(mermaid_text(built.spec))
+        return
+    if trained is not None and trained.others:
+        typer.echo(f"first of {len(trained.members)} members")
+    _print(built.spec.name, summarize_model(built), built.num_parameters)
+    if standardized := standardized_inputs(built):
+        typer.echo(f"standardized inputs: {', '.join(standardized)}")
+    for text in built.spec.dead_layers():
+        typer.echo(f"note: no component reads the fields of {text}")
 
 
 def _print(name: str, rows: list[ComponentSummary], total: int) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.interrupted import end_interrupted, end_with_files_left
-from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 
 if TYPE_CHECKING:
@@ -113,29 +113,28 @@ def design_command(
         tied=tuple(tied or ()),
     )
     options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
-    with set_aside_if_failed(out, *([save] if save else []), overwrite=overwrite):
-        network = load_model(model, weights, device)
-        proteins, refused = ProteinReader(sources, network, read), []
-        progress = _Progress(n * len(options["temperature"]), len(proteins.residues), keeps_designs=save is not None)
-        designs = run(
-            network,
-            proteins.residues,
-            spec,
-            **options,
-            details=save is not None,
-            sidechains=side_chains,
-            refused=refused,
-            on_sequences=progress.add,
-        )
-        count = write_design_fasta(out, progress.records(designs, model=model, seed=seed))
-        if count:
-            designed = len(progress.sequences)
-            typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
-        if progress.designs and save is not None:
-            typer.echo(f"arrays → {write_designs(save, progress.designs)}")
-        if progress.stopped is not None:
-            _end(progress, proteins, refused, out, sources)
-        proteins.finish(out, refused)
+    network = load_model(model, weights, device)
+    proteins, refused = ProteinReader(sources, network, read), []
+    progress = _Progress(n * len(options["temperature"]), len(proteins.residues), keeps_designs=save is not None)
+    designs = run(
+        network,
+        proteins.residues,
+        spec,
+        **options,
+        details=save is not None,
+        sidechains=side_chains,
+        refused=refused,
+        on_sequences=progress.add,
+    )
+    count = write_design_fasta(out, progress.records(designs, model=model, seed=seed))
+    if count:
+        designed = len(progress.sequences)
+        typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
+    if progress.designs and save is not None:
+        typer.echo(f"arrays → {write_designs(save, progress.designs)}")
+    if progress.stopped is not None:
+        _end(progress, proteins, refused, out, sources)
+    proteins.finish(out, refused)
 
 
 class _Progress:

@@ -27,7 +27,6 @@ EXTRAS = {
     "molstar-cli": ("molstar_cli", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
     "isal": ("isal", "isal"),
-    "faiss-cpu": ("faiss", "search"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),

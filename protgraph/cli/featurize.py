@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
-from protgraph.cli.output_path import check_output_store, set_aside_if_failed
+from protgraph.cli.output_path import check_output_store
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.store_output import Manifest, Sources, StorePath, check_manifest, write_graphs
 from protgraph.errors import OptionError
@@ -69,5 +69,4 @@ def featurize_command(
     manifest = check_manifest(manifest, out, inputs, overwrite=overwrite)
     processes = jobs or min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS)
     workers = processes if processes > 1 else 0  # this process does the work
-    with set_aside_if_failed(out, overwrite=overwrite):
-        write_graphs("featurize", files, plan, read, out, manifest, jobs=workers, overwrite=overwrite)
+    write_graphs("featurize", files, plan, read, out, manifest, jobs=workers, overwrite=overwrite)

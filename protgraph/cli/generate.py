@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from protgraph.cli.console import text_console
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 
 __all__ = ["generate_command"]
 
@@ -52,23 +52,22 @@ def generate_command(
 
     out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    with set_aside_if_failed(out, overwrite=overwrite):
-        loaded = load_checkpoint(checkpoint)
-        start = time.perf_counter()
-        with Progress(console=text_console(stderr=True), transient=True) as progress:
-            shown = progress.add_task("residues", total=length)
-            sequences = generate(
-                loaded,
-                n=n,
-                length=length,
-                prompt=prompt,
-                cache=cache,
-                device=device,
-                on_residue=lambda done: progress.update(shown, completed=done),
-                **options,
-            )
-        seconds = time.perf_counter() - start
-        write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
+    loaded = load_checkpoint(checkpoint)
+    start = time.perf_counter()
+    with Progress(console=text_console(stderr=True), transient=True) as progress:
+        shown = progress.add_task("residues", total=length)
+        sequences = generate(
+            loaded,
+            n=n,
+            length=length,
+            prompt=prompt,
+            cache=cache,
+            device=device,
+            on_residue=lambda done: progress.update(shown, completed=done),
+            **options,
+        )
+    seconds = time.perf_counter() - start
+    write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
     perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
     what = f"{count_noun(n, 'sequence')} of {count_noun(length, 'residue')}"

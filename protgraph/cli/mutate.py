@@ -21,7 +21,7 @@ from protgraph.cli.mutation_options import (
     load_scorer,
     print_convention,
 )
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
@@ -110,26 +110,25 @@ def mutate_command(
         raise OptionError("give the mutations by --mutations, or by --table.")
     sources = protein_files(files)
     out = check_output(out, inputs=[*files, *sources, table, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    with set_aside_if_failed(out, overwrite=overwrite):
-        options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
-        scorer = load_scorer(model, weights, **options, device=device)
-        read = read.with_ligands(getattr(scorer, "needs_ligands", False))
-        structures = StructureFolder(sources, read)
-        if table is None:
-            variants = _given_variants(structures, mutations or [])
-        else:
-            from protgraph.data.datasets.mutation_table import read_mutation_table
+    options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
+    scorer = load_scorer(model, weights, **options, device=device)
+    read = read.with_ligands(getattr(scorer, "needs_ligands", False))
+    structures = StructureFolder(sources, read)
+    if table is None:
+        variants = _given_variants(structures, mutations or [])
+    else:
+        from protgraph.data.datasets.mutation_table import read_mutation_table
 
-            variants = read_mutation_table(table, default_chain=structures.only_chain)
-        _print_variants(variants)
-        scored = score_variants(scorer, structures, variants, symmetric=symmetric)
-        print_convention(scorer)
-        for note in scored.notes:
-            typer.echo(f"note: {note}", err=True)
-        if scored.rows:
-            _result(scorer, scored, variants).write(out)
-            typer.echo(f"{count_noun(len(scored.rows), 'variant')} → {out}")
-        report_failures(scored.failures, out, any_succeeded=bool(scored.rows))
+        variants = read_mutation_table(table, default_chain=structures.only_chain)
+    _print_variants(variants)
+    scored = score_variants(scorer, structures, variants, symmetric=symmetric)
+    print_convention(scorer)
+    for note in scored.notes:
+        typer.echo(f"note: {note}", err=True)
+    if scored.rows:
+        _result(scorer, scored, variants).write(out)
+        typer.echo(f"{count_noun(len(scored.rows), 'variant')} → {out}")
+    report_failures(scored.failures, out, any_succeeded=bool(scored.rows))
 
 
 def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> MutationTable:

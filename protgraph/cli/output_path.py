@@ -1,27 +1,15 @@
-"""Checks of output paths before the work starts, and the earlier result of a run that fails."""
+"""Checks of output paths before the work starts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
-from itertools import count
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from protgraph.errors import (
-    CheckpointError,
-    DatasetError,
-    LabelError,
-    MissingExtraError,
-    OptionError,
-    OutputFileError,
-    UnknownNameError,
-    WiringError,
-)
+from protgraph.errors import OptionError
 
 __all__ = [
     "FAILURES_SUFFIX",
@@ -31,8 +19,6 @@ __all__ = [
     "check_output",
     "check_output_folder",
     "check_output_store",
-    "set_aside",
-    "set_aside_if_failed",
 ]
 
 #: Option of every command that writes a file.
@@ -43,18 +29,6 @@ FAILURES_SUFFIX, WARNINGS_SUFFIX = ".failures.csv", ".warnings.csv"
 
 #: As :data:`protgraph.data.store.store_description.META`, which would load torch.
 STORE_FILE = "store.json"
-
-#: Errors before the inputs are processed or training starts, and failed writes: the earlier result keeps its name.
-_NOTHING_DONE = (
-    OptionError,
-    UnknownNameError,
-    CheckpointError,
-    MissingExtraError,
-    WiringError,
-    DatasetError,
-    LabelError,
-    OutputFileError,
-)
 
 _LONGEST_NAME = 240  # bytes; file systems allow 255, of which a temporary file needs 15
 
@@ -178,43 +152,6 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
     return path
 
 
-@contextmanager
-def set_aside_if_failed(*paths: Path, overwrite: bool) -> Iterator[None]:
-    """Rename earlier results to ``NAME.old`` if the block fails, so that they are not taken for new ones.
-
-    A file that the block replaced is a new result and stays. Earlier files stay as they are if an option, model,
-    checkpoint, dataset or label table does not fit, an extra is missing, or a write failed. Worker processes of
-    a distributed run rename nothing.
-
-    Parameters
-    ----------
-    *paths : Path
-        Output files and graph stores of the command.
-    overwrite : bool
-        The command may replace them (``--overwrite``); otherwise nothing is renamed.
-    """
-    before = {path: path.stat() for path in paths if overwrite and path.exists()}
-    try:
-        yield
-    except _NOTHING_DONE:
-        raise
-    except BaseException as e:
-        if getattr(e, "exit_code", getattr(e, "code", 1)) == 0 or os.environ.get("LOCAL_RANK", "0") != "0":
-            raise
-        for path, stat in before.items():
-            if path.exists() and os.path.samestat(path.stat(), stat):
-                set_aside(path)
-        raise
-
-
-def set_aside(path: Path) -> None:
-    """Rename a file or graph store to ``NAME.old``, or ``NAME.old2`` if that exists, and print that."""
-    names = (path.with_name(f"{path.name}.old{number if number > 1 else ''}") for number in count(1))
-    old = next(name for name in names if not os.path.lexists(name))
-    os.rename(path, old)
-    typer.echo(f"earlier result renamed: {path} → {old}", err=True)
-
-
 def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
     """Raise if ``path`` is one of the inputs: files, "@list.txt", or FASTA records "x.fasta#name"."""
     own, absolute = path.stat() if path.exists() else None, os.path.abspath(path)
@@ -230,14 +167,10 @@ def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
 
 def _check_apart(folder: Path, inputs: Iterable[str], what: str) -> None:
     """Raise if an input is in the folder."""
-    real, real_folder = os.path.join(os.path.realpath(folder), ""), cache(os.path.realpath)
+    real_folder = os.path.realpath(folder)
     for name in inputs:
-        parent, file = os.path.split(name)
-        has_own_target = file in ("", ".", "..") or os.path.islink(name)
-        place = os.path.realpath(name) if has_own_target else os.path.join(real_folder(parent), file)
-        if not place.startswith(real):
-            continue
-        raise OptionError(f"{what} contains the input {name!r}. Give another name.")
+        if os.path.realpath(name).startswith(os.path.join(real_folder, "")):
+            raise OptionError(f"{what} contains the input {name!r}. Give another name.")
 
 
 def _check_no_store(path: Path, what: str) -> None:

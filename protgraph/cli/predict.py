@@ -9,7 +9,7 @@ import typer
 
 from protgraph.cli.explain_output import Explain, ExplainOutput, ExplainResidue, ExplainStructure
 from protgraph.cli.interrupted import end_with_files_left
-from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
 from protgraph.errors import Interrupted, OptionError
@@ -117,31 +117,29 @@ def predict_command(
         choose_value(trained.model.target, value)
     elif value is not None and explain is None:
         raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
-    pooled = [interfaces] if interfaces is not None else []
-    with set_aside_if_failed(out, *pooled, *shown.outputs, *reasons.outputs, overwrite=overwrite):
-        stopped: Interrupted | None = None
-        try:
-            result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
-        except Interrupted as e:
-            result, stopped = e.result, e
-        _print_notes(result, out)
-        failures = list(result.failures)
-        if result.rows:
-            result.write(out)
-            typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-            _print_means(result)
-        if stopped is not None:
-            _end(stopped, result, {row[0] for row in result.rows}, sources, out)
-        if result.rows:
-            if interfaces is not None:
-                table = interface_table(result)
-                table.write(interfaces)
-                typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
-            if shown.is_used:
-                failures += shown.write(result.residue_values(value))
-            if explain is not None:
-                failures += reasons.write(trained, value=value, device=device)
-        report_failures(failures, out, any_succeeded=bool(result.rows))
+    stopped: Interrupted | None = None
+    try:
+        result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
+    except Interrupted as e:
+        result, stopped = e.result, e
+    _print_notes(result, out)
+    failures = list(result.failures)
+    if result.rows:
+        result.write(out)
+        typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
+        _print_means(result)
+    if stopped is not None:
+        _end(stopped, result, {row[0] for row in result.rows}, sources, out)
+    if result.rows:
+        if interfaces is not None:
+            table = interface_table(result)
+            table.write(interfaces)
+            typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
+        if shown.is_used:
+            failures += shown.write(result.residue_values(value))
+        if explain is not None:
+            failures += reasons.write(trained, value=value, device=device)
+    report_failures(failures, out, any_succeeded=bool(result.rows))
 
 
 def _end(e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path) -> NoReturn:
@@ -245,20 +243,20 @@ def embed_command(
     sources = expand_sources(files)
     inputs = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
-    outputs = [check_output(path, inputs=inputs, overwrite=overwrite) for path in embedding_files(out)]
+    for path in embedding_files(out):
+        check_output(path, inputs=inputs, overwrite=overwrite)
     print_license_note(checkpoint)
-    with set_aside_if_failed(*outputs, overwrite=overwrite):
-        stopped: Interrupted | None = None
-        try:
-            result = run(checkpoint, sources, read=read, device=device)
-        except Interrupted as e:
-            result, stopped = e.result, e
-        _print_notes(result, out)
-        if result.files:
-            written = ", ".join(map(str, result.write(out)))
-            residues, width = result.node.shape
-            counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
-            typer.echo(f"{counts}, {width} wide → {written}")
-        if stopped is not None:
-            _end(stopped, result, set(result.files), sources, out)
-        report_failures(result.failures, out, any_succeeded=bool(result.files))
+    stopped: Interrupted | None = None
+    try:
+        result = run(checkpoint, sources, read=read, device=device)
+    except Interrupted as e:
+        result, stopped = e.result, e
+    _print_notes(result, out)
+    if result.files:
+        written = ", ".join(map(str, result.write(out)))
+        residues, width = result.node.shape
+        counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
+        typer.echo(f"{counts}, {width} wide → {written}")
+    if stopped is not None:
+        _end(stopped, result, set(result.files), sources, out)
+    report_failures(result.failures, out, any_succeeded=bool(result.files))

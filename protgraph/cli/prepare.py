@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
-from protgraph.cli.output_path import check_output_store, set_aside_if_failed
+from protgraph.cli.output_path import check_output_store
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.store_output import Manifest, Sources, check_manifest, write_graphs
 from protgraph.errors import OptionError
@@ -84,20 +84,19 @@ def prepare_command(
     inputs = [*files, *expand_sources(files)]
     check_output_store(out, inputs=inputs, overwrite=True)
     manifest = check_manifest(manifest, out, inputs, overwrite=overwrite)
-    with set_aside_if_failed(out, overwrite=overwrite):
-        write_graphs(
-            "prepare",
-            files,
-            plan,
-            read,
-            out,
-            manifest,
-            jobs=jobs,
-            engine=engine,
-            shard_residues=shard_residues,
-            overwrite=overwrite,
-            update=True,
-        )
+    write_graphs(
+        "prepare",
+        files,
+        plan,
+        read,
+        out,
+        manifest,
+        jobs=jobs,
+        engine=engine,
+        shard_residues=shard_residues,
+        overwrite=overwrite,
+        update=True,
+    )
 
 
 def _print_estimate(sources: Sequence[Path], plan: FeaturePlan, read: ReadOptions, **options: Any) -> None:

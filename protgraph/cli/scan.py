@@ -20,7 +20,7 @@ from protgraph.cli.mutation_options import (
     load_scorer,
     print_convention,
 )
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
 from protgraph.errors import Interrupted
 
@@ -92,34 +92,33 @@ def scan_command(
     drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if heat_map else []
     for path in drawn:
         check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
-    with set_aside_if_failed(out, *drawn, overwrite=overwrite):
-        options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
-        scorer = load_scorer(model, weights, **options, device=device)
-        read = read.with_ligands(getattr(scorer, "needs_ligands", False))
-        residues = read_residues(open_source(file), read)
-        print_reader_notes({file: residues.report})
-        rows, stopped = _chosen_rows(residues, chain_names(chains), positions), None
-        try:
-            scan = scan_mutations(scorer, residues, rows)
-        except Interrupted as e:
-            scan, stopped = e.result, e
-            rows = rows[rows <= scan.rows[-1]]
-        print_convention(scorer)
-        _print_left_out(scan, residues, rows)
-        _table(scan, file).write(out)
-        typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
-        if stopped is not None:
-            last = residues.ids[scan.rows[-1]]
-            text = f"the residues up to {last} are finished, and {out} has their values."
-            end_interrupted(
-                stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
-            )
-        if drawn:
-            from protgraph.visualization.scan_page import write_scan_page
-            from protgraph.visualization.scan_plot import draw_scan
+    options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
+    scorer = load_scorer(model, weights, **options, device=device)
+    read = read.with_ligands(getattr(scorer, "needs_ligands", False))
+    residues = read_residues(open_source(file), read)
+    print_reader_notes({file: residues.report})
+    rows, stopped = _chosen_rows(residues, chain_names(chains), positions), None
+    try:
+        scan = scan_mutations(scorer, residues, rows)
+    except Interrupted as e:
+        scan, stopped = e.result, e
+        rows = rows[rows <= scan.rows[-1]]
+    print_convention(scorer)
+    _print_left_out(scan, residues, rows)
+    _table(scan, file).write(out)
+    typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
+    if stopped is not None:
+        last = residues.ids[scan.rows[-1]]
+        text = f"the residues up to {last} are finished, and {out} has their values."
+        end_interrupted(
+            stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
+        )
+    if drawn:
+        from protgraph.visualization.scan_page import write_scan_page
+        from protgraph.visualization.scan_plot import draw_scan
 
-            written = draw_scan(drawn[0], scan), write_scan_page(drawn[1], scan)
-            typer.echo(f"heat map → {', '.join(map(str, written))}")
+        written = draw_scan(drawn[0], scan), write_scan_page(drawn[1], scan)
+        typer.echo(f"heat map → {', '.join(map(str, written))}")
 
 
 def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:

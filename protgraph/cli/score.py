@@ -12,7 +12,7 @@ import typer
 
 from protgraph import __version__
 from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, protein_files
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import chain_names, chains_option, reads_structures
 from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput
 from protgraph.file_io import atomic_write
@@ -92,26 +92,25 @@ def score_command(
     viewers = (structure, defattr, pymol, chimerax)
     shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     check_score_value(value)
-    with set_aside_if_failed(out, *shown.outputs, overwrite=overwrite):
-        records = read_design_sequences(sequences) if sequences else ()
-        network = load_model(model, weights, device)
-        proteins, refused = ProteinReader(sources, network, read), []
-        given = sequences_by_protein(records, [r.name for r in proteins.residues])
-        how = {"chains": chain_names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
-        values: dict[str, ResidueValues] = {}
-        origin = (f"model {model}", f"mode {mode}", f"protgraph {__version__}")
+    records = read_design_sequences(sequences) if sequences else ()
+    network = load_model(model, weights, device)
+    proteins, refused = ProteinReader(sources, network, read), []
+    given = sequences_by_protein(records, [r.name for r in proteins.residues])
+    how = {"chains": chain_names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
+    values: dict[str, ResidueValues] = {}
+    origin = (f"model {model}", f"mode {mode}", f"protgraph {__version__}")
 
-        def printed() -> Iterator[Scores]:
-            for s in run(network, proteins.residues, **how, sequences=given, refused=refused):
-                typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
-                values.setdefault(proteins.source_of(s.residues.name), s.residue_values(value, origin=origin))
-                yield s
+    def printed() -> Iterator[Scores]:
+        for s in run(network, proteins.residues, **how, sequences=given, refused=refused):
+            typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
+            values.setdefault(proteins.source_of(s.residues.name), s.residue_values(value, origin=origin))
+            yield s
 
-        count = _WRITERS[out.suffix](out, printed())
-        if count:
-            typer.echo(f"{count_noun(count, 'residue')} → {out}")
-        failures = shown.write(values) if shown.is_used and count else []
-        proteins.finish(out, refused, failures)
+    count = _WRITERS[out.suffix](out, printed())
+    if count:
+        typer.echo(f"{count_noun(count, 'residue')} → {out}")
+    failures = shown.write(values) if shown.is_used and count else []
+    proteins.finish(out, refused, failures)
 
 
 def _write_npz(path: Path, scores: Iterable[Scores]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ def search_command(
     k: Annotated[int, typer.Option("-k", help="Hits per query.")] = 10,
     level: Annotated[str, typer.Option(help="Compare proteins or residues: protein, residue.")] = "protein",
     residue: Annotated[str | None, typer.Option(help="Only this residue of QUERY, e.g. A:42.")] = None,
-    approximate: Annotated[
-        bool, typer.Option("--approximate", help="Use an index of faiss (extra 'search'), and print its recall.")
-    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write the hits to this file, .csv or .parquet.")
     ] = None,
@@ -55,22 +52,20 @@ def search_command(
     from protgraph.train.embedding_search import search_embeddings
     from protgraph.train.result_table import TABLE_SUFFIXES
 
-    outputs = []
     if out is not None:
-        inputs = [query, embeddings, model]
-        outputs = [check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)]
-    with set_aside_if_failed(*outputs, overwrite=overwrite):
-        options = {"k": k, "level": level, "residue": residue, "approximate": approximate}
-        hits = search_embeddings(query, embeddings, checkpoint=model, read=read, device=device, **options)
-        for note in hits.notes:
-            typer.echo(note, err=True)
-        if hits.rows:
-            typer.echo(hits.text(_SHOWN_HITS))
-        if hits.rows and out is not None:
-            typer.echo(f"→ {hits.write(out)}")
-        for failure in hits.failures if out is None else ():
-            typer.echo(str(failure), err=True)
-        if out is not None:
-            report_failures(hits.failures, out, any_succeeded=bool(hits.rows))
-        elif hits.failures:
-            raise typer.Exit(1 if hits.rows else 2)
+        check_output(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    hits = search_embeddings(
+        query, embeddings, checkpoint=model, k=k, level=level, residue=residue, read=read, device=device
+    )
+    for note in hits.notes:
+        typer.echo(note, err=True)
+    if hits.rows:
+        typer.echo(hits.text(_SHOWN_HITS))
+    if hits.rows and out is not None:
+        typer.echo(f"→ {hits.write(out)}")
+    for failure in hits.failures if out is None else ():
+        typer.echo(str(failure), err=True)
+    if out is not None:
+        report_failures(hits.failures, out, any_succeeded=bool(hits.rows))
+    elif hits.failures:
+        raise typer.Exit(1 if hits.rows else 2)

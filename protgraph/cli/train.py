@@ -22,7 +22,7 @@ from protgraph.cli.dry_run import (
 )
 from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
-from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output, set_aside, set_aside_if_failed
+from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
 
@@ -99,9 +99,7 @@ def train_command(
     workers: Annotated[int, typer.Option(help="Worker processes that collate batches.")] = 0,
     log: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Logger: csv, tensorboard, wandb, mlflow, trackio or none; repeat for several.  [default: csv]"
-        ),
+        typer.Option(help="Logger: csv, tensorboard, wandb, mlflow or none; repeat for several.  [default: csv]"),
     ] = None,
     callback: Annotated[
         list[str] | None,
@@ -201,11 +199,7 @@ def train_command(
             model, dataset, task, cv, devices, loggers, out=out, resume=resume, overwrite=overwrite, **options
         )
         return
-    with (
-        set_aside_if_failed(out, overwrite=overwrite and not resume),
-        failures_of_errors(out),
-        _keep_best_epoch(out, run_dir, resume=resume),
-    ):
+    with failures_of_errors(out), _keep_best_epoch(out, run_dir, resume=resume):
         options |= {"calibrate": calibrate}
         options |= {"devices": devices, "strategy": strategy, "run_dir": run_dir, "save": out, "resume": resume}
         logger = _loggers(log or ["csv"], run_dir, out.stem, resume=resume)
@@ -296,11 +290,8 @@ def _keep_best_epoch(out: Path, run_dir: Path, *, resume: bool) -> Iterator[None
 def _save_best_epoch(result: FitResult, out: Path) -> str:
     """Write the best epoch so far, and return the end of the message about it."""
     from protgraph.featurize import write_failures
-    from protgraph.train.checkpoint import is_interrupted
     from protgraph.wording import format_decimals
 
-    if out.is_file() and not is_interrupted(out):
-        set_aside(out)
     result.save(out)
     write_failures(out.with_name(out.name + FAILURES_SUFFIX), result.failures)
     monitor = result.task.monitor

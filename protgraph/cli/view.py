@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output, set_aside_if_failed
+from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.cli.read_options import print_reader_notes, reads_structures
 from protgraph.errors import OptionError, suggest
 
@@ -94,8 +94,7 @@ def view_command(
     out = Path(_stem(file) + _SUFFIX[form]) if out is None else out
     out = check_output(out, inputs=[file, *(prediction or ()), labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
     options = {"prediction": prediction, "attribution": attribution, "labels": labels, "label": label}
-    with set_aside_if_failed(out, overwrite=overwrite):
-        _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
+    _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
 
 
 def _stem(file: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
-from protgraph.model.diagram import draw_model
+from protgraph.model.diagram import mermaid_text
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
@@ -27,10 +27,10 @@ __all__ = [
     "compile_layers",
     "component",
     "convert_state",
-    "draw_model",
     "find_weights",
     "first_nodes",
     "incremental_step",
+    "mermaid_text",
     "pretrained",
     "read_model_state",
     "read_weights",

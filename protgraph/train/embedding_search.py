@@ -14,13 +14,12 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.embed import embed
 from protgraph.train.embedding_table import Embeddings, digest_of_model
-from protgraph.train.nearest import ApproximateIndex, nearest_by_cosine
+from protgraph.train.nearest import nearest_by_cosine
 from protgraph.train.result_table import ResultTable, Row
 
 __all__ = ["SearchHits", "search_embeddings"]
 
 LEVELS = ("protein", "residue")
-_SAMPLE = 100  # queries for which the recall of an approximate search is measured
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +50,6 @@ def search_embeddings(
     k: int = 10,
     level: str = "protein",
     residue: str | None = None,
-    approximate: bool = False,
     read: ReadOptions | None = None,
     device: str = "auto",
 ) -> SearchHits:
@@ -72,8 +70,6 @@ def search_embeddings(
         Compare vectors of proteins or of residues; of residues, each residue of the query is a query of its own.
     residue : str, optional
         Only this residue of the query, e.g. "A:42".
-    approximate : bool
-        Use an index of faiss (extra ``search``) instead of comparing all vectors. The recall is in the notes.
     read, device
         See :func:`protgraph.train.predict`.
 
@@ -102,11 +98,11 @@ def search_embeddings(
     proteins = inside if len(inside) else np.arange(len(asked.files))
     queries = _rows(asked, proteins, level, residue)
     excluded = queries if len(inside) else None
-    rows, similarity, notes = _nearest(asked, queries, known, level, k, excluded, approximate=approximate)
+    rows, similarity = _nearest(asked, queries, known, level, k, excluded)
     table = _table(asked, queries, known, rows, similarity, level)
     columns = ("query", "rank", "file", "protein", "chains", *(("residue",) if level == "residue" else ()), "cosine")
     own = [] if asked is known else asked.failures
-    return SearchHits(columns, table, own, notes=(*(() if asked is known else asked.notes), *notes))
+    return SearchHits(columns, table, own, () if asked is known else asked.notes)
 
 
 def _proteins_named(known: Embeddings, query: str | Path | Embeddings) -> np.ndarray:
@@ -165,27 +161,13 @@ def _rows(asked: Embeddings, proteins: np.ndarray, level: str, residue: str | No
 
 
 def _nearest(
-    asked: Embeddings,
-    queries: np.ndarray,
-    known: Embeddings,
-    level: str,
-    k: int,
-    excluded: np.ndarray | None,
-    *,
-    approximate: bool,
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    asked: Embeddings, queries: np.ndarray, known: Embeddings, level: str, k: int, excluded: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and similarities ``(Q, ≤ k)`` of the hits; −1 for none."""
     name = "protein" if level == "protein" else "node"
-    vectors, own = getattr(known, name), getattr(asked, name)[queries]
     more = k if excluded is None else k + 1  # the query itself is found too
-    if not approximate:
-        return *_without(*nearest_by_cosine(own, vectors, more), excluded, k), ()
-    rows, similarity = ApproximateIndex(vectors).search(own, more)
-    sample = np.unique(np.linspace(0, len(own) - 1, min(_SAMPLE, len(own))).astype(int)) if len(own) else []
-    exact = nearest_by_cosine(own[sample], vectors, more)[0] if len(own) else []
-    shared = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(rows[sample], exact, strict=True)] if len(own) else []
-    note = f"approximate search: recall {np.mean(shared or [1.0]):.3f} of {len(shared)} exact searches"
-    return *_without(rows, similarity, excluded, k), (note,)
+    rows, similarity = nearest_by_cosine(getattr(asked, name)[queries], getattr(known, name), more)
+    return _without(rows, similarity, excluded, k)
 
 
 def _without(

@@ -1,14 +1,13 @@
-"""Lightning loggers by name: CSV, TensorBoard, Weights & Biases, MLflow, Trackio.
+"""Lightning loggers by name: CSV, TensorBoard, Weights & Biases, MLflow.
 
 Each writes to a folder of its own name in the folder of the run and needs no network and no account. A service that
-the user has configured by the environment variables of its library is used instead: ``WANDB_MODE=online``,
-``MLFLOW_TRACKING_URI``, ``TRACKIO_DIR`` or ``TRACKIO_SPACE_ID``.
+the user has configured by the environment variables of its library is used instead: ``WANDB_MODE=online``
+or ``MLFLOW_TRACKING_URI``.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -20,7 +19,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
 
-__all__ = ["LOGGERS", "PlacePrinter", "TrackioLogger", "logger_by_name", "named_loggers"]
+__all__ = ["LOGGERS", "PlacePrinter", "logger_by_name", "named_loggers"]
 
 PROJECT = "protgraph"
 
@@ -116,13 +115,6 @@ def _mlflow(folder: Path, run: str) -> tuple[Logger, str]:
     return logger, f"{folder / 'mlflow.db'} (show it with: mlflow ui --backend-store-uri {uri})"
 
 
-def _trackio(folder: Path, run: str) -> tuple[Logger, str]:
-    if "trackio" not in sys.modules:  # it reads the variable when it is imported, once per process
-        os.environ.setdefault("TRACKIO_DIR", str(folder.resolve()))
-    logger, place = TrackioLogger(run), os.environ.get("TRACKIO_DIR", "the folder of Trackio")
-    return logger, f"{place} (show it with: TRACKIO_DIR={place} trackio show --project {PROJECT})"
-
-
 def _start(logger: Logger, variable: str, value: str, fix: str) -> None:
     """Connect to a service now, so that training does not end with its error."""
     try:
@@ -138,7 +130,6 @@ LOGGERS: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str], tuple[Logger,
     "tensorboard": (("tensorboard",), _tensorboard),
     "wandb": (("wandb",), _wandb),
     "mlflow": (("mlflow", "sqlalchemy"), _mlflow),  # mlflow-skinny has no database
-    "trackio": (("trackio",), _trackio),
 }
 
 
@@ -167,55 +158,3 @@ class PlacePrinter(Logger):
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Do nothing: metrics are written by the other loggers."""
-
-
-class TrackioLogger(Logger):
-    """Lightning logger for Trackio, which has none in Lightning 2.6.
-
-    Parameters
-    ----------
-    run : str
-        Name of the run.
-    project : str
-    """
-
-    def __init__(self, run: str, *, project: str = PROJECT) -> None:
-        super().__init__()
-        self._run, self._project = run, project
-        self._started = False
-
-    @property
-    def name(self) -> str:
-        """Name of the project."""
-        return self._project
-
-    @property
-    def version(self) -> str:
-        """Name of the run."""
-        return self._run
-
-    @rank_zero_only
-    def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
-        """Start the run with these parameters."""
-        self._start(vars(params) if isinstance(params, Namespace) else params)
-
-    @rank_zero_only
-    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Log metrics, and start the run if it was not."""
-        self._start({})
-        self._trackio.log(dict(metrics), step=step)
-
-    @rank_zero_only
-    def finalize(self, status: str) -> None:
-        """End the run, so that its last metrics are written."""
-        if self._started:
-            self._trackio.finish()
-            self._started = False
-
-    def _start(self, config: Mapping[str, Any]) -> None:
-        if not self._started:
-            import trackio
-
-            self._trackio = trackio
-            trackio.init(project=self._project, name=self._run, config=dict(config))
-            self._started = True

@@ -1,4 +1,4 @@
-"""Nearest vectors by cosine similarity: exact in blocks, or approximate with faiss.
+"""Nearest vectors by cosine similarity: exact, in blocks.
 
 Not scikit-learn: its ``NearestNeighbors`` with the cosine metric does not break ties by position.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.errors import MissingExtraError
-
-__all__ = ["ApproximateIndex", "nearest_by_cosine", "unit_vectors"]
+__all__ = ["nearest_by_cosine", "unit_vectors"]
 
 _QUERIES, _VECTORS = 256, 16_384  # a block of similarities has 32 MB
 _DECIMALS = 9  # equal vectors have equal similarities, whatever their place in a block
@@ -77,40 +75,3 @@ def _first_largest(values: np.ndarray, k: int) -> np.ndarray:
     else:
         places = np.arange(len(values))
     return places[np.argsort(-values[places], kind="stable")][:k]
-
-
-class ApproximateIndex:
-    """Graph index of vectors for approximate search by cosine similarity (faiss ``IndexHNSWFlat``).
-
-    Parameters
-    ----------
-    vectors : ndarray
-        ``(N, D)``.
-
-    Raises
-    ------
-    MissingExtraError
-        faiss is not installed.
-
-    References
-    ----------
-    Malkov & Yashunin 2020, "Efficient and robust approximate nearest neighbor search using hierarchical navigable
-    small world graphs", doi:10.1109/TPAMI.2018.2889473; defaults of faiss besides ``efSearch``.
-    """
-
-    def __init__(self, vectors: np.ndarray) -> None:
-        try:
-            import faiss
-        except ImportError as e:
-            raise MissingExtraError("approximate search needs faiss: pip install 'protgraph-pyg[search]'") from e
-        threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)  # the order of insertion determines the index
-        self.index = faiss.IndexHNSWFlat(vectors.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
-        self.index.hnsw.efSearch = 128
-        self.index.add(unit_vectors(vectors).astype(np.float32))
-        faiss.omp_set_num_threads(threads)
-
-    def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and similarities as :func:`nearest_by_cosine`; row −1 where fewer than k are found."""
-        similarity, rows = self.index.search(unit_vectors(queries).astype(np.float32), min(k, self.index.ntotal))
-        return rows, similarity.astype(np.float64)

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 import pytest
 from filelock import FileLock
 
-from protgraph.data.store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.train import FitConfig, fit, load_checkpoint, prepare
 
@@ -62,7 +61,6 @@ COMMANDS = {
     "embed": ("out.npz", 20_000, ["embed", "m.safetensors", "A/1a19.bcif", "-o", "out.npz"]),
     "embed parquet": ("out.parquet", 20_000, ["embed", "m.safetensors", "A/1a19.bcif", "-o", "out.parquet"]),
     "view": ("out.html", 20_000, ["view", "A/1a19.bcif", "-o", "out.html"]),
-    "describe": ("out.png", 4000, ["describe", "gcn", "--draw", "out.png"]),
     "train": ("m.safetensors", 20_000,
               ["train", "gcn", "--data", "A", "--task", "secondary_structure", "--epochs", 1, "-o", "m.safetensors"]),
 }  # fmt: skip
@@ -86,7 +84,7 @@ def test_a_failed_write_names_a_file_and_keeps_the_earlier_one(run, here, name):
     assert bool(state) == (name == "train") and not set(state) & set(after)  # a new run removes the earlier state
     kept = {file: checksum for file, checksum in before.items() if file not in state}
     assert {file: after.get(file) for file in kept} == kept and out in kept
-    assert not [file for file in after if file.endswith((".part", ".old"))]
+    assert not [file for file in after if file.endswith(".part")]
 
 
 def test_a_store_is_kept_if_the_new_one_cannot_be_written(run, here):
@@ -95,18 +93,17 @@ def test_a_store_is_kept_if_the_new_one_cannot_be_written(run, here):
     with file_size_limit(20_000):
         result = run("featurize", "A/1a28.bcif", "-o", "graphs", "--overwrite")
     assert result.code == 2 and "file not written: '" in result.err
-    assert contents(here / "graphs") == before and not (here / "graphs.old").exists()
+    assert contents(here / "graphs") == before
     assert run("featurize", "A/1a28.bcif", "-o", "graphs", "--overwrite").code == 0
     assert contents(here / "graphs") != before
 
 
-def test_a_store_is_renamed_if_all_files_fail(run, here):
+def test_a_store_is_kept_if_all_files_fail(run, here):
     assert run("featurize", "A/1a19.bcif", "-o", "graphs").code == 0
+    before = contents(here / "graphs")
     (here / "broken.pdb").write_text("nothing")
-    result = run("featurize", "broken.pdb", "-o", "graphs", "--overwrite")
-    assert result.code == 2 and "graphs.old" in result.err
-    assert len(GraphStore(here / "graphs.old")) == 1 and not (here / "graphs").exists()
-    assert not list(here.glob(".graphs*"))
+    assert run("featurize", "broken.pdb", "-o", "graphs", "--overwrite").code == 2
+    assert contents(here / "graphs") == before and not list(here.glob(".graphs*"))
 
 
 def test_a_second_process_at_one_store_is_refused(run, here):
@@ -216,7 +213,6 @@ def test_an_output_that_is_an_input_is_refused(run, here, name, link):
         ["view", "A/1a19.bcif", "-o", "x.pdb"],
         ["predict", "m.safetensors", "A", "-o", "p.xlsx"],
         ["featurize", "A", "-o", "graphs", "--manifest", "m.xlsx"],
-        ["describe", "gcn", "--draw", "x.xyz"],
         ["train", "gcn", "--data", "A", "--task", "secondary_structure", "-o", "m.csv"],
         ["embed", "m.safetensors", "A", "-o", "v.csv"],
         ["design", "A", "-o", "d.csv"],

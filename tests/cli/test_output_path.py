@@ -1,4 +1,4 @@
-"""Output paths are checked before the work, and earlier results of failed runs are renamed."""
+"""Output paths are checked before the work."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-import typer
 
-from protgraph.cli.output_path import (
-    STORE_FILE,
-    check_output,
-    check_output_folder,
-    check_output_store,
-    set_aside_if_failed,
-)
+from protgraph.cli.output_path import STORE_FILE, check_output, check_output_folder, check_output_store
 from protgraph.data.store.store_description import META
-from protgraph.errors import (
-    CheckpointError,
-    DatasetError,
-    LabelError,
-    OptionError,
-    OutputFileError,
-    StructureFileError,
-    UnknownNameError,
-)
+from protgraph.errors import OptionError
 
 
 @pytest.fixture
@@ -77,15 +62,6 @@ def test_store_that_is_or_contains_an_input_is_refused(tmp_path):
         check_output_folder(tmp_path, inputs=[store / "in.pdb"], overwrite=True, apart=True)
 
 
-def test_earlier_results_of_several_failures_are_kept(source):
-    for text in ("first", "second", "third"):
-        source.write_text(text)
-        with pytest.raises(StructureFileError), set_aside_if_failed(source, overwrite=True):
-            raise StructureFileError("x")
-    old = [source.with_name(f"in.pdb.old{number}") for number in ("", "2", "3")]
-    assert [path.read_text() for path in old] == ["first", "second", "third"]
-
-
 def test_missing_input_of_the_same_name_is_refused(tmp_path):
     with pytest.raises(OptionError):
         check_output(tmp_path / "x.cif", inputs=[tmp_path / "." / "x.cif"])
@@ -100,8 +76,8 @@ def test_existing_file_needs_overwrite(source):
 def test_suffix_is_checked(tmp_path):
     assert check_output(tmp_path / "v.mvsj", suffixes=[".html", ".mvsj"]).name == "v.mvsj"
     for name in ("v.xlsx", "v", ".html", "v.HTML"):
-        with pytest.raises(OptionError, match=r"--draw .*\.html, \.mvsj"):
-            check_output(tmp_path / name, option="--draw", suffixes=[".html", ".mvsj"])
+        with pytest.raises(OptionError, match=r"--save .*\.html, \.mvsj"):
+            check_output(tmp_path / name, option="--save", suffixes=[".html", ".mvsj"])
 
 
 def test_folder_device_and_graph_store_are_refused(tmp_path):
@@ -127,35 +103,6 @@ def test_output_folder_with_files_needs_overwrite(source, tmp_path):
     assert not check_output_folder(tmp_path / "new", inputs=[source]).exists()
     with pytest.raises(OptionError):
         check_output_folder(source, overwrite=True)
-
-
-@pytest.mark.parametrize("error", [StructureFileError("x"), KeyboardInterrupt(), SystemExit(2), typer.Exit(2)])
-def test_failure_renames_the_earlier_result(source, capsys, error):
-    with pytest.raises(type(error)), set_aside_if_failed(source, overwrite=False):
-        raise error
-    assert source.exists()
-    with pytest.raises(type(error)), set_aside_if_failed(source, overwrite=True):
-        raise error
-    old = source.with_name("in.pdb.old")
-    assert not source.exists() and old.read_text() == "ATOM" and str(old) in capsys.readouterr().err
-
-
-def test_new_result_and_failed_write_keep_their_names(source, tmp_path, monkeypatch):
-    with pytest.raises(typer.Exit), set_aside_if_failed(source, overwrite=True):
-        new = tmp_path / "new"
-        new.write_text("new")
-        new.replace(source)
-        raise typer.Exit(1)
-    assert source.read_text() == "new"
-    for kind in (OutputFileError, OptionError, UnknownNameError, CheckpointError, DatasetError, LabelError):
-        with pytest.raises(kind), set_aside_if_failed(source, overwrite=True):
-            raise kind("x")
-    with pytest.raises(typer.Exit), set_aside_if_failed(source, overwrite=True):
-        raise typer.Exit(0)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    with pytest.raises(StructureFileError), set_aside_if_failed(source, overwrite=True):
-        raise StructureFileError("worker")
-    assert source.read_text() == "new" and not source.with_name("in.pdb.old").exists()
 
 
 def test_unwritable_parent_is_refused(source):

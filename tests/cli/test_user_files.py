@@ -245,7 +245,6 @@ def test_labels_of_absent_residues_are_one_error_with_their_names(run, folder, t
         (["featurize", "x.cif", "-o", "x", "-f", "knn:kk=3"], "'kk'"),
         (["featurize", "x.cif", "-o", "x", "-f", "knn:k"], "name=value"),
         (["bench", "nope.toml"], "nope.toml"),
-        (["speed", "atention"], "attention"),
     ],
 )
 def test_invalid_arguments_are_errors_with_a_hint(run, args, words, tmp_path, monkeypatch):
@@ -275,9 +274,9 @@ def test_featurize_replaces_a_store_only_with_overwrite(run, folder, tmp_path):
     assert run(*args, "--overwrite").code == 0
 
 
-def test_describe_counts_and_draws(run, tmp_path):
-    result = run("describe", "gat", "--draw", tmp_path / "gat.png")
-    assert result.code == 0 and "node_classifier" in result.out and (tmp_path / "gat.png").stat().st_size > 10_000
+def test_describe_counts_or_prints_a_diagram(run):
+    assert "node_classifier" in run("describe", "gat").out
+    assert run("describe", "gat", "--mermaid").out.startswith("flowchart TD\n")
 
 
 def test_describe_reads_a_checkpoint(run, checkpoint):

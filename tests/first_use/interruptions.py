@@ -119,8 +119,8 @@ def _signal(case: Signal) -> tuple[Outcome, list[str]]:
 
 
 def _earlier_faults(out: Path) -> list[str]:
-    """Return what is wrong about an earlier result: it must be there, as it was or under ``NAME.old``."""
-    kept = [p for p in (out, out.with_name(f"{out.name}.old")) if p.is_file() and p.read_text() == _EARLIER]
+    """Return what is wrong about an earlier result: it must be there, as it was."""
+    kept = out.is_file() and out.read_text() == _EARLIER
     parts = [str(p) for p in Path().glob(".*.part")]
     faults = [] if kept else ["the earlier result is lost"]
     return faults + [f"temporary file left: {', '.join(parts)}"] * bool(parts)

@@ -121,8 +121,6 @@ def _wrong_outputs() -> list[ShellCase]:
         case("featurize 1crn.pdb -o 1crn.pdb", 2, "1crn.pdb"),
         case("featurize 1crn.pdb -o new --manifest 1crn.pdb", 2, "1crn.pdb"),
         case("featurize 1crn.pdb -o new --manifest m.xlsx", 2, "m.xlsx", ".tsv"),
-        case("describe gcn --draw x.xyz", 2, "x.xyz", ".png"),
-        case("describe ss.safetensors --draw ss.safetensors", 2, "ss.safetensors"),
         case("design 1crn.pdb --model inv.safetensors -o new.fasta --save new.txt", 2, "new.txt", ".npz"),
         case("design 1crn.pdb --model inv.safetensors -o new.fasta --save earlier.npz", 2, "earlier.npz"),
         case("view 1crn.pdb --format molviewspec -o v.html", 2, "v.html", ".mvsj"),

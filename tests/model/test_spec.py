@@ -16,7 +16,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.model import ModelSpec, build_model, draw_model, summarize_model
+from protgraph.model import ModelSpec, build_model, mermaid_text, summarize_model
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.component import component
 from protgraph.testing.protein_fixtures import make_protein
@@ -412,6 +412,10 @@ def test_chirality_propagates_through_the_layers():
     assert not build_model(handed, TARGET).fields["h"].chiral
 
 
-def test_draw_writes_an_image(tmp_path):
-    path = draw_model(graph([LIFT, MIX], features=["model_test_height"]), tmp_path / "model.png")
-    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+def test_the_diagram_has_all_components_and_fields():
+    spec = graph([LIFT, MIX], features=["model_test_height"])
+    lines = mermaid_text(spec).splitlines()
+    dag = spec.dag()
+    assert lines[0] == "flowchart TD" and len(lines) == 1 + len(dag) + len(dag.edges)
+    assert all(any(data["name"] in line for line in lines) for _, data in dag.nodes(data=True))
+    assert any("-->|h|" in line for line in lines)

@@ -11,7 +11,7 @@ import torch
 import protgraph.train.nearest as nearest
 from protgraph.errors import CheckpointError, DatasetError, OptionError, SelectionError
 from protgraph.train import Embeddings, embed, search_embeddings
-from protgraph.train.nearest import ApproximateIndex, nearest_by_cosine
+from protgraph.train.nearest import nearest_by_cosine
 
 FILES = ("1ubq", "1hf9", "1crn", "1orc", "5pti")
 
@@ -47,15 +47,6 @@ def test_the_first_of_equal_vectors_comes_first(monkeypatch, block):
 def test_a_zero_vector_is_similar_to_nothing():
     rows, cosine = nearest_by_cosine(np.eye(3), np.array([[0.0, 0, 0], [1, 0, 0]]), 5)
     assert rows.shape == (3, 2) and cosine[0].tolist() == [1.0, 0.0]
-
-
-def test_an_index_of_faiss_finds_most_of_the_exact_hits():
-    pytest.importorskip("faiss", reason="faiss is not installed")
-    vectors = np.random.default_rng(0).normal(size=(2000, 16))
-    rows, cosine = ApproximateIndex(vectors).search(vectors[:50], 10)
-    exact, similarity = nearest_by_cosine(vectors[:50], vectors, 10)
-    assert np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(rows, exact, strict=True)]) > 0.95
-    np.testing.assert_allclose(cosine[:, 0], similarity[:, 0], atol=1e-5)
 
 
 @pytest.fixture(scope="module")

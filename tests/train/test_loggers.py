@@ -7,12 +7,10 @@ import importlib.util
 import json
 import os
 import shutil
-import sqlite3
 import struct
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from lightning.pytorch.loggers import CSVLogger
@@ -30,12 +28,6 @@ def read_mlflow(folder: Path) -> list[dict[str, float]]:
     assert run.info.status == "FINISHED" and run.data.params["model"] == "gcn"
     histories = {name: client.get_metric_history(run.info.run_id, name) for name in run.data.metrics}
     return [{name: values[i].value for name, values in histories.items() if name != "lr-AdamW"} for i in range(2)]
-
-
-def read_trackio(folder: Path) -> list[dict[str, float]]:
-    with sqlite3.connect(folder / "protgraph.db") as database:
-        rows = database.execute("select metrics from metrics order by step").fetchall()
-    return [row for row in (json.loads(text) for (text,) in rows) if "train_loss" in row]
 
 
 def read_wandb(folder: Path) -> list[dict[str, float]]:
@@ -56,7 +48,7 @@ def read_wandb(folder: Path) -> list[dict[str, float]]:
     return [row for row in rows if "train_loss" in row]
 
 
-READERS = {"mlflow": read_mlflow, "trackio": read_trackio, "wandb": read_wandb}
+READERS = {"mlflow": read_mlflow, "wandb": read_wandb}
 
 
 def test_csv_has_the_rows_of_the_history(small, tiny, quick, tmp_path):
@@ -92,22 +84,6 @@ def test_a_logger_without_a_folder_is_an_error(small, tiny, quick, logger, part)
         fit(tiny, small, "helix", config=quick, logger=logger)
 
 
-def test_trackio_receives_the_rows(small, tiny, quick, tmp_path, monkeypatch):
-    calls = []
-
-    def record(name):
-        return lambda *args, **options: calls.append((name, args, options))
-
-    module = SimpleNamespace(**{name: record(name) for name in ("init", "log", "finish")})
-    module.__spec__ = importlib.util.spec_from_loader("trackio", None)
-    monkeypatch.setitem(sys.modules, "trackio", module)
-    logger, _ = logger_by_name("trackio", tmp_path, run="x")
-    result = fit(tiny, small, "helix", config=quick, logger=logger)
-    assert calls[0][0] == "init" and calls[-1][0] == "finish"
-    values = [args[0]["accuracy"] for name, args, _ in calls if name == "log" and "accuracy" in args[0]]
-    assert values == pytest.approx([row["accuracy"] for row in result.history])
-
-
 def test_loggers_receive_the_options(small, tiny, quick, tmp_path):
     logger, _ = logger_by_name("csv", tmp_path, run="x")
     received = []
@@ -126,7 +102,7 @@ def test_the_command_writes_offline_and_only_to_the_folder_of_the_run(kind, stru
         (tmp_path / name).mkdir()
     for name in ("1ajj", "1crn", "1vii", "2erl"):
         shutil.copy(structures_dir / f"{name}.bcif", tmp_path / "data")
-    services = ("WANDB_", "MLFLOW_", "TRACKIO_", "HF_")
+    services = ("WANDB_", "MLFLOW_")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(services)}
     environment |= {"HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1", "PROTGRAPH_CACHE": str(tmp_path / "cache")}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
@@ -164,7 +140,7 @@ def test_an_unavailable_service_is_an_error_with_its_variable(tmp_path, monkeypa
     assert str(tmp_path / "wandb") in logger_by_name("wandb", tmp_path, run="x")[1]
 
 
-@pytest.mark.parametrize("kind", ["wandb", "mlflow", "trackio", "tensorboard"])
+@pytest.mark.parametrize("kind", ["wandb", "mlflow", "tensorboard"])
 def test_a_missing_package_is_an_error_with_the_install_command(kind, tmp_path, monkeypatch):
     loggers = sys.modules["protgraph.train.loggers"]
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
