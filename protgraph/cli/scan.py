@@ -114,11 +114,10 @@ def scan_command(
             stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
         )
     if drawn:
-        from protgraph.visualization.scan_page import write_scan_page
         from protgraph.visualization.scan_plot import draw_scan
 
-        written = draw_scan(drawn[0], scan), write_scan_page(drawn[1], scan)
-        typer.echo(f"heat map → {', '.join(map(str, written))}")
+        draw_scan(*drawn, scan)
+        typer.echo(f"heat map → {', '.join(map(str, drawn))}")
 
 
 def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:

@@ -1,20 +1,25 @@
-"""Heat map of all substitutions of a structure as a figure."""
+"""Heat map of all substitutions of a structure: a picture, and a page of the same figure with tooltips."""
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from protgraph.design.mutation import SubstitutionScan
-from protgraph.structure import ALPHABET
+from protgraph.file_io import write_text_file
+from protgraph.structure import ALPHABET, THREE_LETTER
 from protgraph.visualization.attention_plot import make_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["SCAN_ORDER", "color_limit", "column_labels", "draw_scan", "scan_lines"]
 
@@ -27,6 +32,7 @@ _LEFT, _RIGHT, _BOTTOM, _TOP = 0.6, 0.95, 0.45, 0.6  # inches around the panels,
 _HEIGHT = 2.7  # inches of a line with its labels
 _FEW = 40  # columns of a line that are all labeled
 _LARGEST = 60.0  # inches; beyond it, lines are longer
+_STYLE = "body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem; } svg { max-width: 100%; height: auto; }"
 
 
 def color_limit(scan: SubstitutionScan) -> float:
@@ -66,20 +72,30 @@ def column_labels(scan: SubstitutionScan, members: np.ndarray) -> list[str]:
     return labels
 
 
-def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
+def draw_scan(picture: str | Path, page: str | Path, scan: SubstitutionScan) -> None:
     """Plot scores by residue and type: red is unfavorable, blue favorable, gray has no value; dots are the wild type.
 
-    Residue numbers are below the columns, wild types above them.
+    Residue numbers are below the columns, wild types above them. The page shows the same figure, and the value of a
+    cell where the mouse is.
 
     Parameters
     ----------
-    path : str or Path
-        File with a suffix of matplotlib, e.g. ".png". An existing file is replaced.
+    picture : str or Path
+        File with a suffix of matplotlib, e.g. ".png". An existing file is replaced, as that of ``page``.
+    page : str or Path
+        HTML file.
     scan : SubstitutionScan
     """
     lines = scan_lines(scan)
     if _HEIGHT * len(lines) > _LARGEST:
         lines = scan_lines(scan, math.ceil(len(scan.rows) * _HEIGHT / _LARGEST))
+    figure, panels = _figure(scan, lines)
+    save(figure, picture)
+    write_text_file(page, _page(scan, lines, figure, panels))
+
+
+def _figure(scan: SubstitutionScan, lines: list[np.ndarray]) -> tuple[Figure, list[Axes]]:
+    """Draw all lines; return the figure and its panels, one per line."""
     longest = max(map(len, lines))
     width, height = 2.2 + 0.115 * max(longest, 30), 1.0 + _HEIGHT * len(lines)
     title = [f"{scan.residues.name}, {scan.scorer}", *textwrap.wrap(scan.convention, int(width / _CHARACTER))]
@@ -97,7 +113,48 @@ def draw_scan(path: str | Path, scan: SubstitutionScan) -> Path:
     bar.set_label(scan.column, fontsize=8)
     bar.ax.tick_params(labelsize=7)
     figure.suptitle("\n".join(title), fontsize=9, x=0.01, y=1 - 0.08 / height, ha="left", va="top")
-    return save(figure, path)
+    return figure, list(panels)
+
+
+def _page(scan: SubstitutionScan, lines: list[np.ndarray], figure: Figure, panels: list[Axes]) -> str:
+    """Return the figure as an HTML page, with an invisible rectangle and a tooltip on each cell."""
+    from matplotlib import rc_context
+
+    drawing = io.StringIO()
+    with rc_context({"svg.fonttype": "none"}):  # letters stay text
+        figure.savefig(drawing, format="svg", metadata={"Date": None})
+    svg = drawing.getvalue()
+    svg = svg[svg.index("<svg") :].replace("</svg>", f"{''.join(_tooltips(scan, lines, figure, panels))}</svg>")
+    title = escape(f"{scan.residues.name}: {len(scan.rows)} residues × 20, {scan.scorer}")
+    absent = scan.without_value
+    missing = f"<p>{len(absent)} residues without a value (gray): {escape(', '.join(absent))}</p>" if absent else ""
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{missing}{svg}</body></html>\n'
+
+
+def _tooltips(scan: SubstitutionScan, lines: list[np.ndarray], figure: Figure, panels: list[Axes]) -> Iterator[str]:
+    """Yield a rectangle with a tooltip for each cell, in the coordinates of the SVG file: points, from the top."""
+    to_points = 72 / figure.dpi
+    height = figure.bbox.height * to_points
+    for panel, members in zip(panels, lines, strict=True):
+        for column, member in enumerate(members.tolist()):
+            for row, new in enumerate(SCAN_ORDER):
+                left, top = panel.transData.transform((column - 0.5, row - 0.5)) * to_points
+                right, bottom = panel.transData.transform((column + 0.5, row + 0.5)) * to_points
+                place = f'x="{left:.1f}" y="{height - top:.1f}" width="{right - left:.1f}" height="{top - bottom:.1f}"'
+                yield f'<rect {place} fill="transparent"><title>{_tooltip(scan, member, new)}</title></rect>'
+
+
+def _tooltip(scan: SubstitutionScan, member: int, new: str) -> str:
+    """Return e.g. "A:42 GLY → ALA: +1.250"."""
+    row = scan.rows[member]
+    old = ALPHABET[scan.residues.aatype[row]]
+    value = float(scan.scores[member, ALPHABET.index(new)])
+    text = "no value" if math.isnan(value) else f"{value:+.3f}"
+    if old == new:
+        text = "wild type"
+    names = (THREE_LETTER[ALPHABET.index(letter)] for letter in (old, new))
+    return escape(f"{scan.residues.ids[row]} {' → '.join(names)}: {text}")
 
 
 def _draw_line(panel: Axes, scan: SubstitutionScan, members: np.ndarray, longest: int, limit: float) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -199,8 +200,9 @@ def test_a_scan_has_twenty_rows_per_residue_and_a_heat_map(run, tmp_path, dimer,
     assert [(r["wild_type"], r["mutant"]) for r in zero] == [(x, x) for x in residues.sequence[4:8]]
     assert (tmp_path / "scan.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "scan.html").read_text()
-    assert page.count("<td ") == 80 and page.count('class="wt"') == 4
-    assert "positive = unfavorable" in page and "http" not in page and "<script" not in page
+    assert page.count("<title>B:") == 80 and page.count(": wild type<") == 4
+    assert "positive = unfavorable" in page and "<script" not in page
+    assert not re.search(r'(?:src|href)="http', page)  # nothing is loaded
     row = rows[1]
     assert f"B:5 {residues.res_name[4]} → CYS: {float(row['unfavorable_log_odds']):+.3f}" in page
 

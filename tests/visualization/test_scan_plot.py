@@ -10,9 +10,8 @@ import pytest
 from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
 
 from protgraph.design.mutation import SubstitutionScan
-from protgraph.structure import clean, load_structure
+from protgraph.structure import ALPHABET, THREE_LETTER, clean, load_structure
 from protgraph.visualization import scan_plot
-from protgraph.visualization.scan_page import scan_page
 
 
 @pytest.mark.parametrize("number", [3, 90])
@@ -24,7 +23,8 @@ def test_the_title_is_inside_the_figure_and_above_the_panels(structures_dir, tmp
     drawn = []
     save = scan_plot.save
     monkeypatch.setattr(scan_plot, "save", lambda figure, path: drawn.append(figure) or save(figure, path))
-    assert scan_plot.draw_scan(tmp_path / "scan.png", scan).stat().st_size > 1000
+    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
+    assert (tmp_path / "scan.png").stat().st_size > 1000
     (figure,) = drawn
     figure.draw_without_rendering()
     title = figure._suptitle.get_window_extent()
@@ -48,7 +48,7 @@ def test_columns_with_insertion_codes_have_labels_and_all_have_wild_types(
     drawn = []
     save = scan_plot.save
     monkeypatch.setattr(scan_plot, "save", lambda figure, path: drawn.append(figure) or save(figure, path))
-    scan_plot.draw_scan(tmp_path / "scan.png", scan)
+    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     panel = drawn[0].axes[0]
     labels = [label.get_text() for label in panel.get_xticklabels()]
     names = [f"{n}{c}" for n, c in zip(numbers[:number].tolist(), codes[:number].tolist(), strict=True)]
@@ -57,7 +57,25 @@ def test_columns_with_insertion_codes_have_labels_and_all_have_wild_types(
     assert "".join(text.get_text() for text in panel.texts) == residues.sequence[:number]
     places = [label.get_window_extent() for label in panel.get_xticklabels()]
     assert all(left.x1 <= right.x0 for left, right in pairwise(places))
-    lines = scan_plot.scan_lines(scan, 60)
-    page = scan_page(scan)
-    shown = [text for line in lines for text in scan_plot.column_labels(scan, line)]
-    assert re.findall(r"<th><span>(.*?)</span></th>", page) == shown and set(expected) <= set(shown)
+
+
+def test_the_page_has_a_tooltip_on_each_cell(structures_dir, tmp_path):
+    residues = clean(load_structure(structures_dir / "1a8o.bcif"))
+    rows = np.arange(5)
+    scores = np.random.default_rng(0).normal(size=(5, 20))
+    scores[2, 3] = np.nan
+    scan = SubstitutionScan(residues, rows, scores, "ddg", "ddg", "positive = destabilizing")
+    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
+    page = (tmp_path / "scan.html").read_text()
+    pattern = r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" fill="transparent"><title>(.*?)</title>'
+    cells = re.findall(pattern, page)
+    assert len(cells) == 100 and len({cell[:2] for cell in cells}) == 100
+    for number, (x, y, width, height, text) in enumerate(cells):
+        i, new = number // 20, scan_plot.SCAN_ORDER[number % 20]
+        value, old = scores[i, ALPHABET.index(new)], residues.sequence[i]
+        shown = "wild type" if new == old else "no value" if np.isnan(value) else f"{value:+.3f}"
+        names = [THREE_LETTER[ALPHABET.index(letter)] for letter in (old, new)]
+        assert text == f"{residues.ids[i]} {names[0]} → {names[1]}: {shown}"
+        # columns go to the right, types down
+        assert float(x) == pytest.approx(float(cells[0][0]) + i * float(width), abs=0.5)
+        assert float(y) == pytest.approx(float(cells[0][1]) + number % 20 * float(height), abs=1.1)
