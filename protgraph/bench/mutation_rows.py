@@ -104,7 +104,7 @@ def mutation_rows(
     units = dict.fromkeys(published, unit)
     for structure in dict.fromkeys(column["structure"].tolist()):
         rows = np.flatnonzero(column["structure"] == structure)
-        residues = dataset.read(examples[rows[0]])
+        residues, source = dataset.read(examples[rows[0]]), examples[rows[0]].path
         variants = [dataset.mutations(examples[i]) for i in rows]
         partners = dataset.partners(structure)
         for scorer in scorers:
@@ -113,7 +113,7 @@ def mutation_rows(
             for one, sides in used:
                 units[one.name] = one.unit
                 values = own.setdefault(one.name, np.full(len(examples), np.nan))
-                values[rows] = dataset.sign * cache.score(scorer, residues, variants, partners=sides)
+                values[rows] = dataset.sign * cache.score(scorer, residues, variants, source=source, partners=sides)
         if report is not None:
             report(structure)
     value = np.asarray(column["value"], np.float64)
