@@ -35,23 +35,4 @@ for (const button of document.querySelectorAll(".legend button")) {
       if (part.dataset.series === button.dataset.toggle) part.toggleAttribute("data-off", !on);
   });
 }
-// Proteins: an open one is drawn in a frame of its own, by the page of `protgraph view` with the script of this page.
-async function unpack(script) {
-  const bytes = Uint8Array.from(atob(script.textContent), c => c.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}
-for (const box of document.querySelectorAll("details.protein")) {
-  let frame;
-  const draw = async () => {
-    if (!box.open) { frame?.remove(); frame = undefined; }
-    if (!box.open || frame) return;
-    const made = frame = document.createElement("iframe"), program = document.getElementById("molstar").textContent;
-    made.title = `3D structure of ${box.dataset.title}`;
-    made.loading = "lazy";
-    made.srcdoc = (await unpack(box.querySelector("script"))).replace("molstar of the report", () => program);
-    if (frame === made) box.append(made); // else it was closed meanwhile
-  };
-  box.addEventListener("toggle", draw);
-  draw();
-}
-window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details:not(.protein)")) each.open = true; });
+window.addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("details")) each.open = true; });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -12,15 +14,27 @@ from protgraph.train.bootstrap import RESAMPLES
 from protgraph.train.reliability import BINS, ReliabilityBins, label_events
 from protgraph.train.weighted_metrics import WEIGHTED, ratio
 
-__all__ = ["bin_probabilities", "protein_values", "resample_mean"]
+if TYPE_CHECKING:
+    from protgraph.task.predictions import SplitPredictions
+    from protgraph.task.task import Task
+    from protgraph.train.bootstrap import SplitScores
+
+__all__ = ["bin_probabilities", "describe_test_split", "protein_values", "resample_mean", "values_by_protein"]
 
 
 def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
+    """Return the metric of each protein of a run, ``(P,)``; see :func:`values_by_protein`."""
+    return values_by_protein(predictions.rows, len(predictions.names), metric)
+
+
+def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.ndarray:
     """Compute a metric on the rows of each protein.
 
     Parameters
     ----------
-    predictions : RunPredictions
+    rows : SplitPredictions
+    count : int
+        Number of proteins.
     metric : Metric
 
     Returns
@@ -29,17 +43,25 @@ def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
         ``(P,)`` float64; NaN for a protein without a known label, or where the metric is undefined, e.g. the AUPRC of a
         protein without positives.
     """
-    rows, count = predictions.rows, len(predictions.names)
     if WEIGHTED.get(metric.name) is not None and METRICS.get(metric.name) is metric:
         return WEIGHTED[metric.name](rows, rows.protein, np.eye(count))
     values = np.full(count, np.nan)
-    ends = np.cumsum(predictions.lengths)
-    for i, (end, length) in enumerate(zip(ends.tolist(), predictions.lengths.tolist(), strict=True)):
-        members = torch.arange(end - length, end)
-        one = rows.take(members, torch.zeros(length, dtype=torch.long))
+    lengths = torch.bincount(rows.protein, minlength=count).tolist()
+    for i, members in enumerate(rows.protein.argsort(stable=True).split(lengths)):
+        one = rows.take(members, torch.zeros_like(members))
         if bool(known_labels(one.y).any()):
             values[i] = metric(one)
     return values
+
+
+def describe_test_split(scores: SplitScores, task: Task) -> dict[str, Any]:
+    """Return the fields of a row that describe the test proteins, and the monitored metric of each."""
+    monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
+    fields = {"test_proteins": scores.size.proteins, "test_with_positives": scores.size.with_positives}
+    if scores.predictions is not None:
+        values = values_by_protein(scores.predictions, len(scores.names), monitor)
+        fields |= {"protein_scores": tuple(values.tolist()), "test_set": scores.test_set}
+    return fields
 
 
 def resample_mean(values: np.ndarray, *, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.data.datasets.provenance import ReferenceScore
 
-__all__ = ["PublishedScore", "markdown_scores", "reference_scores"]
+__all__ = ["PublishedScore", "reference_scores"]
 
 
 class PublishedScore(BaseModel):
@@ -73,12 +73,3 @@ def reference_scores(task: str, dataset: Dataset, given: Sequence[PublishedScore
     parts = [row for row in given if row.task == task]
     parts += [PublishedScore.of_card(task, score) for score in card.published]
     return parts + [PublishedScore.of_card(task, score, is_floor=True) for score in card.floors]
-
-
-def markdown_scores(scores: Sequence[PublishedScore]) -> str:
-    """Return a Markdown table, one row per score."""
-    lines = ["| task | split | method | metric | score | | source |", "|---|---|---|---|---:|---|---|"]
-    for row in scores:
-        cells = (row.task, row.split, row.method, row.metric, f"{row.value:.3f}", row.note, row.source)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
-    return "\n".join(lines)

@@ -1,33 +1,55 @@
-"""Write the report of a benchmark: tables, figures, the environment, and one page that links them."""
+"""Write the report of a benchmark: one HTML page that needs no network, tables and figures."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from protgraph.argument_types import check_arguments
-from protgraph.bench.confusion import confusion_table, plot_confusion
+from protgraph.bench.breakdown import break_down
 from protgraph.bench.environment import environment
-from protgraph.bench.html_report import write_html
+from protgraph.bench.figures import (
+    FEW_ROWS,
+    confusion_figure,
+    curves_figure,
+    inline_svg,
+    ranks_figure,
+    reliability_figure,
+    save_png,
+    scores_figure,
+    style_of,
+)
 from protgraph.bench.job_plan import has_training_split
-from protgraph.bench.plot import plot_comparison, plot_curves
-from protgraph.bench.published import markdown_scores, reference_scores
+from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.statistics import load_runs, split_statistics
-from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
-from protgraph.bench.summary_table import Summary, compare_with_baselines, csv_table, markdown_table, summarize
+from protgraph.bench.statistics import SplitStatistics, load_runs, split_statistics
+from protgraph.bench.summary import compare_with_baselines, summarize
+from protgraph.bench.tables import (
+    breakdown_table,
+    confusion_table,
+    csv_table,
+    estimates_csv,
+    markdown_table,
+    pair_table,
+    pairs_csv,
+    published_table,
+    score_table,
+)
+from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
 
-__all__ = ["FAILURES", "write_report"]
+__all__ = ["FAILURES", "write_page", "write_report"]
 
 #: Manifest of the proteins that could not be used, in the folder of the report.
 FAILURES = "failures.csv"
@@ -35,7 +57,7 @@ FAILURES = "failures.csv"
 
 @check_arguments("spec", "rows")
 def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
-    """Write tables (Markdown, CSV), figures (PNG), ``environment.json``, ``report.md``, and ``report.html``.
+    """Write ``report.html``, tables (Markdown, CSV), figures (PNG) and ``environment.json``.
 
     ``statistics.csv`` has every score with its interval, ``comparisons.csv`` the paired tests of all pairs of models,
     and ``run.json`` the spec and the keys of its rows.
@@ -53,174 +75,323 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     Returns
     -------
     Path
-        ``report.md``.
+        ``report.html``.
     """
     from protgraph.featurize import write_failures  # it loads torch
 
     folder = spec.folder
     summaries = summarize(rows)
-    table = markdown_table(summaries, spec.baselines)
-    write_text_file(folder / "table.md", table + "\n")
+    write_text_file(folder / "table.md", markdown_table(summaries, spec.baselines) + "\n")
     write_text_file(folder / "table.csv", csv_table(summaries, spec.baselines))
-    versions = environment()
-    write_text_file(folder / "environment.json", json.dumps(versions, indent=2) + "\n")
-    figures: dict[str, list[Path]] = {}
-    for task in spec.tasks:
-        task_rows = [row for row in rows if row.task == task]
-        paths = (
-            plot_comparison(task_rows, folder / _file_name("comparison", task), baselines=spec.baselines),
-            plot_curves(task_rows, folder / _file_name("curves", task), baselines=spec.baselines),
-        )
-        figures[task] = [path for path in paths if path] + _plot_confusions(task_rows, folder)
-    write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
-    page = _page(spec, rows, summaries, table, figures, versions)
-    path = folder / "report.md"
-    write_text_file(path, page)
-    statistics = [
-        split_statistics(*key, _monitor_of(rows, key[1]), models) for key, models in load_runs(rows, folder).items()
-    ]
+    statistics = []
+    for (dataset, task, split), models in load_runs(rows, folder).items():
+        monitor = next(row.monitor for row in rows if row.task == task and not row.error)
+        statistics.append(split_statistics(dataset, task, split, monitor, models))
     write_text_file(folder / "statistics.csv", estimates_csv(statistics))
     write_text_file(folder / "comparisons.csv", pairs_csv(statistics))
+    versions = environment()
+    write_text_file(folder / "environment.json", json.dumps(versions, indent=2) + "\n")
     write_text_file(folder / RUN_FILE, json.dumps({"spec": spec.to_dict(), "rows": [row.key for row in rows]}) + "\n")
-    write_html(spec, rows, statistics, versions)
-    return path
+    write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
+    _write_pictures(spec, rows)
+    return write_page(spec, rows, statistics, versions)
 
 
-def _monitor_of(rows: Sequence[BenchRow], task: str) -> str:
-    return next(row.monitor for row in rows if row.task == task and not row.error)
+def _write_pictures(spec: BenchSpec, rows: Sequence[BenchRow]) -> None:
+    """Write the figures of each task as PNG files."""
+    series = _series(spec)
+    for task in spec.tasks:
+        own = [row for row in rows if row.task == task]
+        figures = {
+            ("comparison", task): scores_figure(own, "test", series, baselines=spec.baselines),
+            ("curves", task): curves_figure(own, series),
+        }
+        for row, split, counts in _confusions(own):
+            title = f"{row.model} on {row.dataset}, {split}"
+            figures["confusion", row.model, task] = confusion_figure(counts, title)
+        for parts, figure in figures.items():
+            if figure is not None:
+                save_png(figure, spec.folder / _file_name(*parts))
 
 
-def _page(
-    spec: BenchSpec,
-    rows: Sequence[BenchRow],
-    summaries: Sequence[Summary],
-    table: str,
-    figures: dict[str, list[Path]],
-    versions: dict[str, Any],
-) -> str:
-    failed = [row for row in rows if row.error and row.model not in spec.optional]
-    absent = {row.model: _line(row.error) for row in rows if row.error and row.model in spec.optional}
-    parts = [f"# Benchmark {spec.name}", _intro(spec, rows)]
-    if spec.baselines:
-        parts += [
-            "## Comparison with the baselines",
-            "\n".join(f"- {line}" for line in compare_with_baselines(summaries, spec.baselines)),
-        ]
-    parts += ["## Table", _legend(spec), table]
-    scores = [row for task in spec.tasks for row in reference_scores(task, spec.data(task), spec.published)]
-    parts += ["## Scores of other methods", markdown_scores(scores)] if scores else []
-    parts += ["## Figures"]
-    for task, paths in figures.items():
-        parts += [f"![{task}: {path.stem}]({path.name})" for path in paths]
-    parts += _confusion_tables(rows)
-    if untrained := [task for task in spec.tasks if not has_training_split(spec.data(task), task)]:
-        parts += [f"No training split, only models trained elsewhere: {', '.join(untrained)}."]
-    parts += [f"{task}: {spec.data(task).card.split_rule}" for task in spec.train_on]
-    if folders := [task for task in spec.tasks if spec.is_folder(task)]:
-        parts += ["## Data", *(_data(spec, task) for task in _first_of_each(spec, folders))]
-    if failures := _failures(rows):
-        parts += [
-            "## Proteins left out",
-            f"All of them, with files and checksums, are in [{FAILURES}]({FAILURES}).",
-            failures,
-        ]
-    if failed:
-        lines = (f"- {row.model}, {row.task}, seed {row.seed}: `{_line(row.error)}`" for row in failed)
-        parts += ["## Failed runs", "\n".join(lines)]
-    if absent:
-        parts += ["## Optional models that could not run", "\n".join(f"- {n}: `{why}`" for n, why in absent.items())]
-    parts += ["## Environment", _environment(versions), "## Spec", _spec(spec)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _plot_confusions(rows: Sequence[BenchRow], folder: Path) -> list[Path]:
-    return [
-        plot_confusion(
-            counts,
-            folder / _file_name("confusion", row.model, row.task),
-            title=f"{row.model} on {row.dataset}, {split}",
-        )
-        for row, split, counts in _confusions(rows)
-    ]
-
-
-def _confusion_tables(rows: Sequence[BenchRow]) -> list[str]:
-    parts = []
-    for row, split, counts in _confusions(rows):
-        parts += [f"## {row.model}: residue types of {split}", confusion_table(counts)]
-    return parts
+def _series(spec: BenchSpec) -> dict[str, int]:
+    """Return model → index of its color, the same in all tasks."""
+    names = dict.fromkeys(name for task in spec.tasks for name in spec.rows_of(task))
+    return {model: number for number, model in enumerate(names)}
 
 
 def _confusions(rows: Sequence[BenchRow]) -> list[tuple[BenchRow, str, np.ndarray]]:
-    """Return the row of the first seed of each model and task, its last split, and the counts ``(20, 20)`` of types."""
-    first: dict[tuple[str, str], BenchRow] = {}
+    """Return the row of the first seed of each model, its last split, and the counts ``(20, 20)`` of types."""
+    first: dict[str, BenchRow] = {}
     for row in rows:
         if row.confusion:
-            first.setdefault((row.model, row.task), row)
-    last = [(row, list(row.confusion)[-1]) for row in first.values()]
-    return [(row, split, np.array(row.confusion[split])) for row, split in last]
-
-
-def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
-    minutes = sum(row.seconds for row in rows if not math.isnan(row.seconds)) / 60
-    parts = [count_noun(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(map(spec.dataset_of, spec.tasks)))
-    return (
-        f"{' × '.join(parts)} on {names}: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes. Each "
-        "model is trained on the training split, its epoch is chosen on the validation split, and it is tested once. "
-        "Models with published weights and trained models are tested without training."
-    )
-
-
-def _legend(spec: BenchSpec) -> str:
-    baselines = " A baseline is a trivial model that every other must beat." if spec.baselines else ""
-    return (
-        f"Test metrics are mean ± sample standard deviation over {count_noun(len(spec.seeds), 'seed')}; ↑: higher is "
-        "better, ↓: lower is better; the best mean is bold. The first metric chooses the epoch, on the validation "
-        f"split.{baselines} Residues per second: training only, one thread. Memory: peak resident set of the process, "
-        "libraries included; on a GPU, of tensors."
-    )
-
-
-def _first_of_each(spec: BenchSpec, tasks: Sequence[str]) -> list[str]:
-    """Return the first task of each dataset."""
-    return list({spec.dataset_of(task): task for task in reversed(tasks)}.values())[::-1]
-
-
-def _data(spec: BenchSpec, task: str) -> str:
-    """Describe a folder of user files: version, split sizes, split rule, and notes."""
-    dataset = spec.data(task)
-    sizes = ", ".join(f"{split} {count.proteins}" for split, count in dataset.card.splits.items())
-    first = f"Proteins of `{spec.dataset_of(task)}`, {dataset.version}: {sizes}. Splits: {dataset.card.split_rule}."
-    return "\n".join([first, *(f"- {note}." for note in getattr(dataset, "notes", ()))])
-
-
-def _failures(rows: Sequence[BenchRow]) -> str:
-    """List the proteins that could not be used, with the number of runs."""
-    done = [row for row in rows if not row.error]
-    often = Counter((row.task, f"{f.protein or f.source}: {f.reason}") for row in done for f in row.failures)
-    runs = Counter(row.task for row in done)
-    return "\n".join(
-        f"- {task}, {number} of {count_noun(runs[task], 'run')}: `{_line(line)}`"
-        for (task, line), number in sorted(often.items())
-    )
-
-
-def _environment(versions: dict[str, Any]) -> str:
-    packages = ", ".join(f"{name} {version}" for name, version in versions["packages"].items())
-    machine = f"{versions['processor']}, {versions['cores']} cores, {versions['system']}"
-    return f"{machine}; Python {versions['python']}; {packages}."
-
-
-def _spec(spec: BenchSpec) -> str:
-    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in spec.to_dict().items())
-    return f"```json\n{{\n{lines}\n}}\n```"
-
-
-def _line(error: str) -> str:
-    return error.splitlines()[0].replace("`", "'")
+            first.setdefault(row.model, row)
+    found = []
+    for row in first.values():
+        split = list(row.confusion)[-1]
+        found.append((row, split, np.array(row.confusion[split])))
+    return found
 
 
 def _file_name(*parts: str) -> str:
     """Return the file name of a figure; names of components may have a distribution, as in "acme-gated/gcn"."""
     return "_".join(parts).replace("/", "_") + ".png"
+
+
+def write_page(
+    spec: BenchSpec, rows: Sequence[BenchRow], statistics: Sequence[SplitStatistics], versions: Mapping[str, Any]
+) -> Path:
+    """Write ``report.html`` into the folder of the benchmark.
+
+    Parameters
+    ----------
+    spec : BenchSpec
+    rows : sequence of BenchRow
+    statistics : sequence of SplitStatistics
+        One per task and tested split.
+    versions : mapping
+        Result of :func:`protgraph.bench.environment.environment`.
+
+    Returns
+    -------
+    Path
+    """
+    series = _series(spec)
+    sections = [_task_section(spec, rows, statistics, task, series) for task in spec.tasks]
+    links = "".join(f'<a href="#task-{i}">{escape(task)}</a>' for i, task in enumerate(spec.tasks))
+    body = [
+        f"<h1>Benchmark {escape(spec.name)}</h1>",
+        f"<p>{_intro(spec, rows)}</p>",
+        f'<nav>{links}<a href="#methods">methods</a><a href="#versions">spec and versions</a></nav>',
+        _baselines(spec, rows),
+        *sections,
+        _failed(rows, spec.optional),
+        _METHODS,
+        _versions(spec, versions),
+        f"<script>{_file('page_script.js')}</script>",
+    ]
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>Benchmark {escape(spec.name)}</title><link rel="icon" href="data:,">'
+        f"<style>{_file('page_style.css')}</style>"
+    )
+    page = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+    path = spec.folder / "report.html"
+    write_text_file(path, page)
+    return path
+
+
+def _file(name: str) -> str:
+    return resources.files("protgraph.bench").joinpath(name).read_text(encoding="utf-8")
+
+
+def _intro(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
+    minutes = sum(row.seconds for row in rows if not math.isnan(row.seconds)) / 60
+    parts = [count_noun(len(getattr(spec, key)), key.removesuffix("s")) for key in ("models", "tasks", "seeds")]
+    return f"{' × '.join(parts)}: {count_noun(len(rows), 'run')}, {minutes:.1f} worker minutes."
+
+
+def _baselines(spec: BenchSpec, rows: Sequence[BenchRow]) -> str:
+    lines = [line.replace("**", "") for line in compare_with_baselines(summarize(rows), spec.baselines)]
+    return f"<h2>Comparison with the baselines</h2>{_items(lines)}" if lines else ""
+
+
+def _items(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+
+
+def _task_section(
+    spec: BenchSpec,
+    rows: Sequence[BenchRow],
+    statistics: Sequence[SplitStatistics],
+    task: str,
+    series: Mapping[str, int],
+) -> str:
+    own = [row for row in rows if row.task == task]
+    parts = [f'<section id="task-{spec.tasks.index(task)}"><h2>{escape(task)}</h2>', _legend(own, series)]
+    dataset = spec.data(task)
+    parts += [f'<p class="quiet">{escape(line)}</p>' for line in _data_lines(spec, task, dataset)]
+    curves = curves_figure(own, series)
+    if curves is not None:
+        parts.append(f'<div class="charts">{_chart("Learning curves", inline_svg(curves, "Learning curves"))}</div>')
+    tested = [one for one in statistics if one.task == task]
+    if not own:
+        parts += _card_tables(spec, task, dataset)
+    elif not tested:
+        parts += _summary_tables(spec, own, dataset)
+    for one in tested:
+        parts += _split_parts(spec, own, one, series, dataset)
+    for row, split, counts in _confusions(own):
+        title = f"{row.model}: residue types of {split}"
+        picture = _chart("", inline_svg(confusion_figure(counts, title), title))
+        table = confusion_table(counts).html()
+        parts.append(f'<details><summary>{escape(title)}</summary><div class="charts">{picture}{table}</div></details>')
+    return "".join([*parts, "</section>"])
+
+
+def _data_lines(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
+    """Describe what is not on a card: folders of files, other training data, a missing training split."""
+    lines = []
+    if not has_training_split(dataset, task):
+        hint = getattr(dataset.card.provenance, "train_on", "")
+        train_on = f" (train on {hint})" if hint else ""
+        lines.append(f"{dataset.name} has no training split: only models trained elsewhere are tested{train_on}.")
+    if task in spec.train_on:
+        lines.append(dataset.card.split_rule)
+    if spec.is_folder(task):
+        sizes = ", ".join(f"{split} {count.proteins}" for split, count in dataset.card.splits.items())
+        name = f"Proteins of {spec.dataset_of(task)}, {dataset.version}"
+        lines.append(f"{name}: {sizes}. Splits: {dataset.card.split_rule}.")
+        lines += [f"{note}." for note in getattr(dataset, "notes", ())]
+    return lines
+
+
+def _legend(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
+    """Return one button per model with a finished run; the script hides and shows its series."""
+    buttons = []
+    for model in dict.fromkeys(row.model for row in rows if not row.error):
+        style = style_of(series[model])
+        border = "solid" if style["linestyle"] == "solid" else "dashed"
+        line = f"border-color:{style['color']};border-top-style:{border}"
+        buttons.append(
+            f'<button type="button" aria-pressed="true" data-toggle="{escape(model)}"><i style="{line}"></i>'
+            f"{escape(model)}</button>"
+        )
+    return f'<div class="legend">{"".join(buttons)}</div>'
+
+
+def _split_parts(
+    spec: BenchSpec, rows: Sequence[BenchRow], one: SplitStatistics, series: Mapping[str, int], dataset: Dataset
+) -> list[str]:
+    """Return heading, tables and figures of a tested split."""
+    published = [row for row in reference_scores(one.task, dataset, spec.published) if row.split == one.split]
+    tested = {model.model for model in one.models}
+    group = [s for s in summarize(rows) if s.model in tested]
+    table = score_table(group, one.split, spec.baselines, published, one.estimates)
+    title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
+    parts = [f"<h3>{escape(title)}</h3>", table.html()]
+    parts.append(f'<div class="charts">{"".join(_charts(spec, rows, one, series))}</div>')
+    if one.pairs:
+        parts.append(f"<details><summary>Paired tests</summary>{pair_table(one).html()}</details>")
+    if one.undefined:
+        names = "; ".join(f"{model}: {', '.join(metrics)}" for model, metrics in one.undefined.items())
+        parts.append(f"<p>Undefined (–), in no interval, rank or paired test: {escape(names)}.</p>")
+    if one.left_out:
+        parts.append(f"<p>Other proteins or labels, in no paired test: {escape(', '.join(one.left_out))}.</p>")
+    parts.append(_groups(one, dataset))
+    return parts
+
+
+def _charts(spec: BenchSpec, rows: Sequence[BenchRow], one: SplitStatistics, series: Mapping[str, int]) -> list[str]:
+    """Return the figures of a tested split: scores, reliability and ranks."""
+    intervals = {}
+    for estimate in one.estimates:
+        if estimate.metric == one.monitor and estimate.average == "pooled":
+            intervals[estimate.model] = estimate.interval
+    charts = []
+    scores = scores_figure(rows, one.split, series, baselines=spec.baselines, intervals=intervals)
+    if scores is not None:
+        charts.append(_chart("Test scores", inline_svg(scores, f"Intervals of {one.monitor}")))
+    curves = {}
+    for model in one.models:
+        bins = model.reliability()
+        if bins is not None:
+            curves[model.model] = bins.curve()
+    if curves:
+        note = f"Open circles: bins of fewer than {FEW_ROWS} rows."
+        svg = inline_svg(reliability_figure(curves, series), "Reliability of predicted probabilities")
+        charts.append(_chart("Reliability", svg, note))
+    if one.ranks:
+        note = (
+            f"{one.monitor} of {count_noun(one.ranks.proteins, 'protein')}, 1 is best. Friedman test: "
+            f"p = {one.ranks.p_value:.2g}. A bar connects models that do not differ (Nemenyi, 5 %)."
+        )
+        svg = inline_svg(ranks_figure(one.ranks, series), "Mean ranks and critical difference")
+        charts.append(_chart("Mean ranks over proteins", svg, note))
+    return charts
+
+
+def _chart(title: str, svg: str, note: str = "") -> str:
+    note = f'<p class="quiet">{escape(note)}</p>' if note else ""
+    caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
+    return f"<figure>{caption}{svg}{note}</figure>"
+
+
+def _groups(one: SplitStatistics, dataset: Dataset) -> str:
+    """Return the scores of groups of proteins, by length, number of chains and resolution."""
+    resolutions = {e.id: e.resolution for e in dataset.examples(one.task) if e.resolution is not None}
+    groups = break_down(one, resolutions)
+    known = sum(name in resolutions for name in one.names)
+    count = f"{known} of {count_noun(len(one.names), 'protein')}"
+    note = f'<p class="quiet">The resolution of {count} is known.</p>'
+    if not groups:
+        return f'<p class="quiet">All proteins are in one group of length, number of chains and resolution.</p>{note}'
+    tables = ""
+    for by in dict.fromkeys(group.by for group in groups):
+        tables += breakdown_table([group for group in groups if group.by == by]).html()
+    return f"<details><summary>Length, chains and resolution</summary>{tables}{note}</details>"
+
+
+def _summary_tables(spec: BenchSpec, rows: Sequence[BenchRow], dataset: Dataset) -> list[str]:
+    """Return a table per tested split, for a task whose predictions per protein are not kept."""
+    group = summarize(rows)
+    references = reference_scores(rows[0].task, dataset, spec.published)
+    parts = []
+    for split in dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "val"):
+        published = [row for row in references if row.split == split]
+        table = score_table(group, split, spec.baselines, published)
+        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
+    return [*parts, '<p class="quiet">No predictions per protein are kept for this task.</p>']
+
+
+def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
+    """Return a table per split of the scores of other methods, for a task without runs."""
+    rows = reference_scores(task, dataset, spec.published)
+    parts = []
+    for split in dict.fromkeys(row.split for row in rows):
+        table = published_table([row for row in rows if row.split == split])
+        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
+    return [*parts, '<p class="quiet">No model of the benchmark was tested on this task.</p>']
+
+
+def _failed(rows: Sequence[BenchRow], optional: Sequence[str]) -> str:
+    """List runs that failed, models that could not run, and proteins that could not be used."""
+    failed = [row for row in rows if row.error and row.model not in optional]
+    absent = {row.model: _first_line(row.error) for row in rows if row.error and row.model in optional}
+    done = [row for row in rows if not row.error]
+    often = Counter((row.task, f.protein or f.source, f.reason) for row in done for f in row.failures)
+    runs = Counter(row.task for row in done)
+    lists = {
+        "Failed runs": [f"{row.model}, {row.task}, seed {row.seed}: {_first_line(row.error)}" for row in failed],
+        "Optional models that could not run": [f"{name}: {why}" for name, why in absent.items()],
+        f"Proteins left out (all: {FAILURES})": [
+            f"{name}: {_first_line(reason)} ({task}, {number} of {count_noun(runs[task], 'run')})"
+            for (task, name, reason), number in sorted(often.items())
+        ],
+    }
+    return "".join(f"<h2>{title}</h2>{_items(lines)}" for title, lines in lists.items() if lines)
+
+
+def _first_line(error: str) -> str:
+    return error.splitlines()[0]
+
+
+def _versions(spec: BenchSpec, versions: Mapping[str, Any]) -> str:
+    plain = json.dumps(spec.to_dict(), indent=2, default=str)
+    return (
+        f'<h2 id="versions">Spec and versions</h2><pre>{escape(json.dumps(dict(versions), indent=2))}</pre>'
+        f"<pre>{escape(plain)}</pre>"
+    )
+
+
+_METHODS = """<h2 id="methods">Methods</h2>
+<p>Every model is trained on the training split. The epoch, and the threshold of yes/no labels with the largest MCC,
+are chosen on the validation split; each tested split is predicted once. Scores are means over seeds, ± the sample
+standard deviation. Intervals are 95 % percentile intervals of 1,000 resamples of the proteins. Models with published
+weights and trained models are tested without training.</p>
+<p>“Pooled” scores are computed from all residues of a split together, “per protein” scores for each protein and
+averaged; a protein for which a metric is undefined, e.g. without positives, is left out of the average. Paired tests
+compare the scores of the same proteins, averaged over seeds, by two-sided sign permutations; p-values are adjusted for
+all pairs of models in one metric by Holm's method. The calibration error is the expected calibration error in 15
+bins.</p>
+"""

@@ -22,9 +22,8 @@ from protgraph.validation import describe_errors
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.task.task import Task
-    from protgraph.train.bootstrap import SplitScores
 
-__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows", "split_row_fields"]
+__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
 
 _T = TypeVar("_T")
 _CONFIG = ConfigDict(extra="forbid")
@@ -153,14 +152,14 @@ class BenchRow:
         Split → ``(20, 20)`` counts, native residue types in rows and predicted ones in columns.
     failures : sequence of Failure
         Proteins that could not be used.
-    test_scores : sequence of float
-        The monitored metric on the test split for resampled proteins, six significant digits; empty if there is none.
+    protein_scores : sequence of float
+        The monitored metric of each test protein; NaN where it is undefined, and empty if it is not known.
     test_proteins : int
         Proteins of the test split with a known label.
     test_with_positives : int, optional
         Of these, proteins with a positive label; None if labels are not yes/no labels.
     test_set : str
-        Digest of the proteins: rows of the same digest are of the same samples.
+        Digest of the names of the test proteins.
     predictions : mapping of str to str
         Tested split → file of its predictions (:class:`protgraph.bench.run_predictions.RunPredictions`), relative to
         the folder of the benchmark.
@@ -187,7 +186,7 @@ class BenchRow:
     history: tuple[Mapping[str, _Number], ...] = ()
     confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
-    test_scores: tuple[_Number, ...] = ()
+    protein_scores: tuple[_Number, ...] = ()
     test_proteins: int = 0
     test_with_positives: int | None = None
     test_set: str = ""
@@ -238,16 +237,6 @@ def _validated(cls: type[_T], data: Mapping[str, Any], name: str) -> _T:
         return TypeAdapter(cls).validate_python(dict(data))
     except ValidationError as e:
         raise OptionError(f"{name}: {describe_errors(e, keys=list(cls.__dataclass_fields__))}") from e
-
-
-def split_row_fields(scores: SplitScores) -> dict[str, Any]:
-    """Return the fields of a row that describe the resampled scores of the test split."""
-    return {
-        "test_scores": tuple(float(f"{score:.6g}") for score in scores.scores),
-        "test_proteins": scores.size.proteins,
-        "test_with_positives": scores.size.with_positives,
-        "test_set": scores.test_set,
-    }
 
 
 def append_row(path: Path, row: BenchRow) -> None:

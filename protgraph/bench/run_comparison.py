@@ -11,21 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from protgraph.argument_types import check_arguments
-from protgraph.bench.paired_tests import holm, sign_permutation_tests
-from protgraph.bench.protein_scores import protein_values
+from protgraph.bench.paired_tests import holm
 from protgraph.bench.rows import BenchRow, read_rows
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
-from protgraph.bench.statistics import same_rows
+from protgraph.bench.statistics import LEVEL, ModelRuns, pair_tests, same_rows
 from protgraph.errors import DatasetError, OptionError, list_first
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, percentile_interval
 from protgraph.wording import format_decimals
 
 __all__ = ["RUN_FILE", "RunDifference", "compare_runs", "differences_table"]
 
 #: Spec and keys of the rows of a finished run, in its folder.
 RUN_FILE = "run.json"
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class RunDifference:
         """Return "A better" or "B better" if the adjusted p-value is below 0.05, else "no difference shown"."""
         if math.isnan(self.p_holm):
             return "not tested"
-        if self.p_holm >= _LEVEL:
+        if self.p_holm >= LEVEL:
             return "no difference shown"
         return "B better" if (self.protein_difference > 0) == (self.mode == "max") else "A better"
 
@@ -125,7 +123,7 @@ def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise DatasetError(
             f"not a finished benchmark run: {str(folder)!r} (no readable {RUN_FILE}). Allowed: the folder of "
-            "'protgraph bench' with report.md, e.g. runs/pdb_core."
+            "'protgraph bench' with report.html, e.g. runs/pdb_core."
         ) from e
     rows = read_rows(folder / "rows.jsonl")
     found: dict[tuple[str, str], dict[int, BenchRow]] = {}
@@ -172,49 +170,39 @@ def _differences(
             f"bench compare: no common seed of {a.model} and {b.model} on {a.task}. A has {sorted(one[1])}, B has "
             f"{sorted(other[1])}."
         )
-    found = []
+    differences = []
     for split in [split for split in a.predictions if split in b.predictions]:
-        runs = [
-            [load_predictions(folder / rows[seed].predictions[split]) for seed in seeds]
-            for folder, rows in (one, other)
-        ]
-        _require_equal_rows(a, split, runs[0][0], runs[1][0])
+        models = []
+        for folder, rows in (one, other):
+            runs = {seed: load_predictions(folder / rows[seed].predictions[split]) for seed in seeds}
+            models.append(ModelRuns(rows[seeds[0]].model, rows[seeds[0]].modes, runs))
+        _require_equal_rows(a, split, models[0].first, models[1].first)
         for name, mode in a.modes.items():
             if name in METRICS and name in b.modes:
-                found.append(_difference((a, b), split, METRICS[name], mode, runs, resamples))
-    return found
+                differences.append(_difference(a.task, split, METRICS[name], mode, *models, resamples))
+    return differences
 
 
 def _difference(
-    rows: tuple[BenchRow, BenchRow],
-    split: str,
-    metric: Metric,
-    mode: str,
-    runs: Sequence[Sequence[RunPredictions]],
-    resamples: int,
+    task: str, split: str, metric: Metric, mode: str, a: ModelRuns, b: ModelRuns, resamples: int
 ) -> RunDifference:
-    pooled = [float(np.mean([metric(run.rows) for run in side])) for side in runs]
-    samples = [
-        np.mean([bootstrap_scores(run.rows, metric, resamples=resamples) for run in side], axis=0) for side in runs
-    ]
-    values = [np.mean([protein_values(run, metric) for run in side], axis=0) for side in runs]
-    difference = values[1] - values[0]
-    defined = int((~np.isnan(difference)).sum())
-    tested = defined > 1
+    samples = b.pooled_samples(metric, resamples) - a.pooled_samples(metric, resamples)
+    values = np.stack([b.protein_values(metric), a.protein_values(metric)])  # (2, P)
+    tests = pair_tests(metric.name, ("B", "A"), values, resamples)  # none if it is not defined for two proteins
     return RunDifference(
-        task=rows[0].task,
+        task=task,
         split=split,
         metric=metric.name,
         mode=mode,
-        model_a=rows[0].model,
-        model_b=rows[1].model,
-        seeds=len(runs[0]),
-        proteins=defined,
-        a=pooled[0],
-        b=pooled[1],
-        interval=percentile_interval(samples[1] - samples[0]),
-        protein_difference=float(np.nanmean(difference)) if tested else math.nan,
-        p_value=sign_permutation_tests(difference[None])[0] if tested else math.nan,
+        model_a=a.model,
+        model_b=b.model,
+        seeds=len(a.runs),
+        proteins=int((~np.isnan(values[0] - values[1])).sum()),
+        a=float(np.mean(a.pooled(metric))),
+        b=float(np.mean(b.pooled(metric))),
+        interval=percentile_interval(samples),
+        protein_difference=tests[0].difference if tests else math.nan,
+        p_value=tests[0].p_value if tests else math.nan,
     )
 
 

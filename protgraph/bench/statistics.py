@@ -1,4 +1,4 @@
-"""Statistics of a benchmark over its proteins: intervals, tests of all pairs of models, ranks and breakdowns."""
+"""Statistics of a benchmark over its proteins: intervals, tests of all pairs of models, and ranks."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ from protgraph.train.reliability import ReliabilityBins
 
 __all__ = [
     "CALIBRATION_ERROR",
+    "LEVEL",
     "ModelRuns",
     "PairTest",
     "ScoreEstimate",
     "SplitStatistics",
     "load_runs",
+    "pair_tests",
     "same_rows",
     "split_statistics",
 ]
 
 #: Name of the expected calibration error in tables.
 CALIBRATION_ERROR = "calibration_error"
+#: Adjusted p-values below are differences.
+LEVEL = 0.05
 #: Not a score: the number of chains without one.
 _COUNTS = frozenset({"pearson_undefined"})
 
@@ -121,6 +125,15 @@ class ModelRuns:
     def protein_values(self, metric: Metric) -> np.ndarray:
         """Return the metric of each protein, mean over seeds, ``(P,)``."""
         return np.mean([protein_values(run, metric) for run in self.runs.values()], axis=0)
+
+    def pooled(self, metric: Metric) -> list[float]:
+        """Return the metric of all rows together, of each seed."""
+        return [float(metric(run.rows)) for run in self.runs.values()]
+
+    def pooled_samples(self, metric: Metric, resamples: int = RESAMPLES) -> np.ndarray:
+        """Return the pooled metric of resampled proteins, mean over seeds, ``(resamples,)``."""
+        samples = [bootstrap_scores(run.rows, metric, resamples=resamples) for run in self.runs.values()]
+        return np.mean(samples, axis=0)
 
     def reliability(self) -> ReliabilityBins | None:
         """Return the sums of all seeds."""
@@ -224,7 +237,7 @@ def split_statistics(
     paired = [model for model in models if same_rows(model.first, models[0].first)]
     values = {metric.name: np.stack([m.protein_values(metric) for m in paired]) for metric in models[0].metrics}
     names = [model.model for model in paired]
-    pairs = [test for name, scores in values.items() for test in _pair_tests(name, names, scores, resamples)]
+    pairs = [test for name, scores in values.items() for test in pair_tests(name, names, scores, resamples)]
     mode = models[0].modes.get(monitor, "max")
     ranks = compare_ranks(names, values[monitor], mode=mode) if monitor in values else None
     left_out = tuple(model.model for model in models if model not in paired)
@@ -245,9 +258,8 @@ def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
     runs = list(model.runs.values())
     count = len(model.first.names)
     for metric in model.metrics:
-        pooled = [metric(run.rows) for run in runs]
-        samples = np.mean([bootstrap_scores(run.rows, metric, resamples=resamples) for run in runs], axis=0)
-        yield _estimate(model, metric.name, "pooled", metric.mode, pooled, samples, count)
+        samples = model.pooled_samples(metric, resamples)
+        yield _estimate(model, metric.name, "pooled", metric.mode, model.pooled(metric), samples, count)
         values = [protein_values(run, metric) for run in runs]
         if (defined := int((~np.isnan(values[0])).sum())) > 1:
             samples = resample_mean(np.mean(values, axis=0), resamples=resamples)
@@ -270,8 +282,8 @@ def _estimate(
     return ScoreEstimate(model.model, metric, average, mode, fmean(values), sd, percentile_interval(samples), proteins)
 
 
-def _pair_tests(metric: str, models: Sequence[str], values: np.ndarray, resamples: int) -> list[PairTest]:
-    """Test all pairs of models in one metric; ``values`` is ``(M, P)``."""
+def pair_tests(metric: str, models: Sequence[str], values: np.ndarray, resamples: int) -> list[PairTest]:
+    """Test all pairs of M models in one metric on the same P proteins; ``values`` is ``(M, P)``."""
     pairs = np.array(list(combinations(range(len(models)), 2)), dtype=int).reshape(-1, 2)
     differences = values[pairs[:, 0]] - values[pairs[:, 1]]
     defined = (~np.isnan(differences)).sum(1)

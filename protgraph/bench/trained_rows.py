@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from protgraph.bench.rows import BenchJob, BenchRow, split_row_fields
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.run_predictions import save_predictions
 from protgraph.errors import OptionError
 
@@ -34,6 +34,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     """
     import torch
 
+    from protgraph.bench.protein_scores import describe_test_split
     from protgraph.process_memory import peak_memory, reset_peak_memory
     from protgraph.task.metrics import compute_metrics
     from protgraph.train.bootstrap import resample_test_split
@@ -69,7 +70,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
         peak_memory_mib=peak_memory(device),
         failures=prepared.failures,
         predictions=save_predictions(scores, job),
-        **({} if test is None else split_row_fields(test)),
+        **({} if test is None else describe_test_split(test, task)),
     )
 
 

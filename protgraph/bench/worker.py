@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from protgraph.bench.rows import BenchJob, BenchRow, split_row_fields
+from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.run_predictions import save_predictions
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.bench.trained_rows import evaluate_trained
@@ -32,6 +32,7 @@ def train_job(job: BenchJob) -> BenchRow:
     A model with published weights and a trained model are not trained. For a model with a decoder on a task of residue
     types, the metrics are those of :func:`protgraph.design.evaluate_design`, with sampled sequences.
     """
+    from protgraph.bench.protein_scores import describe_test_split
     from protgraph.train import FitConfig, fit
 
     if job.trained:
@@ -52,10 +53,10 @@ def train_job(job: BenchJob) -> BenchRow:
         confusion=_type_confusion(result),
         failures=result.failures,
         predictions=save_predictions(result.test_scores, job),
-        **(split_row_fields(result.test_scores["test"]) if "test" in result.test_scores else {}),
+        **(describe_test_split(result.test_scores["test"], result.task) if "test" in result.test_scores else {}),
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
-        row = replace(row, test_scores=(), predictions={})  # of the logits, not of sampled sequences
+        row = replace(row, protein_scores=(), predictions={})  # of the logits, not of sampled sequences
         row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
         row = replace(row, seconds=row.seconds + seconds)
     return row

@@ -106,7 +106,7 @@ def bench_command(
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.job_plan import describe_folder
     from protgraph.bench.report import FAILURES
-    from protgraph.bench.summary_table import compare_with_baselines, summarize
+    from protgraph.bench.summary import compare_with_baselines, summarize
     from protgraph.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
@@ -132,6 +132,6 @@ def bench_command(
     failures = {failure for row in rows for failure in row.failures}
     if failures:
         typer.echo(f"{count_noun(len(failures), 'protein')} left out; see {report.parent / FAILURES}")
-    typer.echo(f"\nreport: {report}\n  page: {report.with_name('report.html')}")
+    typer.echo(f"\nreport: {report}")
     if any(row.error and row.model not in bench_spec.optional for row in rows):
         raise typer.Exit(1)

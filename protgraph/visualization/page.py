@@ -72,14 +72,8 @@ def write_page(scene: Scene, path: str | Path) -> Path:
     return path
 
 
-def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
+def scene_page(scene: Scene) -> str:
     """Return the page as HTML text.
-
-    Parameters
-    ----------
-    scene : Scene
-    molstar : str, optional
-        Text in the place of :func:`molstar_script`, for a page that holds the script once for several scenes.
 
     Raises
     ------
@@ -103,7 +97,7 @@ def scene_page(scene: Scene, *, molstar: str | None = None) -> str:
         summary=escape(summary),
         notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in scene.notes),
         style=_file("page.css"),
-        molstar=molstar_script() if molstar is None else molstar,
+        molstar=molstar_script(),
         scene=pack_base64(data.encode()),
         script=_file("page_panel.js") + _file("page_controls.js"),
     )

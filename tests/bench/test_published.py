@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from protgraph.bench.published import PublishedScore, markdown_scores, reference_scores
+from protgraph.bench.published import PublishedScore, reference_scores
+from protgraph.bench.tables import published_table
 from protgraph.data.datasets.provenance import ReferenceScore
 
 
@@ -19,7 +20,7 @@ def test_scores_of_the_spec_come_first_then_published_ones_and_floors():
     assert [(row.method, row.is_floor) for row in scores] == [
         ("Mine | 2", False), ("Method", False), ("prevalence", True)
     ]  # fmt: skip
-    table = markdown_scores(scores).splitlines()
-    assert len(table) == 5
-    assert table[2].startswith(r"| site | test | Mine \| 2 | mcc | 0.250 | published |")
-    assert "published, trained on Train_1" in table[3] and "floor of the card" in table[4]
+    rows = [[cell.text for cell in cells] for _, cells in published_table(scores).rows]
+    assert rows == [["Mine | 2", "0.250", "–"], ["Method", "–", "0.500"], ["prevalence", "–", "0.100"]]
+    notes = [cells[0].note for _, cells in published_table(scores).rows]
+    assert notes == ["published", "published, trained on Train_1, not confirmed", "floor of the card, not confirmed"]

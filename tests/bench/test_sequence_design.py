@@ -9,10 +9,10 @@ import pytest
 from protgraph_datasets.pdb_core import PdbCore
 
 import protgraph as pg
-from protgraph.bench.confusion import confusion_table, plot_confusion
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.bench.spec import BenchSpec
+from protgraph.bench.tables import confusion_table
 from protgraph.data.datasets.dataset import Example
 from protgraph.errors import OptionError
 from protgraph.model.build import as_model_spec, build_model
@@ -49,7 +49,7 @@ def test_a_row_has_perplexity_of_native_and_recovery_of_sampled_sequences(weight
     options = {"dataset": "two_chains", "tasks": ["inverse_folding"], "models": [row.model], "out": tmp_path}
     spec = BenchSpec(name="published", **options)
     page = pg.write_report(spec, [row]).read_text()
-    assert f"## {row.model}: residue types of test" in page
+    assert f"{row.model}: residue types of test" in page
     assert (tmp_path / "published" / f"confusion_{row.model}_inverse_folding.png").stat().st_size > 10_000
 
 
@@ -88,10 +88,9 @@ def test_a_task_with_another_target_is_an_error(weights):
         evaluate_published(job("secondary_structure"))
 
 
-def test_the_confusion_table_has_recovery_and_the_most_frequent_confusion(tmp_path):
+def test_the_confusion_table_has_recovery_and_the_most_frequent_confusion():
     counts = np.zeros((20, 20), int)
     ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
     counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
-    table = confusion_table(counts)
+    table = confusion_table(counts).markdown()
     assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table
-    assert plot_confusion(counts, tmp_path / "c.png", title="example").is_file()

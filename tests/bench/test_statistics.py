@@ -191,12 +191,10 @@ def test_undefined_metrics_of_a_constant_baseline_are_left_out_with_a_word():
     assert not any(metric.startswith("pearson") and "majority" in names for metric, *names in pairs)
     assert found.ranks.models == ("one", "two", "three")
     assert all(np.isfinite(found.ranks.ranks))
-    from protgraph.bench.page_charts import interval_chart, rank_chart
-    from protgraph.bench.page_tables import pair_table
-    from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
+    from protgraph.bench.figures import inline_svg, ranks_figure
+    from protgraph.bench.tables import estimates_csv, pair_table, pairs_csv
 
     series = {model.model: i for i, model in enumerate(models)}
-    own = [e for e in found.estimates if e.metric == "pearson" and e.average == "pooled"]
-    texts = [interval_chart(own, series), rank_chart(found.ranks, series), pair_table(found)]
+    texts = [inline_svg(ranks_figure(found.ranks, series), "ranks"), pair_table(found).html()]
     texts += [estimates_csv([found]), pairs_csv([found])]
     assert not any("nan" in text.lower() for text in texts)

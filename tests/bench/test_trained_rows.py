@@ -122,8 +122,6 @@ class TestSplitOnly:
         write_report(spec, [])
         page = (spec.folder / "report.html").read_text()
         assert "Other" in page and 'data-value="0.41"' in page
-        text = (spec.folder / "report.md").read_text()
-        assert "| ligand_binding | test | Other | auprc | 0.410 | published |" in text
 
 
 def test_errors_have_the_place(tmp_path):

@@ -6,21 +6,14 @@ import csv
 import io
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 
+from protgraph.bench.paired_tests import holm, sign_permutation_tests
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.summary_table import (
-    Spread,
-    beats,
-    compare_with_baselines,
-    csv_table,
-    markdown_table,
-    score_difference,
-    summarize,
-)
+from protgraph.bench.summary import Spread, compare_with_baselines, summarize
+from protgraph.bench.tables import csv_table, markdown_table
 
 BASELINES = ("majority", "mlp")
 
@@ -65,11 +58,9 @@ def test_csv_holds_full_precision(rows: list[BenchRow]) -> None:
     assert line["test_loss_like_mean"] == ""
 
 
-def test_without_intervals_no_model_beats_a_baseline(rows: list[BenchRow]) -> None:
-    for one, other in product(summarize(rows), repeat=2):
-        assert not beats(one, other)
+def test_without_scores_of_proteins_no_model_beats_a_baseline(rows: list[BenchRow]) -> None:
     (line, _) = compare_with_baselines(summarize(rows), BASELINES)
-    assert "beats" not in line and "by the mean score alone, without an interval: one (" in line
+    assert "beats" not in line and "by the mean score alone, without a test: one (" in line
 
 
 def test_models_that_do_not_beat_both_baselines_are_named(rows: list[BenchRow]) -> None:
@@ -85,57 +76,56 @@ def test_models_that_do_not_beat_both_baselines_are_named(rows: list[BenchRow]) 
 
 
 def paired(rows: list[BenchRow], spread: float, proteins: int = 40) -> list[BenchRow]:
-    """Return the rows of the task ``classes`` with scores of the same samples, around the score of each row."""
-    common = np.random.default_rng(0).normal(size=1000) * 0.2  # of the samples of proteins, for all models
+    """Return the rows of the task ``classes`` with scores of the same proteins, around the score of each row."""
+    common = np.random.default_rng(0).normal(size=proteins) * 0.2  # of the proteins, for all models
     random = np.random.default_rng(1)
-    return [
-        replace(
-            row,
-            test_scores=tuple(row.score + common + spread * random.normal(size=1000)),
-            test_proteins=proteins,
-            test_set="x",
-        )
-        for row in rows
-        if row.task == "classes"
-    ]
+    made = []
+    for row in rows:
+        if row.task == "classes":
+            scores = tuple(row.score + common + spread * random.normal(size=proteins))
+            made.append(replace(row, protein_scores=scores, test_proteins=proteins, test_set="x"))
+    return made
 
 
-def test_a_model_beats_another_only_if_the_interval_over_proteins_excludes_zero(rows: list[BenchRow]) -> None:
+def test_a_model_beats_another_if_the_adjusted_test_over_proteins_is_below_5_percent(rows: list[BenchRow]) -> None:
     for spread, expected in ((0.001, True), (1.0, False)):
-        summaries = {s.model: s for s in summarize(paired(rows, spread))}
-        one, other = summaries["one"], summaries["majority"]
-        assert one.score.mean > other.score.mean
-        difference = np.subtract(one.samples, other.samples)
-        interval = score_difference(one, other)
-        assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(difference, [0.025, 0.975])))
-        assert beats(one, other) is (interval.low > 0) is expected
-        assert not beats(other, one)
-        (line,) = compare_with_baselines(list(summaries.values()), BASELINES)
+        summaries = summarize(paired(rows, spread))
+        scores = np.array([s.protein_scores for s in summaries])
+        pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
+        differences = np.array([scores[a] - scores[b] for a, b in pairs])
+        adjusted = dict(zip(pairs, holm(sign_permutation_tests(differences)), strict=True))
+        names = [s.model for s in summaries]
+        majority, mlp, one = (names.index(name) for name in ("majority", "mlp", "one"))
+        assert (max(adjusted[majority, one], adjusted[mlp, one]) < 0.05) is expected
+        (line,) = compare_with_baselines(summaries, BASELINES)
         assert ("every model beats them" in line) is expected
         assert "of 40 proteins" in line
 
 
 def test_models_that_beat_the_baselines_are_named_beside_those_that_do_not(rows: list[BenchRow]) -> None:
     scored = paired(rows, 0.001)
-    low = tuple(np.random.default_rng(2).normal(size=1000))
-    mixed = [replace(row, test_scores=low) if row.model == "two" else row for row in scored]
+    low = tuple(np.random.default_rng(2).normal(size=40))
+    mixed = [replace(row, protein_scores=low) if row.model == "two" else row for row in scored]
     (line,) = compare_with_baselines(summarize(mixed), BASELINES)
     beaten, other = line.split("; not shown to be beaten by ")
     assert "beaten by one (" in beaten and other.startswith("two (")
 
 
+def test_a_lower_value_is_better_for_an_error(rows: list[BenchRow]) -> None:
+    errors = [replace(row, modes=row.modes | {row.monitor: "min"}) for row in paired(rows, 0.001)]
+    (line,) = compare_with_baselines(summarize(errors), BASELINES)
+    assert "not shown to be beaten by one (" in line and "beats them" not in line
+
+
 def test_different_test_proteins_are_compared_by_the_mean(rows: list[BenchRow]) -> None:
     scored = paired(rows, 1.0)
     other = [replace(row, test_set="y") if row.model == "one" else row for row in scored]
-    summaries = {s.model: s for s in summarize(other)}
-    assert score_difference(summaries["one"], summaries["majority"]) is None
-    assert not beats(summaries["one"], summaries["majority"])
-    (line,) = compare_with_baselines(list(summaries.values()), BASELINES)
-    assert "every" not in line and "by the mean score alone, without an interval: one (" in line
+    (line,) = compare_with_baselines(summarize(other), BASELINES)
+    assert "beaten by one" not in line and "by the mean score alone, without a test: one (" in line
 
 
 def test_one_test_protein_is_too_few_to_conclude_from(rows: list[BenchRow]) -> None:
-    one = [replace(row, test_scores=(row.score,) * 1000) for row in paired(rows, 0.001, proteins=1)]
+    one = paired(rows, 0.001, proteins=1)
     (line,) = compare_with_baselines(summarize(one), BASELINES)
     assert "1 protein" in line and line.endswith("too few test proteins to compare.")
 

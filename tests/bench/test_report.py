@@ -1,26 +1,21 @@
-"""The HTML report in a browser: sorting, toggling, 3D, phone width, print, and no network."""
+"""The page of the report in a browser: sorting, toggling, phone width, print, and no network."""
 
 from __future__ import annotations
 
 import base64
-import io
 import re
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from protgraph.bench.environment import environment
-from protgraph.bench.html_report import write_html
-from protgraph.bench.page_charts import COLORS, curves_chart, reliability_chart
 from protgraph.bench.published import PublishedScore
+from protgraph.bench.report import write_page
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
-from protgraph.bench.statistics_csv import estimates_csv, pairs_csv
+from protgraph.bench.tables import estimates_csv, pairs_csv
 from protgraph.train import load_dataset
 from tests.bench.bench_runs import write_run
 from tests.page_checks import check_keyboard, check_logs
@@ -58,13 +53,13 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(run):
-    return write_html(*run, environment())
+    return write_page(*run, environment())
 
 
 def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
     text = page.read_text()
     assert len(text) < 6_000_000
-    assert not re.search(r"(?:src|href)=\"(?!#|data:)", text) and "url(" not in text and "@import" not in text
+    assert not re.search(r"(?:src|href)=\"(?!#|data:)", text) and not re.search(r"url\((?!#)|@import", text)
     assert "Other &lt;b&gt;" in text and "published, trained on its own set" in text
     assert "&quot;protgraph-pyg&quot;" in text and "&quot;baselines&quot;" in text
 
@@ -98,11 +93,9 @@ def test_texts_of_charts_are_within_their_frames(page, browser):
     browser.get(page.as_uri())
     outside = """
     return [...document.querySelectorAll('svg')].flatMap(svg => {
-      const box = svg.viewBox.baseVal;
       return [...svg.querySelectorAll('text')].filter(text => {
-        if (text.getAttribute('transform')) return false;
-        const own = text.getBBox();
-        return own.x < box.x - 0.5 || own.x + own.width > box.x + box.width + 0.5;
+        const own = text.getBoundingClientRect(), frame = svg.getBoundingClientRect();
+        return own.left < frame.left - 1 || own.right > frame.right + 1;
       }).map(text => text.textContent);
     })"""
     assert browser.execute_script("return document.querySelectorAll('svg text').length") > 20
@@ -113,14 +106,14 @@ def test_a_task_without_predictions_per_protein_has_a_table_of_each_tested_split
     spec, rows, _ = run
     apart = [replace(row, metrics=row.metrics | {"apart": {"auprc": 0.25 + row.seed}}) for row in rows]
     (tmp_path / spec.name).mkdir()
-    text = write_html(spec.model_copy(update={"out": tmp_path}), apart, [], environment()).read_text(encoding="utf-8")
+    text = write_page(spec.model_copy(update={"out": tmp_path}), apart, [], environment()).read_text(encoding="utf-8")
     test, other = text.split("<h3>test: pdb_core</h3>")[1].split("<h3>apart: pdb_core</h3>")
     for model in MODELS:
         own = [row.metrics["test"]["auprc"] for row in rows if row.model == model]
         assert f">{model}{' (baseline)' if model == 'majority' else ''}</td>" in test
         assert f"{np.mean(own):.3f} ± {np.std(own, ddof=1):.3f}" in test
     assert "Other &lt;b&gt;" in test and other.count("0.750 ± 0.707") == len(MODELS)
-    assert 'class="sortable"' in test and "see the table in report.md" not in text
+    assert 'class="sortable"' in test
 
 
 def test_tables_of_no_statistics_have_their_header():
@@ -128,82 +121,10 @@ def test_tables_of_no_statistics_have_their_header():
     assert pairs_csv([]).startswith("dataset,task,split,metric,model,minus") and pairs_csv([]).count("\n") == 1
 
 
-def test_epochs_are_whole_numbers(run):
-    _, rows, _ = run
-    ticks = re.findall(r'text-anchor="middle">([\d.]+)</text>', curves_chart(rows, dict.fromkeys(MODELS, 0)))
-    assert ticks == ["1", "2", "3", "4"]
-
-
-def test_bins_with_few_rows_are_open_and_not_connected():
-    chart = reliability_chart({"m": [(0.1, 0.0, 500), (0.4, 1.0, 1), (0.9, 0.8, 60)]}, {"m": 0})
-    assert chart.count('fill="none"') == 1 and chart.count(f'fill="{COLORS[0]}"') == 2
-    (line,) = re.findall(r'class="line"[^>]* d="([^"]*)"', chart)
-    assert line.count("L") == 1
-    assert 'd=""' in reliability_chart({"m": [(0.4, 1.0, 1)]}, {"m": 0})
-
-
-def wait_for(browser, script):
-    """Return the result of a script once it is true."""
-    deadline = time.monotonic() + 180
-    while not (found := browser.execute_script(script)):
-        assert time.monotonic() < deadline, browser.get_log("browser")
-        time.sleep(0.3)
-    return found
-
-
-@pytest.mark.slow
-def test_an_open_protein_is_shown_in_3d_with_predictions_beside_labels(page, browser):
-    browser.get(page.as_uri())
-    boxes = browser.find_elements("css selector", "details.protein")
-    assert len(boxes) == 4  # two best, two worst
-    assert [box.get_attribute("open") is not None for box in boxes] == [True, False, False, False]
-    boxes[1].find_element("tag name", "summary").click()
-    frames = (
-        "[...document.querySelectorAll('details.protein')].map(box => box.querySelectorAll('iframe').length).join()"
-    )
-    assert wait_for(browser, f"return {frames} === '0,1,0,0'")
-    assert [box.get_attribute("open") is not None for box in boxes] == [False, True, False, False]
-    frame = boxes[1].find_element("tag name", "iframe")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", frame)
-    browser.switch_to.frame(frame)
-    wait_for(browser, "return document.body?.getAttribute('aria-busy') === 'false'")
-    captions = browser.execute_script("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)")
-    name = browser.execute_script("return document.querySelector('h1').textContent")
-    browser.switch_to.default_content()
-    assert captions[0] == "predicted01" and re.fullmatch(r"trueno \(\d+\)yes \(\d+\)", captions[1])
-    assert boxes[1].get_attribute("data-title").startswith(name)
-    picture = imread(io.BytesIO(frame.screenshot_as_png))[..., :3]
-    middle = picture[250:450]
-    for side in (middle[:, : picture.shape[1] // 2], middle[:, picture.shape[1] // 2 :]):
-        assert (side.min(-1) < 0.9).mean() > 0.02
-    check_logs(browser)
-
-
 def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(page, browser):
     browser.get(page.as_uri())
-    browser.execute_script("for (const box of document.querySelectorAll('details.protein')) box.open = false")
-    time.sleep(1.0)
     names = check_keyboard(browser)
     assert {"methods", "strong", "model", "Paired tests"} <= set(names)
-
-
-def test_without_the_viewer_the_proteins_are_listed(page, run, monkeypatch, tmp_path):
-    spec, rows, statistics = run
-    monkeypatch.setitem(sys.modules, "molstar_cli", None)
-    (tmp_path / spec.name).mkdir()
-    text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
-    assert text.count('<p class="protein">') == 4 and 'id="molstar"' not in text
-    assert "3D pictures are left out" in text and "protgraph-pyg[view]" in text
-    assert "residues; chain" not in text and len(text) < 200_000
-
-
-def test_scenes_beyond_the_size_of_the_page_are_listed_with_the_reason(run, monkeypatch, tmp_path):
-    spec, rows, statistics = run
-    monkeypatch.setattr("protgraph.bench.page_proteins._MAX_SCENES", 120_000)
-    (tmp_path / spec.name).mkdir()
-    text = write_html(spec.model_copy(update={"out": tmp_path}), rows, statistics, environment()).read_text()
-    boxes, listed = text.count('<details class="protein"'), text.count("not in 3D, as the page would exceed 6 MB")
-    assert boxes + listed == 4 and boxes and listed
 
 
 @pytest.mark.parametrize("width", [375, 1280])
@@ -227,6 +148,6 @@ def test_the_page_is_not_wider_than_the_screen(page, browser, width):
 def test_the_printed_page_has_the_folded_tables(page, browser):
     browser.get(page.as_uri())
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script("return [...document.querySelectorAll('details:not(.protein)')].every(d => d.open)")
+    assert browser.execute_script("return [...document.querySelectorAll('details')].every(d => d.open)")
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF") and len(printed) > 20_000

@@ -1,0 +1,305 @@
+"""Figures of a benchmark: learning curves, scores, reliability, ranks and confusion of residue types.
+
+Each function returns a matplotlib figure. :func:`save_png` writes it to the folder of the benchmark, :func:`inline_svg`
+puts it into the page of the report.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protgraph.bench.paired_tests import RankComparison
+from protgraph.bench.rows import BenchRow
+from protgraph.file_io import atomic_write
+from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.train.bootstrap import BootstrapInterval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FEW_ROWS",
+    "TYPE_ORDER",
+    "confusion_figure",
+    "curves_figure",
+    "inline_svg",
+    "ranks_figure",
+    "reliability_figure",
+    "save_png",
+    "scores_figure",
+    "style_of",
+]
+
+#: Bins of fewer rows are left out of the line of a reliability diagram.
+FEW_ROWS = 20
+#: Similar residue types next to each other: hydrophobic, aromatic, small, polar, basic, acidic.
+TYPE_ORDER = "ILVMFWYCAGPSTNQHKRED"
+
+#: Okabe & Ito 2008, color-blind safe, light yellow darkened; then the same with dashes.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#3A96C9", "#857400", "#444444")
+_DASHES = ("solid", "dashed", "dotted", "dashdot")
+_GRAY = "#59636e"
+_DPI = 150
+_SERIES = "series:"  # gid of the artists of one model, which the script of the page hides and shows
+
+
+def style_of(index: int) -> dict[str, str]:
+    """Return color and line style of the model with this index."""
+    return {"color": _COLORS[index % len(_COLORS)], "linestyle": _DASHES[index // len(_COLORS) % len(_DASHES)]}
+
+
+def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure | None:
+    """Plot the monitored validation metric by epoch: mean over seeds, and a band of ± one standard deviation.
+
+    Each model ends where its first seed stopped. Markers are the chosen epochs.
+
+    Parameters
+    ----------
+    rows : sequence of BenchRow
+        Rows of one task.
+    series : mapping of str to int
+        Model → index of its color.
+
+    Returns
+    -------
+    Figure or None
+        None if no run has two epochs.
+    """
+    curves: dict[str, list[tuple[BenchRow, np.ndarray]]] = {}
+    for row in rows:
+        values = np.array([point.get(row.monitor, math.nan) for point in row.history])
+        if not row.error and len(values) > 1 and not np.isnan(values).all():  # undefined for a constant prediction
+            curves.setdefault(row.model, []).append((row, values))
+    if not curves:
+        return None
+    figure, axes = _figure(6.4, 3.4)
+    for model, runs in curves.items():
+        style, gid = style_of(series[model]), _SERIES + model
+        shared = min(len(values) for _, values in runs)
+        stack = np.stack([values[:shared] for _, values in runs])  # (seeds, epochs)
+        epochs, mean = np.arange(1, shared + 1), stack.mean(0)
+        axes.plot(epochs, mean, label=model, gid=gid, **style)
+        if len(runs) > 1:
+            sd = stack.std(0, ddof=1)
+            axes.fill_between(epochs, mean - sd, mean + sd, color=style["color"], alpha=0.14, linewidth=0, gid=gid)
+        for row, values in runs:
+            if 1 <= row.best_epoch <= len(values):
+                chosen = (row.best_epoch, values[row.best_epoch - 1])
+                axes.plot(*chosen, "o", color=style["color"], markersize=3.5, gid=gid)
+    first = next(row for row in rows if not row.error)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("epoch; dots: chosen epochs")
+    axes.set_ylabel(f"validation {first.monitor}{_direction(first)}")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    return figure
+
+
+def scores_figure(
+    rows: Sequence[BenchRow],
+    split: str,
+    series: Mapping[str, int],
+    *,
+    baselines: Sequence[str] = (),
+    intervals: Mapping[str, BootstrapInterval] | None = None,
+) -> Figure | None:
+    """Plot the monitored metric of every model on a split: mean, seeds as small dots, baselines as dashed lines.
+
+    Parameters
+    ----------
+    rows : sequence of BenchRow
+        Rows of one task.
+    split : str
+    series : mapping of str to int
+        Model → index of its color.
+    baselines : sequence of str
+        Models that the others must beat.
+    intervals : mapping of str to BootstrapInterval, optional
+        Model → 95 % interval over proteins; models without one have ± one standard deviation over seeds.
+
+    Returns
+    -------
+    Figure or None
+        None if no model has a value.
+    """
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        value = row.metrics.get(split, {}).get(row.monitor, math.nan)
+        if not row.error and not math.isnan(value):
+            scores.setdefault(row.model, []).append(value)
+    if not scores:
+        return None
+    figure, axes = _figure(6.4, 1.0 + 0.3 * len(scores))
+    for place, (model, values) in enumerate(scores.items()):
+        style, gid = style_of(series[model]), _SERIES + model
+        mean, low, high = _bar(values, (intervals or {}).get(model))
+        axes.plot([low, high], [place, place], color=style["color"], linewidth=2.2, gid=gid)
+        axes.plot(mean, place, "o", color=style["color"], markersize=6, gid=gid)
+        axes.plot(values, [place] * len(values), "o", color="black", markersize=1.8, gid=gid)
+        if model in baselines:
+            axes.axvline(mean, color=_GRAY, linewidth=1.0, linestyle="dashed", zorder=0, gid=gid)
+    names = [f"{model} (baseline)" if model in baselines else model for model in scores]
+    axes.set_yticks(range(len(scores)), names)
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    first = next(row for row in rows if not row.error)
+    bars = "95 % intervals over proteins" if intervals else "± s.d. over seeds"
+    axes.set_xlabel(f"{split} {first.monitor}{_direction(first)}; {bars}")
+    return figure
+
+
+def _bar(values: Sequence[float], interval: BootstrapInterval | None) -> tuple[float, float, float]:
+    """Return the mean over seeds and the ends of its bar."""
+    mean = float(np.mean(values))
+    if interval is not None and not math.isnan(interval.low):
+        return mean, interval.low, interval.high
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return mean, mean - sd, mean + sd
+
+
+def reliability_figure(curves: Mapping[str, Sequence[tuple[float, float, int]]], series: Mapping[str, int]) -> Figure:
+    """Plot the fraction of positives by predicted probability; the diagonal is perfect calibration.
+
+    Bins of fewer than 20 rows are open circles, which the line leaves out.
+
+    Parameters
+    ----------
+    curves : mapping of str to sequence of (float, float, int)
+        Model → mean probability, fraction of positives and number of rows of each bin.
+    series : mapping of str to int
+        Model → index of its color.
+    """
+    figure, axes = _figure(4.4, 4.2)
+    axes.plot([0, 1], [0, 1], color=_GRAY, linewidth=1.0, linestyle="dashed")
+    for model, bins in curves.items():
+        style, gid = style_of(series[model]), _SERIES + model
+        counted = [(probability, fraction) for probability, fraction, rows in bins if rows >= FEW_ROWS]
+        few = [(probability, fraction) for probability, fraction, rows in bins if rows < FEW_ROWS]
+        if counted:
+            axes.plot(*zip(*counted, strict=True), marker="o", markersize=3.5, label=model, gid=gid, **style)
+        if few:
+            axes.plot(*zip(*few, strict=True), "o", color=style["color"], markersize=3.5, mfc="none", gid=gid)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("predicted probability")
+    axes.set_ylabel("observed fraction")
+    return figure
+
+
+def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
+    """Plot mean ranks with the critical difference; bars connect models that do not differ significantly.
+
+    References
+    ----------
+    Demšar 2006, JMLR 7, 1–30, figure 1.
+    """
+    order = sorted(range(len(ranks.models)), key=lambda i: ranks.ranks[i])
+    groups, count = ranks.groups(), len(order)
+    figure, axes = _figure(6.4, 0.9 + 0.12 * len(groups) + 0.24 * ((count + 1) // 2), layout=None)
+    axes.set_position((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(-0.25 * count, 1.25 * count + 1)
+    # The axis of ranks at height 0; the critical difference above it.
+    axes.plot([1, count], [0, 0], color=_GRAY, linewidth=1.0)
+    for rank in range(1, count + 1):
+        axes.plot([rank, rank], [0, 0.25], color=_GRAY, linewidth=1.0)
+        axes.text(rank, 0.35, str(rank), ha="center", va="bottom", fontsize=8, color=_GRAY)
+    end = min(1 + ranks.critical_difference, count)
+    axes.plot([1, end], [1.9, 1.9], color="black", linewidth=3)
+    axes.text(end + 0.05 * count, 1.9, f"CD {ranks.critical_difference:.2f}", va="center", fontsize=8, color=_GRAY)
+    # Groups of models that do not differ, below the axis.
+    rank_of = dict(zip(ranks.models, ranks.ranks, strict=True))
+    for level, group in enumerate(groups):
+        inside = sorted(rank_of[model] for model in group)
+        axes.plot([inside[0], inside[-1]], [-0.4 * (level + 1)] * 2, color="black", linewidth=3)
+    # The better half is named on the left, the other one on the right.
+    top = -0.4 * len(groups) - 0.8
+    for number, i in enumerate(order):
+        model, rank = ranks.models[i], ranks.ranks[i]
+        is_left = number < (count + 1) // 2
+        row = number if is_left else count - 1 - number
+        edge, side = (0.8, "right") if is_left else (count + 0.2, "left")
+        color, gid = style_of(series[model])["color"], _SERIES + model
+        axes.plot([rank, rank, edge], [0, top - row, top - row], color=color, linewidth=1.2, gid=gid)
+        axes.text(edge, top - row, f" {model} ({rank:.2f}) ", ha=side, va="center", fontsize=8, gid=gid)
+    return figure
+
+
+def confusion_figure(counts: np.ndarray, title: str) -> Figure:
+    """Plot the log-odds ``log₂ p(predicted | native) / p(predicted)`` of all pairs of types, as in BLOSUM.
+
+    Parameters
+    ----------
+    counts : ndarray
+        ``(20, 20)``, native types in rows, predicted types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
+    title : str
+
+    References
+    ----------
+    Henikoff & Henikoff 1992, doi:10.1073/pnas.89.22.10915 (log-odds of substitutions).
+    """
+    order = [ALPHABET.index(letter) for letter in TYPE_ORDER]
+    counts = counts[np.ix_(order, order)] + 0.5
+    share = counts / counts.sum(1, keepdims=True)
+    odds = np.log2(share / (counts.sum(0) / counts.sum()))
+    figure, axes = _figure(5.6, 4.8)
+    image = axes.imshow(odds, cmap="RdBu_r", vmin=-4, vmax=4)
+    axes.grid(False)
+    axes.set_xticks(range(20), list(TYPE_ORDER))
+    axes.set_yticks(range(20), list(TYPE_ORDER))
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("native")
+    axes.set_title(title, loc="left", fontsize=9)
+    figure.colorbar(image, label="log₂ odds", shrink=0.8)
+    return figure
+
+
+def save_png(figure: Figure, path: Path) -> Path:
+    """Write a figure to a PNG file."""
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, dpi=_DPI, format="png")
+    return path
+
+
+def inline_svg(figure: Figure, label: str) -> str:
+    """Return a figure as SVG for an HTML page, without its legend; the artists of a model have ``data-series``."""
+    from matplotlib import rc_context
+
+    for axes in figure.axes:
+        if axes.get_legend() is not None:
+            axes.get_legend().remove()
+    text = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "protgraph"}):  # letters stay text; the same ids each time
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(rf'id="{_SERIES}([^"]*)"', r'data-series="\1"', svg)
+    svg = re.sub(r' id="[A-Za-z.]+\d*_\d+"', "", svg)  # of parts: they would be the same in each figure
+    width = figure.get_figwidth() * 96
+    attributes = f'style="max-width:{width:.0f}px" role="img" aria-label="{escape(label)}"'
+    return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', attributes, svg, count=1)
+
+
+def _figure(width: float, height: float, layout: str | None = "constrained") -> tuple[Figure, Axes]:
+    """Create an empty figure, inches, without the global state of pyplot."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout=layout)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, color="#e6e9ed", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8)
+    return figure, axes
+
+
+def _direction(row: BenchRow) -> str:
+    return " (lower is better)" if row.mode == "min" else ""

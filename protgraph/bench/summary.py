@@ -1,0 +1,252 @@
+"""Summaries of a benchmark over seeds, and the comparison with the baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+
+from protgraph.bench.rows import BenchRow
+from protgraph.bench.statistics import LEVEL, PairTest, pair_tests
+from protgraph.train.bootstrap import RESAMPLES, SplitSize
+
+__all__ = ["Spread", "Summary", "by_task", "compare_with_baselines", "summarize"]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation (n − 1) of one number over seeds; the latter is NaN for a single seed."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """Compute the spread of the finite values; NaN without any."""
+        finite = [v for v in values if math.isfinite(v)]
+        if not finite:
+            return _MISSING
+        return cls(fmean(finite), stdev(finite) if len(finite) > 1 else math.nan)
+
+    def text(self, digits: int = 3) -> str:
+        """Format as "0.712 ± 0.004"; without "±" for a single seed, "–" for NaN, and without the sign of −0.000."""
+        if math.isnan(self.mean):
+            return "–"
+        smallest = 10.0 ** -(digits + 2)
+        if 0 < abs(self.mean) < smallest and not self.sd >= smallest:  # a score in a small unit
+            return f"{self.mean:.{digits}g}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}g}")
+        return f"{self.mean:z.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
+
+
+_MISSING = Spread(math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Results of one model on one task over its seeds.
+
+    Parameters
+    ----------
+    model, task, dataset : str
+        Registry names.
+    seeds, failed : int
+        Number of finished and failed runs.
+    monitor : str
+        Metric that chooses the epoch and ranks the models.
+    modes : mapping of str to str
+        Metric → "max" or "min", the better direction.
+    splits : mapping of str to mapping
+        Split → metric → its spread; "test", "val" and any other.
+    parameters : int
+        Number of learnable parameters.
+    residues_per_second, peak_memory_mib, seconds : Spread
+        Per run.
+    protein_scores : tuple of float
+        The monitored metric of each test protein, mean over seeds; empty if it is not known.
+    test_set : str
+        Digest of the test proteins.
+    test_size : SplitSize
+        Numbers of test proteins.
+    """
+
+    model: str
+    task: str
+    dataset: str
+    seeds: int
+    failed: int
+    monitor: str
+    modes: Mapping[str, str]
+    splits: Mapping[str, Mapping[str, Spread]]
+    parameters: int
+    residues_per_second: Spread
+    peak_memory_mib: Spread
+    seconds: Spread
+    protein_scores: tuple[float, ...]
+    test_set: str
+    test_size: SplitSize
+
+    @property
+    def score(self) -> Spread:
+        """The monitored metric on the test split."""
+        return self.of(self.monitor)
+
+    def of(self, metric: str, split: str = "test") -> Spread:
+        """Return one metric on one split; NaN if missing."""
+        return self.splits.get(split, {}).get(metric, _MISSING)
+
+    def is_better(self, other: Summary, metric: str) -> bool:
+        """Return True if the mean of a test metric is better; False if it or its direction is missing."""
+        mode, mean, other_mean = self.modes.get(metric), self.of(metric).mean, other.of(metric).mean
+        if mode is None:
+            return False
+        return mean < other_mean if mode == "min" else mean > other_mean
+
+
+def summarize(rows: Sequence[BenchRow]) -> list[Summary]:
+    """Return one summary per model and task, in the order of their first rows."""
+    groups: dict[tuple[str, str, str], list[BenchRow]] = {}
+    for row in rows:
+        groups.setdefault((row.dataset, row.task, row.model), []).append(row)
+    return [_summary(*key, group) for key, group in groups.items()]
+
+
+def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summary:
+    good = [row for row in rows if not row.error]
+    last = good[-1] if good else rows[-1]
+    splits: dict[str, dict[str, Spread]] = {"test": {}, "val": {}}
+    for split in dict.fromkeys(split for row in good for split in row.metrics):
+        metrics = dict.fromkeys(metric for row in good for metric in row.metrics.get(split, {}))
+        splits[split] = {m: Spread.of(row.metrics.get(split, {}).get(m, math.nan) for row in good) for m in metrics}
+    return Summary(
+        model=model,
+        task=task,
+        dataset=dataset,
+        seeds=len(good),
+        failed=len(rows) - len(good),
+        monitor=last.monitor,
+        modes=last.modes,
+        splits=splits,
+        parameters=last.parameters,
+        residues_per_second=Spread.of(row.residues_per_second for row in good),
+        peak_memory_mib=Spread.of(row.peak_memory_mib for row in good),
+        seconds=Spread.of(row.seconds for row in good),
+        protein_scores=_mean_protein_scores(good),
+        test_set=last.test_set,
+        test_size=SplitSize(last.test_proteins, last.test_with_positives),
+    )
+
+
+def _mean_protein_scores(rows: Sequence[BenchRow]) -> tuple[float, ...]:
+    """Return the mean over seeds of the score of each test protein; empty if test sets differ."""
+    if len({(row.test_set, len(row.protein_scores)) for row in rows}) != 1:
+        return ()
+    return tuple(np.mean([row.protein_scores for row in rows], axis=0).tolist())
+
+
+def by_task(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
+    """Return the summaries of each task."""
+    tasks: dict[str, list[Summary]] = {}
+    for summary in summaries:
+        tasks.setdefault(summary.task, []).append(summary)
+    return tasks
+
+
+def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str]) -> list[str]:
+    """Return one line per task: models that beat every baseline, that are not shown to, or only within seed noise.
+
+    A model beats a baseline if the paired test over test proteins, adjusted for all pairs of models by Holm's method,
+    is below 0.05, as in the report. Within seed noise: the two means differ by less than the sum of the two standard
+    deviations. Small test sets, and models and baselines without a finished run, are named, and so are other metrics in
+    which a baseline is better.
+    """
+    lines = [_comparison(task, group, baselines) for task, group in by_task(summaries).items()]
+    return [line for line in lines if line]
+
+
+def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> str:
+    defined = [s for s in group if s.seeds and not math.isnan(s.score.mean)]
+    undefined = [s for s in group if s.seeds and s not in defined]
+    trivial = [s for s in defined if s.model in baselines]
+    others = [s for s in defined if s.model not in baselines]
+    missing = [s.model for s in group if not s.seeds]
+    unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
+    if undefined and baselines:
+        unfinished += f" {undefined[0].monitor} is undefined, not compared: {', '.join(s.model for s in undefined)}."
+    if not trivial or not others:
+        return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
+    names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
+    size = trivial[0].test_size
+    over = f" of {size.text()}" if size.proteins else ""
+    text = f"**{task}**, test {trivial[0].monitor}{over}, baselines {names}: "
+    if size.has_no_interval:
+        return f"{text}too few test proteins to compare.{unfinished}"
+    text += _verdict(trivial, others, _tests(defined))
+    if size.proteins and size.is_small:
+        text += f" {size.warning().capitalize()}."
+    return text + unfinished
+
+
+def _tests(group: Sequence[Summary]) -> dict[tuple[str, str], PairTest]:
+    """Return the tests of all pairs of models whose scores are of the same proteins; model, other model → test."""
+    tests: dict[tuple[str, str], PairTest] = {}
+    same = [s for s in group if s.protein_scores and s.test_set == group[0].test_set]
+    if len(same) < 2:
+        return tests
+    values = np.array([s.protein_scores for s in same])  # (M, P)
+    for test in pair_tests(same[0].monitor, [s.model for s in same], values, RESAMPLES):
+        tests[test.one, test.other] = test
+        tests[test.other, test.one] = test
+    return tests
+
+
+def _verdict(trivial: Sequence[Summary], others: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> str:
+    """Return sentences about models, compared with the baselines ``trivial`` in the monitored metric."""
+    untested = [s for s in others if any((s.model, baseline.model) not in tests for baseline in trivial)]
+    better = [s for s in untested if all(s.is_better(baseline, s.monitor) for baseline in trivial)]
+    beating = [s for s in others if all(_beats(s, baseline, tests) for baseline in trivial)]
+    not_better = [s for s in others if s not in beating and s not in better]
+    parts = []
+    if not_better and beating:
+        parts.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
+    elif not_better:
+        parts.append(f"not shown to be beaten by {_scores(not_better)}.")
+    elif beating:
+        parts.append(f"every {'other ' if better else ''}model beats them.")
+    if len(untested) < len(others):
+        parts.append(
+            "A model beats a baseline if p < 0.05 in the paired test over proteins, adjusted by Holm's method."
+        )
+    if better:
+        parts.append(f"Better by the mean score alone, without a test: {_scores(better)}.")
+    close = [s for s in (*beating, *better) if any(_within_noise(s, baseline) for baseline in trivial)]
+    if close:
+        parts.append(f"Within seed noise of a baseline: {_scores(close)}.")
+    worse = []
+    for s in beating:
+        metrics = [metric for metric in s.modes if any(baseline.is_better(s, metric) for baseline in trivial)]
+        if metrics:
+            worse.append(f"{s.model} ({', '.join(metrics)})")
+    if worse:
+        parts.append(f"In another metric the mean of a baseline is better: {', '.join(worse)}.")
+    return " ".join(parts)
+
+
+def _beats(one: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:
+    """Return True if the paired test shows that one model is better than another."""
+    test = tests.get((one.model, other.model))
+    if test is None or not test.p_holm < LEVEL:
+        return False
+    is_higher = (test.difference > 0) == (test.one == one.model)
+    return is_higher == (one.modes.get(one.monitor) != "min")
+
+
+def _within_noise(one: Summary, other: Summary) -> bool:
+    noise = sum(sd for sd in (one.score.sd, other.score.sd) if not math.isnan(sd))
+    return abs(one.score.mean - other.score.mean) < noise
+
+
+def _scores(group: Sequence[Summary]) -> str:
+    return ", ".join(f"{s.model} ({s.score.text()})" for s in group)

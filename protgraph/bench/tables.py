@@ -1,0 +1,360 @@
+"""Tables of a benchmark: scores of models and of other methods, pairs of models, groups of proteins; CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from protgraph.bench.breakdown import GroupScore
+from protgraph.bench.figures import TYPE_ORDER
+from protgraph.bench.protein_scores import resample_mean
+from protgraph.bench.published import PublishedScore
+from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
+from protgraph.bench.summary import Spread, Summary, by_task
+from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.train.bootstrap import percentile_interval
+
+__all__ = [
+    "Table",
+    "breakdown_table",
+    "confusion_table",
+    "csv_table",
+    "estimates_csv",
+    "markdown_table",
+    "pair_table",
+    "pairs_csv",
+    "published_table",
+    "score_table",
+]
+
+_AVERAGES = {"pooled": "", "proteins": ", per protein"}
+_ARROWS = {"max": "↑", "min": "↓"}
+
+
+class Column(NamedTuple):
+    """Heading of a column, and the order in which a first click sorts it."""
+
+    title: str
+    first: str = "descending"
+    is_text: bool = False
+
+
+class Cell(NamedTuple):
+    """Text of a cell, the value by which it is sorted, and a small line below the text."""
+
+    text: str = "–"
+    value: float | str = ""
+    note: str = ""
+    is_best: bool = False
+    is_text: bool = False
+    tooltip: str = ""
+
+
+@dataclass
+class Table:
+    """Columns and rows; a row has a kind, "", "baseline" or "published", and cells."""
+
+    columns: list[Column]
+    rows: list[tuple[str, list[Cell]]]
+
+    def html(self) -> str:
+        """Return the table for the page of the report, whose script sorts it."""
+        head = []
+        for title, first, is_text in self.columns:
+            kind = ' class="text"' if is_text else ""
+            head.append(f'<th scope="col" data-first="{first}"{kind}>{escape(title)}</th>')
+        lines = []
+        for kind, cells in self.rows:
+            row = f'<tr class="{kind}">' if kind else "<tr>"
+            lines.append(f"{row}{''.join(map(_html_cell, cells))}</tr>")
+        return (
+            f'<div class="scroll"><table class="sortable"><thead><tr>{"".join(head)}</tr></thead>'
+            f"<tbody>{''.join(lines)}</tbody></table></div>"
+        )
+
+    def markdown(self) -> str:
+        """Return the table as Markdown, the best values bold."""
+        lines = [[column.title for column in self.columns], ["---"] + ["---:"] * (len(self.columns) - 1)]
+        for _, cells in self.rows:
+            lines.append([f"**{cell.text}**" if cell.is_best else cell.text for cell in cells])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _html_cell(cell: Cell) -> str:
+    attributes = ""
+    if cell.is_best or cell.is_text:
+        attributes += ' class="best"' if cell.is_best else ' class="text"'
+    if cell.tooltip:
+        attributes += f' title="{escape(cell.tooltip)}"'
+    if not cell.is_text:
+        attributes += f' data-value="{escape(str(cell.value))}"'
+    note = f"<small>{escape(cell.note)}</small>" if cell.note else ""
+    return f"<td{attributes}>{escape(cell.text)}{note}</td>"
+
+
+def _name(name: str, **more: str) -> Cell:
+    return Cell(name, name, is_text=True, **more)
+
+
+def _number(value: float, form: str = ".3f") -> Cell:
+    if math.isnan(value):
+        return Cell()
+    text = f"{value:{form}}"
+    if value != 0 and form.endswith("f") and float(text) == 0:  # a score in a small unit
+        text = f"{value:{form[:-1]}g}"
+    return Cell(text, value)
+
+
+def _metric_column(metric: str, mode: str, suffix: str = "") -> Column:
+    title = f"{metric.replace('_', ' ')}{suffix} {_ARROWS[mode]}"
+    return Column(title, "descending" if mode == "max" else "ascending")
+
+
+def _best(means: Mapping[str, float], mode: str | None) -> str:
+    """Return the model with the best mean; "" without one."""
+    defined = {model: mean for model, mean in means.items() if not math.isnan(mean)}
+    if mode is None or not defined:
+        return ""
+    return min(defined, key=defined.__getitem__) if mode == "min" else max(defined, key=defined.__getitem__)
+
+
+def score_table(
+    group: Sequence[Summary],
+    split: str,
+    baselines: Sequence[str],
+    published: Sequence[PublishedScore] = (),
+    estimates: Sequence[ScoreEstimate] = (),
+) -> Table:
+    """Return the table of one tested split: every metric of every model, and published rows.
+
+    Parameters
+    ----------
+    group : sequence of Summary
+        Models of one task.
+    split : str
+    baselines : sequence of str
+    published : sequence of PublishedScore
+    estimates : sequence of ScoreEstimate
+        Scores with intervals; without any, the means over seeds of ``group`` are shown.
+    """
+    finished = [s for s in group if s.seeds]
+    scores, modes = _scores(finished, split, estimates)
+    columns = list(dict.fromkeys(key for cells in scores.values() for key in cells))
+    columns.sort(key=lambda column: (column[0] == CALIBRATION_ERROR, column[0] != finished[0].monitor))
+    columns += [(row.metric, "pooled") for row in published if (row.metric, "pooled") not in columns]
+    best = {}
+    for column in columns:
+        means = {model: cells[column][0].mean for model, cells in scores.items() if column in cells}
+        best[column] = _best(means, modes.get(column, "max"))
+    rows = []
+    for s in finished:
+        name = f"{s.model} (baseline)" if s.model in baselines else s.model
+        cells = [_name(name)]
+        for column in columns:
+            spread, interval = scores.get(s.model, {}).get(column, (Spread(math.nan, math.nan), ""))
+            is_defined = not math.isnan(spread.mean)
+            cell = Cell(spread.text(), spread.mean, interval, is_best=best[column] == s.model)
+            cells.append(cell if is_defined else Cell())
+        cells += [_number(s.seeds, "d"), _number(s.parameters, ",")]
+        rows.append(("baseline" if s.model in baselines else "", cells))
+    names = [metric if average == "pooled" else "" for metric, average in columns]
+    rows += [_published_row(row, names, 2) for row in published]
+    heads = [_metric_column(m, modes.get((m, average), "max"), _AVERAGES[average]) for m, average in columns]
+    return Table([Column("model", "ascending", True), *heads, Column("seeds"), Column("parameters", "ascending")], rows)
+
+
+def _scores(
+    finished: Sequence[Summary], split: str, estimates: Sequence[ScoreEstimate]
+) -> tuple[dict[str, dict[tuple[str, str], tuple[Spread, str]]], dict[tuple[str, str], str]]:
+    """Return model → (metric, average) → spread and interval, and the better direction of each metric."""
+    scores: dict[str, dict[tuple[str, str], tuple[Spread, str]]] = {}
+    modes: dict[tuple[str, str], str] = {}
+    for e in estimates:
+        scores.setdefault(e.model, {})[e.metric, e.average] = Spread(e.mean, e.sd), e.interval.text()
+        modes[e.metric, e.average] = e.mode
+    if estimates:
+        return scores, modes
+    for s in finished:
+        spreads = s.splits.get(split, {})
+        scores[s.model] = {(metric, "pooled"): (spread, "") for metric, spread in spreads.items()}
+        if split == "test" and s.protein_scores and s.monitor in spreads:
+            interval = percentile_interval(resample_mean(np.array(s.protein_scores)))
+            scores[s.model][s.monitor, "pooled"] = spreads[s.monitor], f"{interval.text()}, mean over proteins"
+        modes |= {(metric, "pooled"): s.modes.get(metric, "max") for metric in spreads}
+    return scores, modes
+
+
+def published_table(published: Sequence[PublishedScore]) -> Table:
+    """Return the table of published scores and floors of one split, for a task without runs."""
+    metrics = list(dict.fromkeys(row.metric for row in published))
+    columns = [Column("model", "ascending", True), *(Column(metric.replace("_", " ")) for metric in metrics)]
+    return Table(columns, [_published_row(row, metrics, 0) for row in published])
+
+
+def _published_row(row: PublishedScore, metrics: Sequence[str], empty: int) -> tuple[str, list[Cell]]:
+    """Return the row of a published score below columns of metrics, and of ``empty`` others."""
+    cells = [_number(row.value) if metric == row.metric else Cell() for metric in metrics]
+    return "published", [_name(row.method, note=row.note, tooltip=row.source), *cells, *[Cell()] * empty]
+
+
+def pair_table(statistics: SplitStatistics) -> Table:
+    """Return the table of all pairs of models."""
+    columns = [Column(name, "ascending", True) for name in ("metric", "model", "minus")]
+    columns += [Column("difference"), Column("95 % interval"), Column("p", "ascending"), Column("p, Holm", "ascending")]
+    rows = []
+    for pair in statistics.pairs:
+        cells = [_name(pair.metric), _name(pair.one), _name(pair.other), _number(pair.difference, "+.3f")]
+        cells.append(Cell(pair.interval.text(), pair.interval.low))
+        cells += [_number(pair.p_value, ".2g"), _number(pair.p_holm, ".2g"), _number(pair.proteins, "d")]
+        rows.append(("", cells))
+    return Table([*columns, Column("proteins")], rows)
+
+
+def breakdown_table(groups: Sequence[GroupScore]) -> Table:
+    """Return the table of one attribute: a row per model, a column per group."""
+    names = dict.fromkeys((g.group, g.proteins) for g in groups)
+    values = {(g.model, g.group): g.score for g in groups}
+    rows = []
+    for model in dict.fromkeys(g.model for g in groups):
+        rows.append(("", [_name(model), *(_number(values[model, name]) for name, _ in names)]))
+    return Table([Column("model", "ascending", True), *(Column(f"{name} ({count})") for name, count in names)], rows)
+
+
+def confusion_table(counts: np.ndarray) -> Table:
+    """Return the recovery of each native type and its most frequent confusion.
+
+    ``counts (20, 20)`` has the native type in rows and the predicted one in columns.
+    """
+    rows = []
+    for letter in TYPE_ORDER:
+        native = ALPHABET.index(letter)
+        wrong = counts[native].copy()
+        wrong[native] = 0
+        total = int(counts[native].sum())
+        recovery = counts[native, native] / total if total else math.nan
+        often = f"{ALPHABET[int(wrong.argmax())]} ({wrong.max() / total:.2f})" if wrong.any() else ""
+        rows.append(("", [_name(letter), _number(total, "d"), _number(recovery), _name(often)]))
+    columns = [Column("type", "ascending", True), Column("residues"), Column("recovery")]
+    return Table([*columns, Column("most frequent confusion", "ascending", True)], rows)
+
+
+def markdown_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> str:
+    """Return one table per task: test metrics as mean ± s.d. over seeds, the best in bold, baselines marked.
+
+    Other splits have a column for the monitored metric only.
+    """
+    tables = []
+    for task, group in by_task(summaries).items():
+        tables.append(f"### {task}\n\n{_summary_table(group, baselines).markdown()}")
+    return "\n\n".join(tables)
+
+
+def _summary_table(group: Sequence[Summary], baselines: Sequence[str]) -> Table:
+    monitor = next((s.monitor for s in group if s.monitor), "")
+    modes = next((s.modes for s in group if s.modes), {})
+    metrics = [monitor] if monitor else []
+    metrics += [metric for s in group for metric in s.splits["test"] if metric not in metrics]
+    places = [(metric, "test") for metric in dict.fromkeys(metrics)]
+    others = dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "test")
+    places += [(monitor, split) for split in others]
+    titles = []
+    for metric, split in places:
+        name = metric if split == "test" else f"{split} {metric}"
+        titles.append(f"{name} {_ARROWS[modes[name]]}" if name in modes else name)
+    best = []
+    for metric, split in places:
+        means = {s.model: s.of(metric).mean for s in group}
+        best.append(_best(means, modes.get(metric)) if split == "test" else "")
+    rows = []
+    for s in group:
+        is_baseline = s.model in baselines
+        cells = [_name(f"{s.model} (baseline)" if is_baseline else s.model)]
+        for (metric, split), winner in zip(places, best, strict=True):
+            spread = s.of(metric, split)
+            cells.append(Cell(spread.text(), spread.mean, is_best=s.model == winner))
+        cells.append(Cell(f"{s.seeds} ({s.failed} failed)" if s.failed else str(s.seeds)))
+        cells.append(Cell(f"{s.parameters:,}" if s.seeds else "–"))
+        costs = (s.residues_per_second, s.peak_memory_mib, s.seconds)
+        rows.append(("", [*cells, *(Cell(_rounded(cost.mean)) for cost in costs)]))
+    heads = ["model", *titles, "seeds", "parameters", "residues per second", "memory, MiB", "seconds per run"]
+    return Table([Column(head) for head in heads], rows)
+
+
+def _rounded(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def csv_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> str:
+    """Return CSV with one line per model and task, in full precision.
+
+    Columns of metrics are ``<split>_<metric>_mean`` and ``<split>_<metric>_sd``.
+    """
+    columns: dict[str, None] = {}
+    lines = []
+    for s in summaries:
+        line: dict[str, Any] = {
+            "dataset": s.dataset,
+            "task": s.task,
+            "model": s.model,
+            "baseline": int(s.model in baselines),
+            "seeds": s.seeds,
+            "failed": s.failed,
+            "monitor": s.monitor,
+            "mode": s.modes.get(s.monitor, ""),
+            "parameters": s.parameters if s.seeds else "",
+        }
+        spreads = {f"{split}_{m}": spread for split, metrics in s.splits.items() for m, spread in metrics.items()}
+        spreads |= {"residues_per_second": s.residues_per_second, "peak_memory_mib": s.peak_memory_mib}
+        spreads["seconds_per_run"] = s.seconds
+        for name, spread in spreads.items():
+            line |= {f"{name}_mean": spread.mean, f"{name}_sd": spread.sd}
+        lines.append(line)
+        columns |= dict.fromkeys(line)
+    return _csv(list(columns), lines)
+
+
+_PLACE = ("dataset", "task", "split")
+_ESTIMATES = (*_PLACE, "model", "metric", "average", "mode", "mean", "sd", "low", "high", "proteins")
+_PAIRS = (*_PLACE, "metric", "model", "minus", "difference", "low", "high", "p_value", "p_holm", "proteins")
+
+
+def estimates_csv(statistics: Sequence[SplitStatistics]) -> str:
+    """Return one line per task, split, model, metric and average, in full precision."""
+    lines = []
+    for one in statistics:
+        for estimate in one.estimates:
+            lines.append({**_place(one), **asdict(estimate), **asdict(estimate.interval)})
+    return _csv(_ESTIMATES, lines)
+
+
+def pairs_csv(statistics: Sequence[SplitStatistics]) -> str:
+    """Return one line per task, split, metric and pair of models, in full precision."""
+    lines = []
+    for one in statistics:
+        for pair in one.pairs:
+            names = {"model": pair.one, "minus": pair.other}
+            lines.append({**_place(one), **asdict(pair), **asdict(pair.interval), **names})
+    return _csv(_PAIRS, lines)
+
+
+def _place(one: SplitStatistics) -> dict[str, str]:
+    return {"dataset": one.dataset, "task": one.task, "split": one.split}
+
+
+def _csv(columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:
+    """Return CSV with these columns of each line; NaN is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for line in lines:
+        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in line.items()})
+    return text.getvalue()
