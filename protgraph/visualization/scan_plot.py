@@ -128,7 +128,8 @@ def _page(scan: SubstitutionScan, lines: list[np.ndarray], figure: Figure, panel
     title = escape(f"{scan.residues.name}: {len(scan.rows)} residues × 20, {scan.scorer}")
     absent = scan.without_value
     missing = f"<p>{len(absent)} residues without a value (gray): {escape(', '.join(absent))}</p>" if absent else ""
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    about = f'<meta name="description" content="{escape(scan.convention)}">'
+    head = f'<meta charset="utf-8">{about}<title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{missing}{svg}</body></html>\n'
 
 
