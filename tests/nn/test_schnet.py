@@ -95,17 +95,6 @@ def test_each_of_100_neighbors_has_an_effect(specs, float64):
     assert (h.grad[1:].abs().sum(1) > 0).all()
 
 
-def test_coincident_nodes_and_graphs_without_edges_stay_finite(scene, specs):
-    layer = SchNet(given(specs), dim=12)
-    s = scene((5, 4), degree=3)
-    d = torch.zeros(s.index.size(1), 1, requires_grad=True)
-    out = layer(s.inputs(layer.fields, edge_dist=d))["h"]
-    out.sum().backward()
-    assert torch.isfinite(out).all() and torch.isfinite(d.grad).all()
-    empty = scene((1, 3), degree=0)
-    assert torch.isfinite(layer(empty.inputs(layer.fields, edge_dist=torch.zeros(0, 1)))["h"]).all()
-
-
 def test_invalid_options_are_errors(specs):
     with pytest.raises(OptionError, match="gaussians=1"):
         SchNet(given(specs), gaussians=1)

@@ -1,4 +1,4 @@
-"""All model families, for every target, on real chains: training, invariance, batches."""
+"""All model families, for every target, on real chains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.symmetry import act, random_rotations, relative_error
+from protgraph.symmetry import relative_error
 
 FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn")
 VARIANTS = [
@@ -78,29 +78,6 @@ def test_every_component_of_a_model_is_used_and_survives_json(name):
     assert pg.ModelSpec.from_dict(graph.to_dict()) == graph
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_with_featurization(chains, moved, name):
-    model = pg.build_model(name, TARGETS["node_classification"], seed=0).double().eval()
-    want = logits(model, [moved(r, np.eye(3), 0.0) for r in chains])
-    for rotation in random_rotations(4):
-        got = logits(model, [moved(r, rotation, 100.0) for r in chains])
-        assert relative_error(got, want) < 1e-10
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_logits_are_invariant_in_float64_from_the_stored_graph(float64, chains, moved, name):
-    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
-    graph = collate([model.plan.precompute(moved(r, np.eye(3), 0.0)) for r in chains])
-    want = model(graph)["logits"]
-    shift = torch.full((3,), 100.0)
-    for rotation in random_rotations(8):
-        turned = graph.clone()
-        for key, value in graph.items():
-            if key in model.plan.fields and value.is_floating_point():
-                turned[key] = act(rotation, value.double(), model.plan.fields[key].irreps, shift=shift)
-        assert relative_error(model(turned)["logits"], want) < 1e-9
-
-
 @pytest.mark.parametrize("name", ["majority", "sequence_mlp"])
 def test_baselines_do_not_use_coordinates(chains, name):
     model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
@@ -116,10 +93,3 @@ def test_graph_models_use_coordinates(chains, name):
     model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
     stretched = [replace(r, pos=r.pos * 1.1, backbone=r.backbone * 1.1) for r in chains]
     assert relative_error(logits(model, stretched), logits(model, chains)) > 1e-3
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_batch_equals_singles(chains, name):
-    model = pg.build_model(name, TARGETS["node_classification"], seed=0).eval()
-    alone = torch.cat([logits(model, [r]) for r in chains])
-    assert relative_error(logits(model, chains), alone) < 1e-5
