@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,7 +45,7 @@ def dataset(structures_dir):
     mutation = Mutation(chain, int(residues.res_id[row]), "", residues.sequence[row], "A")
     text = str(mutation)
     columns = {"id": [text], "structure": ["s"], "mutations": [text], "split": ["test"], "row": ["1"], "value": [2.0]}
-    example = SimpleNamespace(id=text)
+    example = SimpleNamespace(id=text, path=Path("structure.cif"))
     return SimpleNamespace(
         name="x",
         sign=1,
