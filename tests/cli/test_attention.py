@@ -83,15 +83,3 @@ def test_figures_of_another_model_are_removed(run, ubiquitin, transformer_figure
     assert result.code == 0
     layers = [f"layers_{i}_gat.png" for i in (2, 4, 6)]
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*layers, "heads.csv", "heads.png", "notes.txt"])
-
-
-def test_invalid_arguments_are_refused_and_nothing_is_written(run, ubiquitin, tmp_path):
-    without = run("attention", "gcn", ubiquitin, "-o", tmp_path)
-    assert without.code == 2 and "embed, gcn, residual" in without.err
-    missing = run("attention", "gat", tmp_path / "no.cif", "-o", tmp_path)
-    assert missing.code == 2 and "no.cif" in missing.err
-    unknown = run("attention", "transformr", ubiquitin, "-o", tmp_path)
-    assert unknown.code == 2 and "transformer" in unknown.err
-    absent = run("attention", "no.safetensors", ubiquitin, "-o", tmp_path)
-    assert absent.code == 2 and "'no.safetensors'" in absent.err
-    assert list(tmp_path.iterdir()) == []

@@ -90,10 +90,7 @@ def test_an_interrupted_cv_exits_with_the_signal_and_can_be_resumed(run, data, t
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        (("--cv", "1"), "leave-one-group-out"),
-        (("--cv", "loo"), "leave-one-group-out"),
         (("--cv", "3", "--devices", "2"), "--devices"),
-        (("--cv", "3", "-o", "x.safetensors"), "--cv. The output is a table of predictions: .csv or .parquet"),
         (("--cv", "7"), "6 independent groups"),
     ],
 )

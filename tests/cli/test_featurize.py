@@ -54,22 +54,6 @@ def test_alternate_locations_are_chosen_by_option(run, shared_data, tmp_path):
     assert a.num_nodes == b.num_nodes and not bool((a.pos == b.pos).all())
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["{0}/*.xyz"], ".xyz"),
-        (["@{0}/absent.txt"], "absent.txt"),
-        (["pdb:ubiquitin"], "pdb:ubiquitin"),
-        (["{0}", "--jobs", "0"], "--jobs 0"),
-        (["{0}", "--altloc", "best"], "'best'"),
-    ],
-)
-def test_wrong_requests_are_errors_with_the_value(run, tree, tmp_path, args, words):
-    result = run("featurize", *(a.format(tree) for a in args), "-o", tmp_path / "out")
-    assert result.code == 2, result
-    assert words in result.err and "Traceback" not in result.err
-
-
 @pytest.mark.slow
 def test_every_awkward_file_gives_a_graph_or_an_error(run, shared_data, tmp_path):
     table = tmp_path / "m.json"

@@ -35,17 +35,3 @@ def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
     assert header.endswith("temperature=0.8 top_k=10 top_p=0.9 seed=1")
     assert run(*command, "--top-p", 0.9, "--seed", 1, "-o", tmp_path / "plain.fasta", "--no-cache").code == 0
     assert [r.sequence for r in load_fasta(tmp_path / "plain.fasta")] == made
-
-
-def test_errors_are_one_message(run, saved, tmp_path):
-    out = tmp_path / "new.fasta"
-    gpt, bert = saved("gpt", language.NEXT_RESIDUE), saved("bert", language.MASKED_LM)
-    for args, words in (
-        ((bert,), "'bert'"),
-        ((gpt, "--prompt", "MKB"), "'B'"),
-        ((gpt, "--top-p", 2), "top_p=2.0"),
-        ((tmp_path / "none.safetensors",), "none.safetensors"),
-    ):
-        result = run("generate", *args, "-o", out)
-        assert result.code == 2 and words in " ".join(result.err.split())
-    assert not out.exists()

@@ -60,24 +60,6 @@ def test_several_files_are_written_to_a_folder(run, checkpoint, structures_dir, 
     assert result.code == 2 and "folder" in result.err and not (tmp_path / "one.cif").exists()
 
 
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        (["--structure", "a.cif", "--value", "p_mdi"], "Did you mean 'p_mid'"),
-        (["--structure", "a.txt"], "a.txt"),
-        (["--defattr", "a.txt"], ".defattr"),
-        (["--pymol", "a.pml"], "--structure"),
-        (["--value", "p_mid"], "--structure"),
-        (["-o", "b.xlsx"], "b.xlsx"),
-    ],
-)
-def test_wrong_options_are_refused_before_work(run, checkpoint, structures_dir, tmp_path, monkeypatch, options, words):
-    monkeypatch.chdir(tmp_path)
-    result = run("predict", checkpoint, structures_dir / "1ubq.bcif", "-o", "a.csv", *options)
-    assert result.code == 2 and words in result.err
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_input_is_not_replaced(run, checkpoint, structures_dir, tmp_path):
     source = tmp_path / "1ubq.cif"
     source.write_bytes((structures_dir / "1ubq.bcif").read_bytes())

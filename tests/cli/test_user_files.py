@@ -220,40 +220,6 @@ def test_labels_of_absent_residues_are_one_error_with_their_names(run, folder, t
     assert result.code == 2 and "A:999" in result.err and "1crn" in result.err and "Traceback" not in result.err
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["train", "gnc", "--data", "pdb_core", "--task", "interface"], "gcn"),
-        (["train", "gcn", "--data", "pdb_cor", "--task", "interface"], "pdb_core"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interfaces"], "interface"),
-        (["train", "gcn", "--data", "pdb_core"], "--task"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--device", "cuda:99"], "cuda:99"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--epochs", "0"], "epochs"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "--pos-weight", "much"], "balanced"),
-        (["describe", "gta"], "gat"),
-        (["describe", "gat.safetensors"], "'gat.safetensors'"),
-        (["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", "."], "--out '.'"),
-        (
-            ["train", "gcn", "--data", "pdb_core", "--task", "interface", "-o", f"{__file__}/x.safetensors"],
-            "folder cannot be",
-        ),
-        (["predict", "nope.safetensors", __file__, "-o", "."], "--out '.'"),
-        (["describe", "runs/gat"], "'runs/gat'"),
-        (["describe", "gat", "--task", "nope"], "secondary_structure"),
-        (["predict", "nope.safetensors", "x.cif", "-o", "x.csv"], "nope.safetensors"),
-        (["featurize", "x.cif", "-o", "x", "-f", "distant_kn"], "distant_knn"),
-        (["featurize", "x.cif", "-o", "x", "-f", "knn:kk=3"], "'kk'"),
-        (["featurize", "x.cif", "-o", "x", "-f", "knn:k"], "name=value"),
-        (["bench", "nope.toml"], "nope.toml"),
-    ],
-)
-def test_invalid_arguments_are_errors_with_a_hint(run, args, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*args)
-    assert result.code == 2, result
-    assert words in result.err and "Traceback" not in result.err
-
-
 def test_featurize_writes_every_graph_and_a_manifest_row_per_file(run, folder, tmp_path):
     (tmp_path / "empty.pdb").write_text("")
     out = tmp_path / "graphs"

@@ -152,26 +152,3 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
     args = ["--format", "molviewspec", "--color", "b_factor", "-o", out]
     assert run("view", structures_dir / "1crn.bcif", *args).code == 0
     assert json.loads(out.read_text())["kind"] == "single"
-
-
-@pytest.mark.parametrize(
-    ("args", "part"),
-    [
-        (["--edges", "contakt"], "contact"),
-        (["--edges", "k=4,knn"], "'k=4'"),
-        (["--edges", "contact,k=4"], "'k=4'"),
-        (["--edges", "knn:k=many"], "'many'"),
-        (["--edges", "dihedral"], "'dihedral'"),
-        (["--color", "dihedral"], "dihedral:0"),
-        (["--color", "color"], "color"),
-        (["--format", "png"], "'png'"),
-        (["--attention"], "--prediction"),
-        (["--attribution"], "--prediction"),
-        (["--label", "site"], "labels"),
-        (["--prediction", "none.safetensors"], "none.safetensors"),
-    ],
-)
-def test_wrong_options_are_refused_and_nothing_is_written(run, structures_dir, tmp_path, args, part):
-    result = run("view", structures_dir / "1crn.bcif", *args, "-o", tmp_path / "x.html")
-    assert result.code == 2, result
-    assert part in result.err and "Traceback" not in result.err and not (tmp_path / "x.html").exists()

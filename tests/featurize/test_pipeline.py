@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib
 import json
 import pickle
 import shutil
@@ -123,31 +122,6 @@ def test_two_processes_give_the_results_of_one(files):
         else:
             same_graphs(a.graph, b.graph)
             assert a.residues.ids == b.residues.ids
-
-
-KILLED = """
-import os, signal
-from protgraph.featurize.steps import AllFeatures
-
-class Killed(AllFeatures):
-    def __call__(self, residues, plan, request):
-        if "1a28" in str(request.source):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().__call__(residues, plan, request)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_gives_one_failure(structures_dir, tmp_path, monkeypatch):
-    (tmp_path / "killed_step.py").write_text(KILLED)
-    monkeypatch.syspath_prepend(tmp_path)
-    step = importlib.import_module("killed_step").Killed()
-    files = sorted(structures_dir.iterdir())[:6]
-    [number] = [i for i, file in enumerate(files) if file.stem == "1a28"]
-    results = run(files, step=step, jobs=2)
-    assert [r.source for r in results] == [str(file) for file in files]
-    assert [i for i, r in enumerate(results) if isinstance(r, Failure)] == [number]
-    assert results[number].error_type == "WorkerDiedError" and "SIGKILL" in results[number].message
 
 
 class OwnForPipeline(StructureFeaturizer):

@@ -51,24 +51,6 @@ def test_a_killed_worker_loses_nothing_and_the_bytes_are_those_of_the_local_engi
 
 @needs_ray
 @pytest.mark.slow
-def test_a_record_that_always_kills_its_worker_fails_alone(cluster, tmp_path):
-    prepared = prepare(records(12, r5="kill"), tmp_path / "s", tmp_path / "log", engine="ray")
-    assert {f.source: f.error_type for f in prepared.store.failures} == {"r5": "WorkerDiedError"}
-    assert len(prepared.store) == 11
-
-
-@needs_ray
-@pytest.mark.slow
-def test_an_exception_ends_the_run_and_the_next_one_continues(cluster, tmp_path):
-    with pytest.raises(ValueError, match="r39"):
-        prepare(records(40, r39="raise"), tmp_path / "s", tmp_path / "log", engine="ray")
-    kept = list((tmp_path / ".s.parts" / "shards").iterdir())
-    prepared = prepare(records(40), tmp_path / "s", tmp_path / "log2", engine="ray")
-    assert prepared.reused == len(kept) > 0 and len(prepared.store) == 40
-
-
-@needs_ray
-@pytest.mark.slow
 def test_files_give_the_bytes_of_the_local_engine(cluster, tmp_path, structures_dir):
     from protgraph.featurize import FeaturePlan
 
