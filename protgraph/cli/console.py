@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["escape_unencodable", "text_console"]
+__all__ = ["escape_unencodable", "print_rows", "text_console"]
 
 _WIDTH = 120  # of tables that are written to a file or another program
 
@@ -24,6 +27,14 @@ def text_console(*, stderr: bool = False) -> Console:
     if not console.is_terminal and not stderr:
         console.width = _WIDTH
     return console
+
+
+def print_rows(rows: Sequence[Sequence[str]], indent: str = "") -> None:
+    """Print rows of cells in aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        typer.echo(f"{indent}{'  '.join(cells)}".rstrip())
 
 
 def escape_unencodable() -> None:

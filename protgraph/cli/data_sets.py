@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import print_rows
+
 if TYPE_CHECKING:
     from protgraph.data.datasets import Dataset, TaskCard
     from protgraph.data.datasets.provenance import KnownLeak, ReferenceScore
@@ -30,9 +32,7 @@ def list_datasets_command() -> None:
         tasks = list(dataset.card.tasks)
         shown = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
         rows.append((name, str(proteins), dataset.card.license, shown, _place(dataset)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_rows(rows)
 
 
 def show_dataset_command(name: Annotated[str, typer.Argument(help="Dataset, see 'protgraph data list'.")]) -> None:

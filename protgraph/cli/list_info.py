@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import print_rows
 from protgraph.cli.error_report import print_warning
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry import Option, PluginProblem, Registry, RegistryEntry, component_options, registries
@@ -48,10 +49,7 @@ def list_command(
         names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
         conflicts = {problem.name: problem for problem in registry.problems()}
-        rows = [_row(registry, name, conflicts.get(name)) for name in names]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            typer.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_rows([_row(registry, name, conflicts.get(name)) for name in names], indent="  ")
     for problem in malformed_metadata():
         print_warning(f"the components of {problem.source} are not listed: {problem.message}")
 
