@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib import metadata, util
+from subprocess import DEVNULL
 from typing import Annotated
 
 import typer
 
-from protgraph.cli.child_process import ChildResult, run_child
+from protgraph.cli.doctor_load import Loaded, import_library, load_component
 from protgraph.registry import PluginProblem, distributions_with_components, registries
 from protgraph.registry.import_source import IMPORT_VARIABLE
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
 from protgraph.wording import count_noun
+from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
 __all__ = ["doctor_command"]
 
@@ -31,8 +33,8 @@ EXTRAS = {
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),
 }
-_AT_ONCE = 4  # child processes
-_SHOWN = 200  # characters of what a plugin prints
+_AT_ONCE = 4  # worker processes
+_START_LIMIT = 600.0  # seconds until a process has imported what all components need
 
 
 def doctor_command(
@@ -61,16 +63,16 @@ def doctor_command(
         _report([*problems, *metadata_problems()])
     typer.secho("cache", bold=True)
     typer.echo(f"  {_cache()}")
+    sources = {name: version for name, version in distributions_with_components().items() if _components(name)}
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
-        modules = [module for module, _ in EXTRAS.values() if util.find_spec(module) is not None]
-        environment = pool.submit(run_child, "protgraph.cli.doctor_load:load_environment", *modules, timeout=timeout)
-        run = partial(run_child, timeout=timeout, preload=["protgraph.cli.doctor_preload"])
-        sources = {name: version for name, version in distributions_with_components().items() if _count(name)}
-        loads = {name: pool.submit(run, "protgraph.cli.doctor_load:load_distribution", name) for name in sources}
-        problems += _print_environment(environment.result())
+        loads = {name: pool.submit(_load, name, timeout) for name in sources}
+        problems += _check_libraries(timeout)
         typer.secho("components", bold=True)
         for name, version in sources.items():
-            problems += _print_distribution(f"{name} {version}", _count(name), loads[name].result())
+            found, good, seconds = loads[name].result()
+            count = f"{good} of {len(_components(name))} loaded"
+            typer.echo(f"  {f'{name} {version}':<30} {count:<20} {seconds:6.1f} s")
+            problems += [PluginProblem(kind, one, f"{name} {version}", text) for kind, one, text in found]
     problems += [problem for registry in registries.values() for problem in registry.problems()]
     _report([*problems, *metadata_problems()])
 
@@ -94,8 +96,12 @@ def _version(distribution: str) -> str:
         return "not installed"
 
 
-def _count(distribution: str) -> int:
-    return sum(len(registry.providers_of(distribution)) for registry in registries.values())
+def _components(distribution: str) -> list[tuple[str, str, str]]:
+    """Return group, kind and name of the components of a distribution."""
+    components = []
+    for registry in registries.values():
+        components += [(registry.group, registry.kind, one.name) for one in registry.providers_of(distribution)]
+    return components
 
 
 def _cache() -> str:
@@ -110,70 +116,69 @@ def _cache() -> str:
     )
 
 
-def _print_environment(result: ChildResult) -> list[PluginProblem]:
+def _check_libraries(timeout: float) -> list[PluginProblem]:
     """Print the device and the optional dependencies; one that does not import is a problem, e.g. a wrong build."""
-    device = next((event["text"] for event in result.of("device")), "torch cannot be imported")
+    problems = []
+    worker = WorkerProcess(import_library, log=DEVNULL)
+    device = worker.run("torch", time_limit=_START_LIMIT)
+    if isinstance(device, WorkerDied | WorkerRaised):
+        message = f"importing torch: {_reason(device)}"
+        problems.append(PluginProblem("library", "torch", f"torch {_version('torch')}", message))
+        device = "torch cannot be imported"
     typer.secho("device", bold=True)
     typer.echo(f"  {'cuda':<16} {device}")
     typer.secho("optional dependencies", bold=True)
-    failed = {event["name"]: event["message"] for event in result.of("failed")}
-    if result.ending:
-        last = [event["name"] for event in result.of("load")][-1:] or ["torch"]
-        failed[last[0]] = f"importing {last[0]} {result.ending}. {_last_line(result)}"
-    problems = []
-    if "torch" in failed:
-        problems.append(PluginProblem("library", "torch", f"torch {_version('torch')}", failed["torch"]))
     for distribution, (module, extra) in EXTRAS.items():
         state = _version(distribution)
         if util.find_spec(module) is None:
-            state = f"not installed ({_install(extra)})"
-        elif module in failed:
-            state = "broken"
-            command = f"pip install --force-reinstall --no-deps {distribution}"
-            problems.append(PluginProblem("extra", extra, distribution, f"{failed[module]}\nReinstall it: {command}"))
+            state = f"not installed (pip install 'protgraph-pyg[{extra}]')"
+        else:
+            result = worker.run(module, time_limit=timeout)
+            if isinstance(result, WorkerDied | WorkerRaised):
+                state = "broken"
+                command = f"pip install --force-reinstall --no-deps {distribution}"
+                message = f"{_reason(result)}\nReinstall it: {command}"
+                problems.append(PluginProblem("extra", extra, distribution, message))
         typer.echo(f"  {distribution:<22} {state}")
+    worker.close()
     return problems
 
 
-def _install(extra: str) -> str:
-    """Return the install command of an extra."""
-    return f"pip install 'protgraph-pyg[{extra}]'"
+def _load(distribution: str, timeout: float) -> tuple[list[tuple[str, str, str]], int, float]:
+    """Load the components of a distribution in a process of their own, up to the first that ends the process.
+
+    Returns
+    -------
+    list of tuple, int, float
+        Kind, name and message of each problem, the number of components that were loaded, and the seconds they took.
+    """
+    worker = WorkerProcess(load_component, log=DEVNULL)
+    problems = []
+    good = 0
+    ready = worker.run(None, time_limit=_START_LIMIT)
+    if isinstance(ready, WorkerDied | WorkerRaised):
+        return [("distribution", distribution, f"protgraph cannot be imported: {_reason(ready)}")], 0, 0.0
+    start = time.monotonic()
+    components = _components(distribution)
+    for number, (group, kind, name) in enumerate(components):
+        left = round(timeout - (time.monotonic() - start), 1)
+        result = worker.run((group, distribution, name), time_limit=max(left, 0.0))
+        if not isinstance(result, Loaded):
+            further = len(components) - number - 1
+            skipped = f" {count_noun(further, 'further component')} not checked." if further else ""
+            problems.append((kind, name, f"loading it: {_reason(result)}.{skipped}"))
+            break
+        texts = [result.error] if result.error else []
+        texts += result.faults
+        good += not result.error
+        if texts:
+            problems.append((kind, name, "\n".join(texts)))
+    worker.close()
+    return problems, good, time.monotonic() - start
 
 
-def _print_distribution(source: str, count: int, result: ChildResult) -> list[PluginProblem]:
-    """Print how many components of a distribution can be loaded; return the problems of its process."""
-    started = result.of("load")
-    unfinished = count - len(started) + (1 if result.ending and started else 0)
-    good = count - unfinished - len({(e["kind"], e["name"]) for e in result.of("failed")})
-    typer.echo(f"  {source:<30} {f'{good} of {count} loaded':<20} {result.seconds:6.1f} s")
-    return list(_problems(source, result, unfinished))
-
-
-def _problems(source: str, result: ChildResult, unfinished: int) -> Iterator[PluginProblem]:
-    for event in result.of("failed"):
-        yield PluginProblem(event["kind"], event["name"], source, event["message"])
-    for event in result.of("printed"):
-        text = result.output[event["stream"]][event["start"] : event["end"]].decode("utf-8", "replace").strip()
-        stream = ("standard output", "standard error")[event["stream"]]
-        yield PluginProblem(event["kind"], event["name"], source, f"loading it prints to {stream}: {text[:_SHOWN]!r}")
-    changes: dict[tuple[str, str], list[str]] = {}
-    for event in result.of("changed"):
-        changes.setdefault((event["kind"], event["name"]), []).append(event["change"])
-    for (kind, name), texts in changes.items():
-        yield PluginProblem(kind, name, source, "\n".join(f"loading it changes {text}" for text in texts))
-    threads = [event["thread"] for event in result.of("thread")]
-    if threads:
-        message = f"loading its components starts threads that do not end: {', '.join(threads)}"
-        yield PluginProblem("distribution", source.rpartition(" ")[0], source, message)
-    if result.ending:
-        started = result.of("load")
-        kind, name = (started[-1]["kind"], started[-1]["name"]) if started else ("distribution", source)
-        rest = f" {count_noun(unfinished - 1, 'further component')} not checked." if started and unfinished > 1 else ""
-        text = f" {_last_line(result)}" if not started else ""
-        yield PluginProblem(kind, name, source, f"loading it {result.ending}.{rest}{text}")
-
-
-def _last_line(result: ChildResult) -> str:
-    """Return the last line that the process wrote to standard error, e.g. that of a traceback."""
-    lines = result.output[1].decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:_SHOWN] if lines else ""
+def _reason(result: WorkerDied | WorkerRaised) -> str:
+    """Return how a process ended, or the type and message of an exception."""
+    if isinstance(result, WorkerDied):
+        return result.reason
+    return f"{type(result.error).__name__}: {result.error}"

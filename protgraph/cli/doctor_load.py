@@ -1,82 +1,98 @@
-"""Programs of the child processes of ``protgraph doctor``: load components, or optional dependencies, and report."""
+"""Functions of the worker processes of ``protgraph doctor``: import a library, or load one component, and report."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import NamedTuple
 
-from protgraph.cli.child_process import EventWriter
 from protgraph.errors import ProtgraphError
 from protgraph.process_state import describe_changes, new_threads, read_state
 from protgraph.registry import registries
 
-__all__ = ["load_distribution", "load_environment"]
+__all__ = ["Loaded", "import_library", "load_component"]
+
+#: Imported before any plugin, so that what these modules change is not attributed to it.
+_FIRST = (
+    *("torch", "torch_geometric", "e3nn.o3", "lightning", "biotite.structure", "scipy.spatial", "pyarrow"),
+    *("protgraph.nn", "protgraph.featurize", "protgraph.model", "protgraph.task", "protgraph.train"),
+)
+_THREAD_WAIT = 0.5  # seconds in which a started thread can end
 
 
-def load_distribution(events: str, distribution: str) -> None:
-    """Load every component of one distribution; report failures, output, changed state and remaining threads.
+class Loaded(NamedTuple):
+    """Error of loading a component, empty for none, and its side effects."""
 
-    Events: "load" before each component, "failed" with a message, "printed" with the bytes of a stream, "changed" with
-    a description.
-    """
-    from protgraph.cli.doctor_preload import PRELOAD
-
-    report = EventWriter(events)
-    for module in PRELOAD:
-        import_module(module)
-    warnings.showwarning = lambda *arguments, **options: None  # is not output of the plugin
-    threads, state = set(threading.enumerate()), read_state()
-    report.write("ready")
-    for registry in registries.values():
-        for provider in registry.providers_of(distribution):
-            component = {"kind": registry.kind, "name": provider.name}
-            report.write("load", **component)
-            sizes = _output_sizes()
-            try:
-                registry.check_provider(provider)
-            except ProtgraphError as e:
-                report.write("failed", message=str(e).partition("\n")[0], **component)
-            except BaseException as e:  # noqa: BLE001 -- e.g. KeyboardInterrupt, which ends any program that loads it
-                report.write("failed", message=f"loading it raises {type(e).__name__}: {e}", **component)
-            for stream, (start, end) in enumerate(zip(sizes, _output_sizes(), strict=True)):
-                if end > start:
-                    report.write("printed", stream=stream, start=start, end=end, **component)
-            now = read_state()
-            for change in describe_changes(state, now):
-                report.write("changed", change=change, **component)
-            state = now
-    for name in new_threads(threads, wait=0.5):
-        report.write("thread", thread=name)
-    report.write("done")
-    os._exit(0)  # a thread that does not end would keep the process alive
+    error: str = ""
+    faults: tuple[str, ...] = ()
 
 
-def load_environment(events: str, *modules: str) -> None:
-    """Import torch and the given modules; report the device as event "device", and failures as "failed"."""
+def import_library(name: str) -> str:
+    """Import a module; "torch" returns the description of the device."""
+    import_module(name)
+    if name != "torch":
+        return ""
     import torch
 
-    report = EventWriter(events)
-    report.write("ready")
-    device = "no device"
-    if torch.cuda.is_available():
-        device = f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
-    report.write("device", text=device)
-    for module in modules:
-        report.write("load", kind="module", name=module)
-        try:
+    if not torch.cuda.is_available():
+        return "no device"
+    return f"{torch.version.cuda}, {torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
+
+
+def load_component(component: tuple[str, str, str] | None) -> Loaded:
+    """Load one component, by group, distribution and name; None imports only what all components need.
+
+    Faults are output, a changed state of Python or torch, and threads that do not end.
+    """
+    if component is None:
+        warnings.showwarning = lambda *arguments, **options: None  # is not output of the plugin
+        for module in _FIRST:
             import_module(module)
-        except (Exception, SystemExit) as e:  # noqa: BLE001 -- a broken build may raise anything
-            report.write("failed", kind="module", name=module, message=f"{type(e).__name__}: {e}")
-    report.write("done")
-    os._exit(0)
+        return Loaded()
+    group, distribution, name = component
+    registry = next(registry for registry in registries.values() if registry.group == group)
+    provider = next(one for one in registry.providers_of(distribution) if one.name == name)
+    state, threads = read_state(), set(threading.enumerate())
+    error = ""
+    with _captured_output() as output:
+        try:
+            registry.check_provider(provider)
+        except ProtgraphError as e:
+            error = str(e).partition("\n")[0]
+        except BaseException as e:  # noqa: BLE001 -- e.g. KeyboardInterrupt, which ends any program that loads it
+            error = f"loading it raises {type(e).__name__}: {e}"
+    faults = [f"loading it prints to {stream}: {text[:200]!r}" for stream, text in output.items() if text]
+    faults += [f"loading it changes {change}" for change in describe_changes(state, read_state())]
+    left = new_threads(threads, wait=_THREAD_WAIT)
+    if left:
+        faults.append(f"loading it starts threads that do not end: {', '.join(left)}")
+    return Loaded(error, tuple(faults))
 
 
-def _output_sizes() -> tuple[int, int]:
-    """Return how many bytes were written to standard output and standard error, which are files."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+@contextmanager
+def _captured_output() -> Iterator[dict[str, str]]:
+    """Collect what is written to standard output and standard error in the block, also by C code."""
+    output: dict[str, str] = {}
+    streams = {"standard output": sys.stdout, "standard error": sys.stderr}
+    saved = {}
+    for name, stream in streams.items():
+        stream.flush()
+        saved[name] = (os.dup(stream.fileno()), tempfile.TemporaryFile())  # noqa: SIM115 -- closed below
+        os.dup2(saved[name][1].fileno(), stream.fileno())
+    try:
+        yield output
+    finally:
+        for name, stream in streams.items():
             stream.flush()
-    return os.fstat(1).st_size, os.fstat(2).st_size
+            before, file = saved[name]
+            os.dup2(before, stream.fileno())
+            os.close(before)
+            file.seek(0)
+            output[name] = file.read().decode("utf-8", "replace").strip()
+            file.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from protgraph.cli.child_process import run_child
 from protgraph.process_state import describe_changes, new_threads, read_state
 from protgraph.registry import registries
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
@@ -123,20 +121,6 @@ def test_groups_names_and_values_are_checked(text: str, parts: tuple[str, ...], 
     monkeypatch.syspath_prepend(str(tmp_path))
     (problem,) = metadata_problems()
     assert problem.source == "odd 1.0" and all(part in f"{problem.name} {problem.message}" for part in parts)
-
-
-@pytest.mark.parametrize(
-    ("function", "ending"),
-    [
-        ("time:sleep_for_ever", "exit status 1"),  # there is no such function
-        ("os:abort", f"was killed by {signal.Signals.SIGABRT.name}"),
-    ],
-)
-def test_a_child_that_does_not_finish_has_an_ending(function: str, ending: str, tmp_path: Path, monkeypatch) -> None:
-    (tmp_path / "child_of_test.py").write_text("import os\ndef abort(events): os.abort()\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    result = run_child(function.replace("os:", "child_of_test:"), timeout=5)
-    assert result.events == [] and ending in result.ending
 
 
 def test_changes_of_the_global_state_are_described() -> None:

@@ -102,7 +102,7 @@ threading.Thread(target=wait, name="endless").start()
 
 #: All can be installed at once; a session in which one of them is loaded may hang or end.
 BROKEN_PLUGINS = (
-    layer("bad-loop", HANG, "layer bad_loop", "did not end within"),
+    layer("bad-loop", HANG, "layer bad_loop", "did not finish within"),
     layer("bad-segfault", "import ctypes; ctypes.string_at(0)\n", "layer bad_segfault", "SIGSEGV"),
     layer("bad-interrupt", "raise KeyboardInterrupt\n", "layer bad_interrupt", "KeyboardInterrupt"),
     layer("bad-exit", "import os; os._exit(3)\n", "layer bad_exit", "exit status 3"),
