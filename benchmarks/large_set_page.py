@@ -12,7 +12,7 @@ from benchmarks.large_set_plan import Stage, plan_table
 __all__ = ["LargeSet", "figures_table", "stages_table", "write_page"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "large_sets.md"
-_SHARD = 25_000  # residues, the default of ``protgraph prepare``
+_SHARD = 25_000  # residues, the default of ``protgraph featurize``
 _FEW_CORES = 100
 
 

@@ -69,7 +69,7 @@ def measure_stages(
     entries : sequence of bytes
         Content of .fcz files.
     features : sequence of str
-        Featurizers, as for ``protgraph prepare --feature``.
+        Featurizers, as for ``protgraph featurize --feature``.
     lines : int
         Entries of the synthetic tables.
     """

@@ -1,4 +1,4 @@
-"""Feed synthetic records through the scheduling, sharding and resuming of ``protgraph prepare``, and check the store.
+"""Feed synthetic records through the scheduling, sharding and resuming of ``protgraph featurize``, and check the store.
 
 Run it as ``python -m benchmarks.simulate_large_set --records 1000000``. The scheduler is killed several times in the
 middle and started again, and so are worker processes. The graphs have two residues, so that the time is that of
