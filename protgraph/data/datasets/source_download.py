@@ -108,7 +108,7 @@ def _download(addresses: list[str], path: Path, sha256: str, timeout: float, ret
     for address in addresses:
         part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
         try:
-            ResumedTransfer(part, timeout, retries, backoff)(address, str(complete), None)
+            ResumedTransfer(part, timeout, retries, backoff)(address, complete)
         except FileNotOnServerError:
             faults.append(f"{address}: not found")
             continue
