@@ -1,6 +1,7 @@
 """Download structures from public archives into a cache; verify checksums, resume partial downloads.
 
-The cache folder comes from platformdirs, locks from filelock. The transfer is :class:`protgraph.structure.io.transfer.ResumedTransfer`.
+The cache folder comes from platformdirs, locks from filelock. The transfer is
+:class:`protgraph.structure.io.transfer.ResumedTransfer`.
 """
 
 from __future__ import annotations
