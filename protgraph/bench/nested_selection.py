@@ -17,7 +17,7 @@ from protgraph.bench.graph_candidates import GraphCandidate
 from protgraph.bench.nested_folds import NestedFold
 from protgraph.data.cache_key import digest
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.resplit import ResplitDataset
+from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import OptionError
 from protgraph.file_io import append_line, read_json_lines
 from protgraph.train.fit import fit
@@ -138,7 +138,7 @@ def select_and_assess(
         key = _key(candidate, dataset, task, splits, seed)
         run = finished.get(key)
         if run is None:
-            run = _train(key, number, candidate, seed, ResplitDataset(dataset, task, splits, f"fold {number}"), task)
+            run = _train(key, number, candidate, seed, resplit(dataset, task, splits, f"fold {number}"), task)
             if rows is not None:
                 append_line(Path(rows), json.dumps(asdict(run)))
         found.append(run)

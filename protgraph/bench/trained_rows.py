@@ -75,10 +75,10 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
 
 def held_out(dataset: Dataset, task: str) -> Dataset:
     """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
-    from protgraph.data.datasets.resplit import ResplitDataset
+    from protgraph.data.datasets.dataset_view import resplit
 
     splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
-    return ResplitDataset(dataset, task, splits, f"{dataset.card.split_rule}; without train")
+    return resplit(dataset, task, splits, f"{dataset.card.split_rule}; without train")
 
 
 def _check_target(job: BenchJob, checkpoint: Checkpoint, task: Task) -> None:
