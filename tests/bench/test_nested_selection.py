@@ -18,8 +18,8 @@ from protgraph.bench.nested_folds import NestedFold, read_folds, stratified_fold
 from protgraph.bench.nested_selection import select_and_assess
 from protgraph.bench.nested_table import assess_graph_model
 from protgraph.cli.bench_tu import bench_tu_command
+from protgraph.data.datasets.card import ReferenceScore
 from protgraph.data.datasets.graph_list import GraphListDataset
-from protgraph.data.datasets.provenance import ReferenceScore
 from protgraph.errors import DatasetError, OptionError
 from protgraph.train import FitConfig
 
@@ -150,7 +150,7 @@ class Rings(GraphListDataset):
 
     def __init__(self):
         super().__init__([graph(i, int(i % 4 == 0)) for i in range(40)], task="kind")
-        score = ReferenceScore("GIN", "accuracy", 0.5)
+        score = ReferenceScore(method="GIN", metric="accuracy", value=0.5)
         cards = {"kind": replace(self.card.tasks["kind"], published=(score,))}
         self.card = replace(self.card, name="rings", tasks=cards)
 

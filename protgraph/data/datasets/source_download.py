@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from protgraph.data.datasets.card import DatasetCard
-from protgraph.data.datasets.provenance import SourceRepository
+from protgraph.data.datasets.card import DatasetCard, SourceRepository
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.file_io import file_sha256
