@@ -172,13 +172,10 @@ class RunFolder:
         """
         try:
             earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
-            self._check_format(earlier)
             changed = []
             for key, now in identity.items():
                 changed += _changes(key, _without_length(earlier[key]), _without_length(now))
             epochs, earlier_epochs = identity["config"]["epochs"], earlier["config"]["epochs"]
-        except CheckpointError:  # a ValueError
-            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise CheckpointError(
                 f"Cannot resume from {self.state}: {RECORD} beside it is missing or damaged. Start again without "
@@ -195,17 +192,6 @@ class RunFolder:
         check_state_file(self.state)
         if self.best.exists():
             check_state_file(self.best)
-
-    def _check_format(self, earlier: Mapping[str, Any]) -> None:
-        """Raise if another version of protgraph wrote the state in another form."""
-        form = earlier.get("state_format", 1)
-        if form != STATE_FORMAT:
-            written = earlier.get("versions", {}).get("protgraph", "of unknown number")
-            raise CheckpointError(
-                f"Cannot resume from {self.state}: an {'older' if form < STATE_FORMAT else 'newer'} version of "
-                f"protgraph ({written}, state format {form}) wrote it; this one reads format {STATE_FORMAT}. Resume "
-                "with the version that wrote it, or start again without resume."
-            )
 
 
 def _without_length(value: Any) -> Any:

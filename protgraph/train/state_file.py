@@ -7,7 +7,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-import lightning
 import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
@@ -42,15 +41,14 @@ class StateFileIO(TorchCheckpointIO):
         Raises
         ------
         CheckpointError
-            The file is not a training state of this version of Lightning.
+            The file is not a training state.
         """
         try:
             checkpoint = super().load_checkpoint(path, *args, **options)
         except (UnpicklingError, EOFError, RuntimeError) as e:
             raise _damaged(path, str(e).partition("\n")[0]) from e
-        written = checkpoint.get("pytorch-lightning_version")
-        if "protgraph" not in checkpoint or written != lightning.__version__:
-            raise _damaged(path, f"not a state of this program with Lightning {lightning.__version__}")
+        if "protgraph" not in checkpoint:
+            raise _damaged(path, "not a state of this program")
         return checkpoint
 
 
