@@ -27,13 +27,7 @@ def digest(*parts: object) -> str:
 
 @functools.cache
 def code_digest(*packages: str) -> str:
-    """Return the SHA-256 of the source files of whole packages, so that edited code makes cached data stale.
-
-    Parameters
-    ----------
-    *packages : str
-        Importable names; only the first folder of a namespace package is read.
-    """
+    """Return the SHA-256 of the source files of whole packages, so that edited code makes cached data stale."""
     whole = hashlib.sha256()
     for name in packages:
         folder = Path(next(iter(importlib.import_module(name).__path__)))
@@ -60,13 +54,6 @@ def component_digest(component: object, *, module: str | None = None) -> str | N
 
     None if the code does not determine the result: there is no source (a class typed at a prompt), or it is a function
     of the running script or a closure. Results of such a component cannot be cached.
-
-    Parameters
-    ----------
-    component : object
-        A class, a function, or an instance, which has the digest of its class.
-    module : str, optional
-        Name of the module that defines an instance. By default that of its class.
     """
     own = component if inspect.isfunction(component) or inspect.isclass(component) else type(component)
     if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):

@@ -38,16 +38,7 @@ def conflict_error(kind: str, name: str, providers: Sequence[Provider]) -> Dupli
 
 
 def check_claims(kind: str, name: str, providers: Sequence[Provider], installed: Sequence[Provider]) -> None:
-    """Raise if a name is ambiguous, or if its bare name belongs to the built-in distribution; import nothing.
-
-    Parameters
-    ----------
-    kind, name : str
-    providers : sequence of Provider
-        Providers that the name refers to.
-    installed : sequence of Provider
-        Installed providers of the bare name.
-    """
+    """Raise if a name is ambiguous, or if its bare name belongs to the built-in distribution; import nothing."""
     if differ(providers):
         raise conflict_error(kind, name, providers)
     bare = split_distribution(name)[1]

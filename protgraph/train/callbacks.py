@@ -213,16 +213,6 @@ def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
 def callback_by_name(text: str) -> Callback:
     """Import a Lightning callback; modules of the current folder can be imported too.
 
-    Parameters
-    ----------
-    text : str
-        ``"module:name"`` of a callback, or of a class or function that returns one without arguments.
-
-    Raises
-    ------
-    OptionError
-        The text has another form, the import fails, or the object is not a callback.
-
     Examples
     --------
     >>> type(callback_by_name("lightning.pytorch.callbacks:LearningRateMonitor")).__name__

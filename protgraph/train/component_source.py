@@ -56,30 +56,6 @@ def resolve_components(
     """Import the components of a checkpoint and return the names under which they are available now.
 
     A name that now belongs to another distribution is available as "distribution/name".
-
-    Parameters
-    ----------
-    path : Path
-        Checkpoint file, for messages.
-    components : sequence of ComponentSource
-        Sources at training.
-    check_code : bool
-        Compare their code with that of training.
-
-    Returns
-    -------
-    mapping of (str, str) to str
-        Kind and name at training → name.
-
-    Raises
-    ------
-    CheckpointError
-        If a component is missing or of another distribution.
-
-    Warns
-    -----
-    CodeChangeWarning
-        If the version of a distribution, or the file of ``--import``, is not that of training; once for each.
     """
     names: dict[tuple[str, str], str] = {}
     changed: dict[tuple[str, str], list[str]] = {}

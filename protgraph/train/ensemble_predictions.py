@@ -20,21 +20,7 @@ __all__ = ["predict_ensemble"]
 def predict_ensemble(
     members: Sequence[ProteinModel], stores: Mapping[str, GraphStore], task: Task
 ) -> dict[str, SplitPredictions]:
-    """Predict every protein of each split with the mean logits of the members.
-
-    Parameters
-    ----------
-    members : sequence of ProteinModel
-        With the same featurizers.
-    stores : mapping of str to GraphStore
-        Split → graphs.
-    task : Task
-
-    Raises
-    ------
-    CheckpointError
-        Members predict different rows.
-    """
+    """Predict every protein of each split with the mean logits of the members."""
     found = {}
     for split, store in stores.items():
         parts = [predict_split(member, store, task) for member in members]

@@ -100,11 +100,6 @@ def predict_split(
         has one loss per protein.
     max_nodes : int
         Residues per batch. For a target of pairs, each protein is a batch of its own.
-
-    Returns
-    -------
-    SplitPredictions
-        In batches of similar lengths; ``protein`` is the number of the protein in the store.
     """
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:

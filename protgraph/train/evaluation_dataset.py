@@ -43,22 +43,7 @@ class Evaluation(NamedTuple):
 def add_evaluations(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[Dataset, str]:
-    """Add the splits of other datasets, and leave out the proteins of train and val that are homologs of theirs.
-
-    Parameters
-    ----------
-    base : Dataset
-    task : str
-    evaluations : sequence of Evaluation
-        Without any, the base dataset is returned.
-    cache : str or Path, optional
-        Folder of finished alignments; see :func:`protgraph.structure.io.cache_dir`.
-
-    Returns
-    -------
-    tuple
-        The dataset, and a sentence about the proteins that were left out.
-    """
+    """Add the splits of other datasets, and leave out the proteins of train and val that are homologs of theirs."""
     if not evaluations:
         return base, ""
     removed, text = training_homologs(base, task, evaluations, cache=cache)
@@ -68,15 +53,7 @@ def add_evaluations(
 def combine_evaluations(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], left_out: Sequence[str]
 ) -> DatasetView:
-    """Return one task of a dataset, with the splits of other datasets added as ``NAME_SPLIT``.
-
-    Parameters
-    ----------
-    base, task, evaluations
-        See :func:`add_evaluations`.
-    left_out : sequence of str
-        Examples of the base dataset that are not used.
-    """
+    """Return one task of a dataset, with the splits of other datasets added as ``NAME_SPLIT``."""
     examples = [example for example in base.examples(task) if example.id not in set(left_out)]
     origins: dict[str, Origin] = {}
     for evaluation in evaluations:
@@ -98,23 +75,6 @@ def train_on_other(
     """Return one task of a dataset, tested on its own splits and trained on another dataset.
 
     Homologs of the tested proteins (:data:`RULE`) are not trained on; the split rule of the card has their number.
-
-    Parameters
-    ----------
-    base : Dataset
-        Dataset to test on; it has no training split.
-    task : str
-    source : Dataset
-        Dataset whose splits train and val are used.
-    source_task : str
-        Its labels have the level, kind and number of the task; names may differ.
-    cache : str or Path, optional
-        Folder of finished alignments; see :func:`protgraph.structure.io.cache_dir`.
-
-    Raises
-    ------
-    DatasetError
-        The base dataset has a training split, or the other one does not fit.
     """
     tested = base.examples(task)
     if present := sorted({e.split for e in tested} & set(_USED)):
@@ -141,11 +101,6 @@ def training_homologs(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[list[str], str]:
     """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number in words.
-
-    Parameters
-    ----------
-    base, task, evaluations, cache
-        As of :func:`add_evaluations`.
     """
     used = [example for example in base.examples(task) if example.split in _USED]
     sequences, groups, owner = [], [], []

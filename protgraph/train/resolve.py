@@ -111,13 +111,7 @@ def _graph_list(graphs: Sequence[ProteinGraph], task: str | Task | None, seed: i
 
 
 def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
-    """Add a task that derives its labels to a dataset that does not have it.
-
-    Raises
-    ------
-    UnknownNameError
-        The dataset does not have the task, and it is not registered or does not derive labels.
-    """
+    """Add a task that derives its labels to a dataset that does not have it."""
     name = task.name if isinstance(task, Task) else task
     if name is None or name in dataset.tasks():
         return dataset
@@ -142,11 +136,6 @@ def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     """Return the registered task of a name, or the default task of the target that the dataset defines for it.
 
     None is the only task of the dataset.
-
-    Raises
-    ------
-    DatasetError
-        The dataset defines another target for the name of a registered task, or it has several tasks and none is given.
     """
     if task is None:
         names = dataset.tasks()

@@ -72,22 +72,7 @@ class RunFolder:
         return self.checkpoints / f"{BEST}.ckpt"
 
     def start(self, identity: Mapping[str, Any], *, resume: bool) -> Path | None:
-        """Lock the folder and record the identity of a run; return the state to resume from, if there is one.
-
-        Parameters
-        ----------
-        identity : mapping of str to mapping
-            Plain data that determine the result: model, dataset, task, options and versions.
-        resume : bool
-            Otherwise an earlier state is removed.
-
-        Raises
-        ------
-        CheckpointError
-            The state is damaged or of another run.
-        OptionError
-            The folder cannot be written, or another run uses it.
-        """
+        """Lock the folder and record the identity of a run; return the state to resume from, if there is one."""
         identity = json.loads(json.dumps({**identity, "state_format": STATE_FORMAT}, sort_keys=True, default=str))
         try:
             if is_first_process():

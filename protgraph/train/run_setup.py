@@ -80,13 +80,7 @@ def set_up_run(
     cache: str | Path | None,
     jobs: int,
 ) -> RunSetup:
-    """Build the network and prepare the graphs of a run; the arguments are those of :func:`protgraph.train.fit`.
-
-    Raises
-    ------
-    OptionError, DatasetError, MissingCoordinatesError, LeakError
-        Model, dataset, task and options do not fit.
-    """
+    """Build the network and prepare the graphs of a run; the arguments are those of :func:`protgraph.train.fit`."""
     task = resolve_task(task, dataset)
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()

@@ -32,19 +32,7 @@ def with_failures(failures: Sequence[Failure]) -> Iterator[None]:
 def empty_split_error(
     name: str, task: str, split: str, examples: Sequence[Example], failures: Sequence[Failure], others: Collection[str]
 ) -> DatasetError:
-    """Return the error for a split that has no usable protein.
-
-    Parameters
-    ----------
-    name, task, split : str
-        Of the dataset, the task, and the empty split, "train", "val" or "test".
-    examples : sequence of Example
-        All proteins of the task.
-    failures : sequence of Failure
-        Proteins that could not be used.
-    others : collection of str
-        Splits with usable proteins.
-    """
+    """Return the error for a split that has no usable protein."""
     members = {example.id for example in examples if example.split == split}
     own = [failure for failure in failures if failure.protein in members]
     if own:

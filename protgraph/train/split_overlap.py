@@ -22,18 +22,6 @@ def describe_split_overlap(dataset: str, splits: Mapping[str, GraphStore]) -> tu
 
     Proteins are the same if their residue types are. If a task hides all types, they are the same if the coordinates
     of their CA atoms are.
-
-    Parameters
-    ----------
-    dataset : str
-        Name of the dataset, for the message.
-    splits : mapping of str to GraphStore
-        Graphs of each split.
-
-    Returns
-    -------
-    tuple of str
-        One message or none.
     """
     first: dict[bytes, tuple[str, str]] = {}
     shared: dict[bytes, str] = {}

@@ -36,13 +36,7 @@ class StateFileIO(TorchCheckpointIO):
                 raise
 
     def load_checkpoint(self, path: str | Path, *args: Any, **options: Any) -> dict[str, Any]:
-        """Read a checkpoint.
-
-        Raises
-        ------
-        CheckpointError
-            The file is not a training state.
-        """
+        """Read a checkpoint."""
         try:
             checkpoint = super().load_checkpoint(path, *args, **options)
         except (UnpicklingError, EOFError, RuntimeError) as e:
@@ -53,13 +47,7 @@ class StateFileIO(TorchCheckpointIO):
 
 
 def check_state_file(path: Path) -> None:
-    """Compare the content of a file of ``torch.save`` with its checksums, which ``torch.load`` does not.
-
-    Raises
-    ------
-    CheckpointError
-        The file is missing, truncated or changed.
-    """
+    """Compare the content of a file of ``torch.save`` with its checksums, which ``torch.load`` does not."""
     try:
         with zipfile.ZipFile(path) as file:
             damaged = file.testzip()

@@ -167,15 +167,7 @@ def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[C
 
 
 def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
-    """Load the weights of the best epoch into the model; return its ``row`` of the history and its ``threshold``.
-
-    Raises
-    ------
-    ProtgraphError
-        No epoch was validated, or its loss or metric is not finite.
-    ComponentError
-        A layer returns values that are not finite.
-    """
+    """Load the weights of the best epoch into the model; return its ``row`` of the history and its ``threshold``."""
     name, task = module.model.spec.name, module.task
     if path is None:
         raise ProtgraphError(

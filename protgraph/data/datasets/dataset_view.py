@@ -98,15 +98,6 @@ def resplit(base: Dataset, task: str, splits: Mapping[str, str], rule: str) -> D
     """Return the examples of one task of a dataset, in other splits.
 
     The version depends on that of the dataset and on the splits.
-
-    Parameters
-    ----------
-    base : Dataset
-    task : str
-    splits : mapping of str to str
-        Split of each example, by its id; other examples are not used.
-    rule : str
-        Rule of the assignment, for the card.
     """
     examples = [replace(example, split=splits[example.id]) for example in base.examples(task) if example.id in splits]
     version = content_version((base.version, sorted(splits.items())))

@@ -63,21 +63,6 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
 
     Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
     splits of the dataset are ignored.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    task : str
-    folds : int or "leave-one-group-out"
-        Number of folds with balanced labels, or one fold for each group (scikit-learn's ``LeaveOneGroupOut``).
-    seed : int
-
-    Raises
-    ------
-    OptionError
-        ``folds`` is neither a number from 2 nor "leave-one-group-out".
-    DatasetError
-        There are fewer groups than folds, or fewer than three groups.
     """
     is_number = isinstance(folds, int) and not isinstance(folds, bool) and folds >= 2
     if not is_number and folds != "leave-one-group-out":

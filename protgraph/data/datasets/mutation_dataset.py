@@ -194,11 +194,6 @@ def _checked(
     variants: list[SourceVariant], files: Mapping[str, Path]
 ) -> tuple[list[tuple[SourceVariant, str]], list[tuple[str, ...]]]:
     """Return the variants that fit their structure with their canonical text, and a row of ``failures.tsv`` per other.
-
-    Raises
-    ------
-    DatasetError
-        A variant occurs twice.
     """
     kept: dict[int, tuple[SourceVariant, str]] = {}
     failures: dict[int, tuple[str, ...]] = {}

@@ -27,11 +27,6 @@ _COUNTS = {level: names[0] for level, names in _LEVELS.items()}  # the array tha
 def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """Join the arrays of proteins.
 
-    Parameters
-    ----------
-    residues : sequence of Residues
-        P proteins.
-
     Returns
     -------
     dict of str to ndarray
