@@ -100,8 +100,7 @@ def train_on_other(
 def training_homologs(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[list[str], str]:
-    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number in words.
-    """
+    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number."""
     used = [example for example in base.examples(task) if example.split in _USED]
     sequences, groups, owner = [], [], []
     for group, (dataset, examples) in enumerate([(base, used), *((e.dataset, e.examples) for e in evaluations)]):
