@@ -38,7 +38,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     from protgraph.task.metrics import compute_metrics
     from protgraph.train.bootstrap import resample_test_split
     from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.train.ensemble_predictions import predict_ensemble
+    from protgraph.train.evaluate import predict_ensemble
     from protgraph.train.prepare import prepare
     from protgraph.train.resolve import resolve_task
 

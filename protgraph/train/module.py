@@ -25,7 +25,7 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
-from protgraph.train.random_state import random_state, set_random_state
+from protgraph.train.session import random_state, set_random_state
 from protgraph.train.sharding import ShardedStrategy, is_sharded, shard_model
 from protgraph.wording import count_noun
 

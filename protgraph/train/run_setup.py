@@ -20,8 +20,7 @@ from protgraph.train.head_init import class_weights, count_labels, initialize_he
 from protgraph.train.label_check import check_split_labels
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import resolve_task
-from protgraph.train.split_check import empty_split_error, with_failures
-from protgraph.train.split_overlap import describe_split_overlap
+from protgraph.train.split_check import describe_split_overlap, empty_split_error, with_failures
 from protgraph.train.standardization import standardize_inputs
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from protgraph.train import fit, prepare
 from protgraph.train.data_module import FitData
 from protgraph.train.head_init import count_labels, initialize_head
 from protgraph.train.module import FitModule
-from protgraph.train.random_state import random_state, set_random_state
+from protgraph.train.session import random_state, set_random_state
 from protgraph.train.standardization import standardize_inputs
 
 
