@@ -21,7 +21,7 @@ from protgraph.featurize import FeaturePlan
 from protgraph.prepare import estimate_store, prepare_store
 from protgraph.registry.component import component
 from protgraph.train import FitConfig, choose_batch_residues, estimate_resources, fit
-from protgraph.train.resource_probe import step_clock
+from protgraph.train.resource_estimate import step_clock
 
 __all__ = ["measure"]
 
@@ -89,7 +89,7 @@ def _limits() -> CostTable:
 
 
 def _preparation() -> CostTable:
-    """Return time, residues and bytes by ``prepare --dry-run`` and of the run, by number of processes."""
+    """Return time, residues and bytes by ``featurize --dry-run`` and of the run, by number of processes."""
 
     def rows() -> Iterator[tuple[str | float, ...]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,7 @@ def _preparation() -> CostTable:
                 yield f"--jobs {jobs}", found[0], real[0], *ratios
 
     return CostTable(
-        title=f"prepare of {COPIES * len(list(STRUCTURES.iterdir()))} BinaryCIF files, dihedral and 30 neighbors",
+        title=f"featurize of {COPIES * len(list(STRUCTURES.iterdir()))} BinaryCIF files, dihedral and 30 neighbors",
         columns=("processes", "s, --dry-run", "run", "ratio", "residues, ratio", "bytes, ratio"),
         rows=show_rows(rows()),
         caption=f"The dry run measures {SAMPLE} files.\n{_load()}",
@@ -148,7 +148,7 @@ def _copies(folder: Path) -> Path:
 
 def _estimate_preparation(files: Path, jobs: int) -> tuple[float, float, float]:
     found = estimate_store(files, FeaturePlan(list(FEATURES)), jobs=jobs, sample=SAMPLE)
-    return found.seconds.value, found.residues.value, found.bytes.value
+    return found.seconds, found.residues, found.bytes
 
 
 def _prepare(files: Path, out: Path, jobs: int) -> tuple[float, float, float]:

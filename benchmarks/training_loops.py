@@ -16,8 +16,8 @@ from torch_geometric.data import Batch
 
 from benchmarks.timing import device_clock
 from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset_view import DatasetView
 from protgraph.data.datasets.labels import Labels
-from protgraph.data.datasets.wrapped_dataset import WrappedDataset
 from protgraph.structure.residues.residues import Residues
 from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
@@ -74,7 +74,7 @@ class _EpochClock(Callback):
             del self._start
 
 
-class RepeatedTraining(WrappedDataset):
+class RepeatedTraining(DatasetView):
     """A dataset whose training split has each protein several times, so that epochs are longer.
 
     Parameters
@@ -84,8 +84,7 @@ class RepeatedTraining(WrappedDataset):
     """
 
     def __init__(self, base: Dataset, copies: int) -> None:
-        super().__init__(base)
-        self.card = replace(base.card, version=f"{base.version}, {copies} copies")
+        super().__init__(base, "", (), replace(base.card, version=f"{base.version}, {copies} copies"))
         self._copies = copies
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:

@@ -46,24 +46,6 @@ def check_arguments(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check arguments of a function against their annotations on each call.
 
-    Parameters
-    ----------
-    *names : str
-        Parameters to check. Their annotations must be names of the module of the function at run time.
-    error : type
-        Exception to raise.
-
-    Returns
-    -------
-    callable
-        A decorator.
-
-    Raises
-    ------
-    OptionError
-        When the function is called: an argument does not have the type; or ``error``. The message has the function,
-        the parameter, the value and the allowed types.
-
     Notes
     -----
     Integers and floats of NumPy are numbers. The elements of lists and tuples are checked, those of other iterables
@@ -111,22 +93,7 @@ def check_arguments(
 
 
 def check_fields(record: object, *names: str, error: type[ProtgraphError] = OptionError) -> None:
-    """Check fields of a dataclass against their annotations, in its ``__post_init__``.
-
-    Parameters
-    ----------
-    record : object
-        The dataclass.
-    *names : str
-        Fields to check.
-    error : type
-        Exception to raise.
-
-    Raises
-    ------
-    OptionError
-        A value does not have the type; or ``error``.
-    """
+    """Check fields of a dataclass against their annotations, in its ``__post_init__``."""
     kind = type(record)
     for name, hint in _field_hints(kind, names).items():
         _check(getattr(record, name), hint, f"{kind.__name__}: {name}", error)

@@ -130,11 +130,6 @@ def _begins_visualize() -> bool:
 def deferred_names(torch_version: str) -> frozenset[str]:
     """Return the modules to defer: modules of torch with a release of :data:`TORCH_VERSIONS` only.
 
-    Parameters
-    ----------
-    torch_version : str
-        Installed version, e.g. ``"2.13.0+cpu"``.
-
     Examples
     --------
     >>> sorted(deferred_names("2.15.0"))
@@ -148,11 +143,6 @@ def defer_imports(*, only_applies_models: bool) -> None:
     """Defer imports (:func:`deferred_names`), and import large libraries without garbage collection, in this process.
 
     For programs; a library leaves imports as they are.
-
-    Parameters
-    ----------
-    only_applies_models : bool
-        Defer also parts of torch that training uses, and import biotite without matplotlib.
     """
     finder = next((f for f in sys.meta_path if isinstance(f, _DeferringFinder)), None)
     if finder is None:

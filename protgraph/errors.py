@@ -276,7 +276,7 @@ class ProtgraphWarning(UserWarning):
 
 
 class CodeChangeWarning(ProtgraphWarning):
-    """The installed code of a component is not the code that a checkpoint was trained with."""
+    """The installed version of a component, or an imported file, is not that of the training of a checkpoint."""
 
 
 class MissingExtraError(ProtgraphError, ImportError):

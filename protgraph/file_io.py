@@ -135,15 +135,7 @@ def _rename(temporary: Path, final: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def output_errors(path: str | Path, *, temporary: Path | None = None) -> Iterator[None]:
-    """Raise :class:`OutputFileError` for ``path`` if a write in the block fails, e.g. because the disk is full.
-
-    Parameters
-    ----------
-    path : str or Path
-        File or folder that the block writes; the error names it.
-    temporary : Path, optional
-        The name under which it is written. Errors that name another file are not changed.
-    """
+    """Raise :class:`OutputFileError` for ``path`` if a write in the block fails, e.g. because the disk is full."""
     try:
         yield
     except Exception as e:
@@ -196,19 +188,6 @@ def unpack_tar(archive: str | Path, folder: str | Path) -> None:
 
     A link becomes a copy of the file of the archive that it points to. Not ``TarFile.extractall(filter="data")``: it
     came with Python 3.11.4, and Debian 12 has Python 3.11.2.
-
-    Parameters
-    ----------
-    archive : str or Path
-        Tar archive, also compressed.
-    folder : str or Path
-        Existing folder.
-
-    Raises
-    ------
-    tarfile.TarError
-        The archive is damaged, or a member has a path outside of the folder, is a device or pipe, or is a link to
-        something that is not a file of the archive. Members before it have been unpacked.
     """
     with tarfile.open(archive) as tar:
         for member in tar:

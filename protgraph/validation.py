@@ -30,16 +30,7 @@ _Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
 
 
 def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:
-    """Return one line per wrong key: its path, its value, and the allowed values.
-
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    keys : collection of str, or callable
-        Allowed keys, listed for an unknown one; or a function of the path that returns them.
-    paths : mapping of str to str, optional
-        Field name → path of the key in the file, where the two differ.
-    """
+    """Return one line per wrong key: its path, its value, and the allowed values."""
     grouped: dict[tuple[int | str, ...], list[Any]] = {}
     found = error.errors(include_url=False)
     missing = [item["loc"] for item in found if item["type"] == "missing"]
@@ -82,23 +73,7 @@ def unknown_name(name: str, allowed: Collection[str]) -> str:
 
 
 def check_value(value: object, annotation: Any, *, path: str, error: type[ProtgraphError] = OptionError) -> None:
-    """Check the type of a value, without conversion.
-
-    Parameters
-    ----------
-    value : object
-    annotation : type
-        E.g. ``dict[str, int]``.
-    path : str
-        Name of the value in the error message.
-    error : type
-        Exception to raise.
-
-    Raises
-    ------
-    OptionError
-        If the value does not have the type; or ``error``.
-    """
+    """Check the type of a value, without conversion."""
     try:
         _adapter(annotation).validate_python(value, strict=True)
     except ValidationError as e:

@@ -60,20 +60,6 @@ class WorkerPool(Generic[Item, Result]):
         """Yield items with their results.
 
         Closing the generator, or an exception at its ``yield``, kills the processes.
-
-        Parameters
-        ----------
-        items : iterable
-            Read as processes become free.
-        in_order : bool
-            Yield in the order of the items instead of as they finish.
-        ahead : int
-            Items per process that are read before the caller has taken the results.
-
-        Raises
-        ------
-        Exception
-            The exception of the function; it ends the run.
         """
         with contextlib.ExitStack() as stack:
             file = None

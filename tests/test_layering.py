@@ -69,7 +69,7 @@ THIRD_PARTY = {
     "validation": {"pydantic"},
     "registry": {"pydantic"},
     "similarity": {"biotite", "numpy", "scipy"},
-    "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pooch", "pydantic", "scipy"},
+    "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
     "ops": {"numpy", "scipy", "torch", "torch_geometric", "torch_scatter", "triton"},
 }

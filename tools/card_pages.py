@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, load_card
-from protgraph.data.datasets.provenance import KnownLeak, ReferenceScore
+from protgraph.data.datasets.card import DatasetCard, KnownLeak, ReferenceScore, SplitCount, TaskCard, load_card
 
 __all__ = ["card_files", "dataset_page", "main"]
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import torch
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from torch import Tensor
 
+from protgraph.data.graph.esm_vocabulary import TOKENS
+from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError
 from protgraph.nn.layers import Encoder
+from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
-__all__ = ["load_encoder", "rename_to_fair_esm"]
+__all__ = ["encoder_from_esm", "load_encoder", "rename_to_fair_esm"]
 
-#: Name in transformers → name in facebookresearch/esm, which ``Encoder.from_reference`` reads.
+#: Name in transformers → name in facebookresearch/esm, which :func:`encoder_from_esm` reads.
 _NAMES = {
     "attention.self.query": "self_attn.q_proj",
     "attention.self.key": "self_attn.k_proj",
@@ -49,7 +53,7 @@ def load_encoder(checkpoint: str = DEFAULT, *, revision: str | None = None) -> E
             f"architecture not supported by 'encoder': {checkpoint!r}. Required: rotary positions, token dropout, no "
             "norm before the first block, feed-forward layers of four times the width."
         )
-    return Encoder.from_reference(rename_to_fair_esm(model.state_dict()), heads=config.num_attention_heads)
+    return encoder_from_esm(rename_to_fair_esm(model.state_dict()), heads=config.num_attention_heads)
 
 
 def rename_to_fair_esm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -62,3 +66,44 @@ def rename_to_fair_esm(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if match and match[2] in _NAMES:
             renamed[f"layers.{match[1]}.{_NAMES[match[2]]}.{match[3]}"] = value
     return renamed
+
+
+#: Parameters of ESM-2, those of its heads and the frequencies of its rotary positions included.
+_ESM_PARAMETERS = (
+    r"embed_tokens\.weight|emb_layer_norm_after\.(weight|bias)|(lm_head|contact_head)\..+",
+    r"layers\.\d+\.(self_attn\.[kqv]_proj|self_attn\.out_proj|fc[12])\.(weight|bias)",
+    r"layers\.\d+\.(self_attn|final)_layer_norm\.(weight|bias)|layers\.\d+\.self_attn\.rot_emb\.inv_freq",
+)
+
+
+def encoder_from_esm(state_dict: Mapping[str, Tensor], *, heads: int) -> Encoder:
+    """Build the encoder from the state of an ESM-2 model of facebookresearch/esm; it reads tokens.
+
+    The language model head and the contact head are dropped. The state does not contain the number of heads.
+    """
+    check_parameter_names(state_dict, _ESM_PARAMETERS, "ESM-2")
+    with reference_errors("ESM-2"):
+        state = _from_esm(state_dict)
+    dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)
+    fields = {"seq_pos": field("seq_pos"), "proteins": field("proteins")}
+    fields["aatype"] = FieldSpec("token", "node", "0e", "int64", shape=(), classes=len(TOKENS))
+    encoder = Encoder(fields, dim=dim, heads=heads, depth=depth)
+    load_reference_state(encoder, state, "ESM-2")
+    return encoder
+
+
+def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Map ESM's parameter names to those of :class:`Encoder`."""
+    state = {"embed.weight": state_dict["embed_tokens.weight"]}
+    names = {"self_attn.out_proj": "attention.out", "self_attn.q_proj": "attention.query"}
+    names |= {"self_attn_layer_norm": "norms.0", "final_layer_norm": "norms.1", "fc1": "feed_forward.0"}
+    names |= {"fc2": "feed_forward.3"}
+    for kind in ("weight", "bias"):
+        state[f"norm.{kind}"] = state_dict[f"emb_layer_norm_after.{kind}"]
+        for n in range(sum(k.endswith("fc1.weight") for k in state_dict)):
+            theirs, ours = f"layers.{n}.", f"blocks.{n}."
+            for old, new in names.items():
+                state[f"{ours}{new}.{kind}"] = state_dict[f"{theirs}{old}.{kind}"]
+            both = [state_dict[f"{theirs}self_attn.{part}_proj.{kind}"] for part in "kv"]
+            state[f"{ours}attention.key_value.{kind}"] = torch.cat(both)
+    return state

@@ -42,7 +42,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     -----
     ``sources`` of a job have an entry for protgraph, and one for each component of another distribution: the
     distribution's name and version, and a digest of the code (:mod:`protgraph.data.cache_key`). An edit of a layer's
-    code makes its rows stale even if the version is unchanged; an edit of a docstring or comment does not. Rows of a
+    code makes its rows stale even if the version is unchanged. Rows of a
     component without source code, e.g. of a class defined in an interactive session, are always stale.
 
     Raises

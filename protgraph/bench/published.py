@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StrictStr
@@ -10,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, StrictStr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from protgraph.data.datasets.card import ReferenceScore
     from protgraph.data.datasets.dataset import Dataset
-    from protgraph.data.datasets.provenance import ReferenceScore
 
 __all__ = ["PublishedScore", "reference_scores"]
 
@@ -51,7 +50,7 @@ class PublishedScore(BaseModel):
     @classmethod
     def of_card(cls, task: str, score: ReferenceScore, *, is_floor: bool = False) -> PublishedScore:
         """Return a score of the card of a dataset."""
-        return cls(task=task, is_floor=is_floor, **asdict(score))
+        return cls(task=task, is_floor=is_floor, **score.model_dump())
 
     @property
     def note(self) -> str:

@@ -39,7 +39,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     from protgraph.task.metrics import compute_metrics
     from protgraph.train.bootstrap import resample_test_split
     from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.train.ensemble_predictions import predict_ensemble
+    from protgraph.train.evaluate import predict_ensemble
     from protgraph.train.prepare import prepare
     from protgraph.train.resolve import resolve_task
 
@@ -76,10 +76,10 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
 
 def held_out(dataset: Dataset, task: str) -> Dataset:
     """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
-    from protgraph.data.datasets.resplit import ResplitDataset
+    from protgraph.data.datasets.dataset_view import resplit
 
     splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
-    return ResplitDataset(dataset, task, splits, f"{dataset.card.split_rule}; without train")
+    return resplit(dataset, task, splits, f"{dataset.card.split_rule}; without train")
 
 
 def _check_target(job: BenchJob, checkpoint: Checkpoint, task: Task) -> None:

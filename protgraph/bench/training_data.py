@@ -33,7 +33,7 @@ class TrainingData(BaseModel):
         DatasetError
             The dataset has a training split, or this one does not fit.
         """
+        from protgraph.train.evaluation_dataset import train_on_other
         from protgraph.train.resolve import load_dataset
-        from protgraph.train.transfer_dataset import TransferDataset
 
-        return TransferDataset(dataset, task, load_dataset(self.dataset, task=self.task), self.task)
+        return train_on_other(dataset, task, load_dataset(self.dataset, task=self.task), self.task)

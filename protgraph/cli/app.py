@@ -36,7 +36,6 @@ COMMANDS = {
     "describe": "protgraph.cli.describe:describe_command",
     "fetch": "protgraph.cli.fetch:fetch_command",
     "featurize": "protgraph.cli.featurize:featurize_command",
-    "prepare": "protgraph.cli.prepare:prepare_command",
     "export": "protgraph.cli.export:export_command",
     "data": "protgraph.cli.data:SUBCOMMANDS",
     "train": "protgraph.cli.train:train_command",

@@ -11,7 +11,7 @@ from protgraph.cli.console import print_rows
 
 if TYPE_CHECKING:
     from protgraph.data.datasets import Dataset, TaskCard
-    from protgraph.data.datasets.provenance import KnownLeak, ReferenceScore
+    from protgraph.data.datasets.card import KnownLeak, ReferenceScore
 
 __all__ = ["list_datasets_command", "prepare_dataset_command", "show_dataset_command"]
 

@@ -12,7 +12,7 @@ from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
-    from protgraph.train import BudgetCost, FitConfig, ResourceEstimate
+    from protgraph.train import FitConfig, ResourceEstimate
 
 __all__ = [
     "BatchResidues",
@@ -79,7 +79,7 @@ def choose_budget(model: str, dataset: Dataset, task: str, config: FitConfig, me
     found = choose_batch_residues(model, dataset, task, config=config, memory_limit=_mebibytes(memory_limit))
     cost = found.cost
     typer.echo(
-        f"--batch-residues {found.chosen}: peak memory {cost.memory:.0f} MiB of {found.limit:.0f} MiB predicted, "
+        f"--batch-residues {found.chosen}: peak memory {cost.memory:.0f} MiB of {found.limit:.0f} MiB, "
         f"{cost.batches} batches per epoch",
         err=True,
     )
@@ -89,7 +89,7 @@ def choose_budget(model: str, dataset: Dataset, task: str, config: FitConfig, me
 def print_dry_run(
     model: str, dataset: Dataset, task: str, config: FitConfig, memory_limit: str | None, *, auto: bool
 ) -> None:
-    """Predict memory and time of a run, and print a table with a row per budget of residues per batch."""
+    """Measure memory and time of a run, and print a table with a row per budget of residues per batch."""
     from protgraph.train import choose_batch_residues, estimate_resources
 
     function = choose_batch_residues if auto else estimate_resources
@@ -103,12 +103,14 @@ def _table(found: ResourceEstimate, epochs: int) -> list[str]:
     from protgraph.wording import count_noun
 
     lines = [f"{'batch-residues':>14}  {'batches':>7}  {'largest':>7}  {'peak MiB':>8}  {'s/epoch':>8}"]
-    lines += [_row(cost, is_chosen=cost.batch_residues == found.chosen) for cost in found.budgets]
-    parts = f"process {found.process:.0f}, evaluation batch {found.evaluation:.0f}"
-    parts += f", pages of the graph store {found.graphs:.0f}" if found.graphs else ""
+    for row in found.budgets:
+        sizes = f"{row.batch_residues:>14}  {row.batches:>7}  {row.largest:>7}"
+        mark = "  *" if row.batch_residues == found.chosen else ""
+        lines.append(f"{sizes}  {row.memory:>8.0f}  {row.seconds:>8.3g}{mark}")
     cost = found.cost
     lines.append(
-        f"peak of {found.chosen} residues per batch: {cost.memory:.0f} MiB ({parts}); limit {found.limit:.0f} MiB"
+        f"peak of {found.chosen} residues per batch: {cost.memory:.0f} MiB (process {found.process:.0f}, evaluation "
+        f"batch {found.evaluation:.0f}); limit {found.limit:.0f} MiB"
     )
     lines.append(
         f"{count_noun(epochs, 'epoch')}: at most {cost.seconds * epochs:.0f} s. Nothing was trained or written."
@@ -116,12 +118,3 @@ def _table(found: ResourceEstimate, epochs: int) -> list[str]:
     if cost.memory > found.limit:
         lines.append("The run needs more memory than the limit. Use --batch-residues auto, or a smaller model.")
     return lines
-
-
-def _row(cost: BudgetCost, *, is_chosen: bool) -> str:
-    origin = "" if cost.is_measured else "  extrapolated"
-    mark = "  *" if is_chosen else ""
-    return (
-        f"{cost.batch_residues:>14}  {cost.batches:>7}  {cost.largest:>7}  {cost.memory:>8.0f}  {cost.seconds:>8.3g}"
-        f"{origin}{mark}"
-    )

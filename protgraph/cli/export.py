@@ -15,7 +15,7 @@ _FORMATS = ("litdata",)
 
 
 def export_command(
-    store: Annotated[Path, typer.Argument(help="Graph store of 'protgraph prepare' or 'protgraph featurize'.")],
+    store: Annotated[Path, typer.Argument(help="Graph store of 'protgraph featurize'.")],
     to: Annotated[str, typer.Option("--to", help="Format: litdata.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     overwrite: Overwrite = False,

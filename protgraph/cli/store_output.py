@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from protgraph.prepare import PreparedStore, ShardResult
     from protgraph.structure import ReadOptions
 
-__all__ = ["Manifest", "Sources", "StorePath", "check_manifest", "write_graphs"]
+__all__ = ["Manifest", "Sources", "check_manifest", "write_graphs"]
 
 Sources = Annotated[
     list[Path],
@@ -26,7 +26,6 @@ Sources = Annotated[
         help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905, foldcomp databases."
     ),
 ]
-StorePath = Annotated[Path, typer.Option("--out", "-o", help="Graph store to create (a folder).")]
 Manifest = Annotated[
     Path | None, typer.Option(help="Table with a row per protein, .tsv, .csv or .json. Default: OUT.manifest.tsv.")
 ]
@@ -45,7 +44,6 @@ def check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Path
 
 
 def write_graphs(
-    title: str,
     sources: Sequence[Path],
     plan: FeaturePlan,
     read: ReadOptions,
@@ -53,31 +51,17 @@ def write_graphs(
     manifest: Path,
     *,
     jobs: int,
-    engine: str = "local",
-    shard_residues: int | None = None,
-    overwrite: bool = False,
-    update: bool = False,
+    engine: str,
+    shard_residues: int,
+    overwrite: bool,
 ) -> None:
-    """Write the store and the manifest, print a summary, and exit with a code other than 0 if files failed.
-
-    Parameters
-    ----------
-    title : str
-        Name of the command, for the progress bar.
-    sources, plan, read, out, engine, jobs, shard_residues, overwrite, update, manifest
-        See :func:`protgraph.prepare.prepare_store`.
-
-    Raises
-    ------
-    typer.Exit
-        With exit code 1 if some files failed, 2 if all failed.
-    """
+    """Write or update the store, print a summary, and exit with code 1 if some files failed, 2 if all failed."""
     import time
 
-    from protgraph.prepare import SHARD_RESIDUES, prepare_store
+    from protgraph.prepare import prepare_store
 
     begin = time.perf_counter()
-    with _bar(title) as progress:
+    with _bar() as progress:
         prepared = prepare_store(
             sources,
             out,
@@ -85,9 +69,9 @@ def write_graphs(
             read=read,
             engine=engine,
             jobs=jobs,
-            shard_residues=shard_residues or SHARD_RESIDUES,
+            shard_residues=shard_residues,
             overwrite=overwrite,
-            update=update,
+            update=True,
             manifest=manifest,
             progress=progress,
         )
@@ -115,11 +99,11 @@ def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: floa
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[float | None, float, ShardResult], None]]:
+def _bar() -> Iterator[Callable[[float | None, float, ShardResult], None]]:
     """Show a progress bar by expected residues on the terminal, with the remaining time."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+    columns = (TextColumn("featurize"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
                TextColumn("{task.description}"))  # fmt: skip
     counts = {"proteins": 0, "failures": 0}
     reused = 0.0

@@ -135,7 +135,7 @@ def train_command(
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
-    --dry-run runs a few batches and prints the predicted peak memory and time per epoch for several sizes of batches.
+    --dry-run runs a few batches of three sizes and prints the peak memory and time per epoch.
 
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
     these predictions, .csv or .parquet. Beside it, '.folds.csv' has the metrics of each fold, and '.run' the models.

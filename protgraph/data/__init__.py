@@ -12,7 +12,7 @@ _HOME = {
     "Conformity": "protgraph.data.graph",
     "Dataset": "protgraph.data.datasets",
     "DatasetCard": "protgraph.data.datasets",
-    "DerivedTaskDataset": "protgraph.data.datasets",
+    "add_derived_task": "protgraph.data.datasets",
     "Edges": "protgraph.ops",
     "Example": "protgraph.data.datasets",
     "FieldSpec": "protgraph.data.graph",

@@ -12,7 +12,7 @@ import numpy as np
 
 from protgraph.data.cache_key import code_digest, digest, stamps
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
-from protgraph.data.store.residue_arrays import residues_from_arrays, residues_to_arrays
+from protgraph.data.store.residue_store import residues_from_arrays, residues_to_arrays
 from protgraph.file_io import atomic_write
 from protgraph.structure.io.fasta import FastaRecord, read_fasta
 from protgraph.structure.io.foldcomp_database import split_entry

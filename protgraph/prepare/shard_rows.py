@@ -17,13 +17,7 @@ __all__ = ["failures_of", "shard_rows"]
 def shard_rows(
     shards: Iterable[tuple[Path, Sequence[float]]],
 ) -> Iterator[tuple[dict[str, object], Mapping[str, Any]]]:
-    """Yield the columns of each result by name, and its loss report; one shard is open at a time.
-
-    Parameters
-    ----------
-    shards : iterable of (Path, sequence of float)
-        File of each shard, and the seconds of its results; empty if they were made by an earlier run.
-    """
+    """Yield the columns of each result by name, and its loss report; one shard is open at a time."""
     for path, seconds in shards:
         shard = GraphShard(path)
         failures = dict(shard.failures)

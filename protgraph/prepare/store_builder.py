@@ -237,13 +237,7 @@ class _Done:
     notes: list[str] = field(default_factory=list)
 
     def add(self, number: int, result: ShardResult) -> None:
-        """Add a result.
-
-        Raises
-        ------
-        FieldError
-            Its graphs have other fields than those of other shards.
-        """
+        """Add a result."""
         if result.layout and self.layout and result.layout != self.layout:
             different = sorted(set(result.layout["order"]) ^ set(self.layout["order"]))
             raise FieldError(f"graphs of shard {number} differ in fields from others: {different}")

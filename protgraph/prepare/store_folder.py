@@ -55,13 +55,7 @@ def kept_parts(final: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked_store(final: Path) -> Iterator[None]:
-    """Exclude a second process that writes the same store.
-
-    Raises
-    ------
-    OptionError
-        Another process writes it.
-    """
+    """Exclude a second process that writes the same store."""
     from filelock import FileLock, Timeout
 
     missing = [parent for parent in final.parents if not parent.exists()]

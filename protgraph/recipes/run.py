@@ -28,7 +28,7 @@ from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpo
 from protgraph.train.checkpoint_weights import round_to_half
 from protgraph.train.component_source import components_of
 from protgraph.train.config import FitConfig
-from protgraph.train.ensemble_predictions import predict_ensemble
+from protgraph.train.evaluate import predict_ensemble
 from protgraph.train.evaluation_dataset import add_evaluations
 from protgraph.train.fit import fit
 from protgraph.train.prepare import prepare

@@ -83,15 +83,7 @@ class ComponentScope:
         return self._error(problem, code_location(self.code, error), hint)
 
     def returned(self, problem: str, *, allowed: str = "") -> ComponentError:
-        """Return the error for a wrong result.
-
-        Parameters
-        ----------
-        problem : str
-            What it returns, e.g. "returns None".
-        allowed : str
-            What it has to return, as a sentence.
-        """
+        """Return the error for a wrong result."""
         return self._error(problem, code_location(self.code), f" {allowed}" if allowed else "")
 
     def _error(self, problem: str, location: str, hint: str) -> ComponentError:

@@ -18,14 +18,7 @@ def is_component_name(name: object) -> bool:
 
 
 def check_component_name(name: object, kind: str) -> None:
-    """Raise :class:`InvalidNameError` if a component cannot be registered under this name.
-
-    Parameters
-    ----------
-    name : object
-    kind : str
-        Kind of component for the message, e.g. "layer".
-    """
+    """Raise :class:`InvalidNameError` if a component cannot be registered under this name."""
     if is_component_name(name):
         return
     if not isinstance(name, str):

@@ -39,14 +39,7 @@ class ComponentType:
     protocol: bool = False
 
     def check(self, obj: object, label: str) -> None:
-        """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type.
-
-        Parameters
-        ----------
-        obj : object
-        label : str
-            Kind, name and source for the message.
-        """
+        """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type."""
         for name, part in _parts(obj):
             if not self._accepts(part):
                 raise ComponentTypeError(f"{label}{name} is {_description(part)}. Allowed: {self.text}, or a Family.")

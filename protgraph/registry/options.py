@@ -87,24 +87,7 @@ def reject_var_keyword(component: Callable[..., object], label: str) -> None:
 def check_options(
     component: Callable[..., object], args: tuple[object, ...], options: Mapping[str, object], label: str, name: str
 ) -> None:
-    """Check that ``component(*args, **options)`` is a valid call.
-
-    Parameters
-    ----------
-    component : callable
-    args : tuple
-        Positional arguments of the caller (fields, target).
-    options : mapping
-    label : str
-        Path in the model spec, e.g. "layers[2] (gat)".
-    name : str
-        Registry name, e.g. "gat".
-
-    Raises
-    ------
-    OptionError
-        If an option is unknown, missing or of the wrong type, or the positional arguments do not fit.
-    """
+    """Check that ``component(*args, **options)`` is a valid call."""
     reject_var_keyword(component, label)
     allowed = component_options(component)
     usage = f"{name} takes {', '.join(map(str, allowed.values())) or 'no options'}"

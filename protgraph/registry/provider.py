@@ -1,4 +1,4 @@
-"""Providers of registry names: entry points of installed distributions, and registrations of the running process."""
+"""Providers of registry names: entry points of distributions, registrations of this process, and their conflicts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,29 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NoReturn
 
-from protgraph.errors import PluginLoadError
+from protgraph.errors import DuplicateNameError, PluginLoadError
+from protgraph.registry.component_names import split_distribution
 from protgraph.registry.import_source import imported_source
 
-__all__ = ["BUILT_IN", "PluginProblem", "Provider", "RegistryEntry", "is_redefinition", "is_same"]
+__all__ = [
+    "BUILT_IN",
+    "PluginProblem",
+    "Provider",
+    "RegistryEntry",
+    "check_claims",
+    "conflict_error",
+    "displaced",
+    "is_redefinition",
+    "is_same",
+    "locations",
+]
 
 BUILT_IN = "protgraph-pyg"
 """Distribution of this package; its components keep their names if other distributions claim them."""
@@ -220,6 +232,44 @@ def is_same(old: Provider, new: Provider) -> bool:
         return old.load() is new.load()
     except PluginLoadError:
         return False
+
+
+def differ(providers: Sequence[Provider]) -> bool:
+    """Return True if providers have different objects, without importing them."""
+    objects = {id(provider.load()) if provider.is_loaded else provider.ref for provider in providers}
+    return len({provider.ref for provider in providers}) > 1 and len(objects) > 1
+
+
+def displaced(providers: Sequence[Provider]) -> Sequence[Provider]:
+    """Return the installed providers of a name that are not available under the name alone, without importing them."""
+    if len(providers) < 2 or not differ(providers):
+        return []
+    return providers[1:] if providers[0].distribution == BUILT_IN else providers
+
+
+def locations(label: str, providers: Sequence[Provider]) -> str:
+    """Return a sentence that locates all providers of a name."""
+    return f"{label} is provided by {' and by '.join(provider.description for provider in providers)}."
+
+
+def conflict_error(kind: str, name: str, providers: Sequence[Provider]) -> DuplicateNameError:
+    """Return the error of an ambiguous name, with the names that are not."""
+    qualified = " or ".join(repr(provider.qualified_name) for provider in providers if provider.distribution)
+    session = f", or {kind}s.unregister({name!r})" if not providers[-1].distribution else ""
+    return DuplicateNameError(f"{locations(f'{kind} {name!r}', providers)} Write {qualified}{session}.")
+
+
+def check_claims(kind: str, name: str, providers: Sequence[Provider], installed: Sequence[Provider]) -> None:
+    """Raise if a name is ambiguous, or if its bare name belongs to the built-in distribution; import nothing."""
+    if differ(providers):
+        raise conflict_error(kind, name, providers)
+    bare = split_distribution(name)[1]
+    owner, *claims = installed or [None]
+    if bare != name and owner is not None and owner.distribution == BUILT_IN and providers[0] in claims:
+        raise DuplicateNameError(
+            f"{kind} {bare!r} is the name of a component of {BUILT_IN}. {providers[0].description} is available as "
+            f"{name!r}."
+        )
 
 
 def is_redefinition(old: Provider, new: Provider) -> bool:

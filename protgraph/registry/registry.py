@@ -15,12 +15,21 @@ from typing import TypeVar, overload
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
 from protgraph.registry.component_names import check_component_name, normalized_distribution, split_distribution
 from protgraph.registry.component_type import ComponentType
-from protgraph.registry.conflicts import check_claims, conflict_error, displaced, locations
 from protgraph.registry.discovery import BUILT_IN, installed_providers
 from protgraph.registry.family import Family
 from protgraph.registry.import_source import import_listed
 from protgraph.registry.options import check_options, reject_var_keyword
-from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry, is_redefinition, is_same
+from protgraph.registry.provider import (
+    PluginProblem,
+    Provider,
+    RegistryEntry,
+    check_claims,
+    conflict_error,
+    displaced,
+    is_redefinition,
+    is_same,
+    locations,
+)
 
 __all__ = ["Registry"]
 

@@ -46,13 +46,6 @@ def beta_carbons(residues: Residues) -> np.ndarray:
 def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Data, Tensor]:
     """Return the graph or batch unchanged, and the contact labels of all ordered pairs of each protein.
 
-    Parameters
-    ----------
-    graph : Data
-        With CB of each residue in ``y`` (:func:`beta_carbons`), ``chain`` and ``seq_pos``.
-    generator : Generator, optional
-        Not used: the labels are deterministic.
-
     Returns
     -------
     Data, Tensor

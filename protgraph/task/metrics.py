@@ -335,17 +335,19 @@ def pearson_undefined(o: SplitPredictions) -> float:
 def pearson_overall(o: SplitPredictions) -> float:
     """Pearson correlation over all entries, mean over values."""
     masks = known_labels(o.y).unbind(1)
-    return _mean([_pearson(o.logits[mask, c], o.y[mask, c]) for c, mask in enumerate(masks)])
+    return _mean([pearson_correlation(o.logits[mask, c], o.y[mask, c]) for c, mask in enumerate(masks)])
 
 
 @as_metric("max")
 def spearman_overall(o: SplitPredictions) -> float:
     """Spearman correlation over all entries, mean over values; ties have their mean rank."""
     masks = known_labels(o.y).unbind(1)
-    return _mean([_pearson(_ranks(o.logits[mask, c]), _ranks(o.y[mask, c])) for c, mask in enumerate(masks)])
+    return _mean(
+        [pearson_correlation(mean_ranks(o.logits[mask, c]), mean_ranks(o.y[mask, c])) for c, mask in enumerate(masks)]
+    )
 
 
-def _ranks(x: Tensor) -> Tensor:
+def mean_ranks(x: Tensor) -> Tensor:
     """Return the mean rank of each value among all, ``(N,)`` float64."""
     place, count = x.unique(return_inverse=True, return_counts=True)[1:]
     last = count.cumsum(0).double()
@@ -353,10 +355,10 @@ def _ranks(x: Tensor) -> Tensor:
 
 
 def _per_chain(o: SplitPredictions) -> list[float]:
-    return [_pearson(o.logits[rows, 0], o.y[rows, 0]) for rows in o.chains()]
+    return [pearson_correlation(o.logits[rows, 0], o.y[rows, 0]) for rows in o.chains()]
 
 
-def _pearson(x: Tensor, y: Tensor) -> float:
+def pearson_correlation(x: Tensor, y: Tensor) -> float:
     """Compute ``Σ (x - x̄)(y - ȳ) / sqrt(Σ (x - x̄)² Σ (y - ȳ)²)``; NaN if a variance is 0 to float32 precision."""
     x, y = x.double(), y.double()
     if len(x) < 2 or _constant(x) or _constant(y):

@@ -12,7 +12,16 @@ from torch import Tensor
 from protgraph.data.datasets.target import Target
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import known_labels, squared_error
-from protgraph.task.metrics import METRICS, Metric, as_metric, mae, pearson_overall, rmse
+from protgraph.task.metrics import (
+    METRICS,
+    Metric,
+    as_metric,
+    mae,
+    mean_ranks,
+    pearson_correlation,
+    pearson_overall,
+    rmse,
+)
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
@@ -23,13 +32,13 @@ ENTRY_POINTS = {"protgraph.tasks": {"model_quality": "MODEL_QUALITY"}}
 @as_metric("max")
 def pearson_of_means(o: SplitPredictions) -> float:
     """Pearson correlation of the means over the residues of each protein."""
-    return _correlation(*_means(o))
+    return pearson_correlation(*_means(o))
 
 
 @as_metric("max")
 def spearman_of_means(o: SplitPredictions) -> float:
     """Spearman rank correlation of the means over the residues of each protein."""
-    return _correlation(*(_ranks(values) for values in _means(o)))
+    return pearson_correlation(*map(mean_ranks, _means(o)))
 
 
 @as_metric("min")
@@ -46,17 +55,6 @@ def _means(o: SplitPredictions) -> tuple[Tensor, Tensor]:
     place, count = protein[known].unique(return_inverse=True, return_counts=True)[1:]
     predicted, true = (torch.bincount(place, values[known, 0].double()) / count for values in (o.logits, o.y))
     return predicted, true
-
-
-def _ranks(values: Tensor) -> Tensor:
-    """Return ranks ``(P,)`` float64; equal values have their mean rank."""
-    _, place, count = values.unique(return_inverse=True, return_counts=True)
-    return (count.cumsum(0) - (count.double() - 1) / 2)[place]
-
-
-def _correlation(x: Tensor, y: Tensor) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    return float((x @ y) / (x.square().sum() * y.square().sum()).sqrt())
 
 
 METRICS.update({name: value for name, value in list(globals().items()) if isinstance(value, Metric)})

@@ -166,15 +166,6 @@ def bootstrap_scores(
 ) -> np.ndarray:
     """Compute a metric on resampled proteins.
 
-    Parameters
-    ----------
-    predictions : SplitPredictions
-        With ``protein``. The same proteins, seed and number of resamples give the same samples, whatever the model is.
-    metric : Metric
-        Computed from all rows of a sample, as for the whole split; a metric of your own is called once per sample.
-    resamples : int
-    seed : int
-
     Returns
     -------
     ndarray

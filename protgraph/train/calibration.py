@@ -129,22 +129,7 @@ def check_calibration_method(method: str, target: Target) -> None:
 def fit_calibration(
     method: str, predictions: SplitPredictions, target: Target, *, split: str = "val"
 ) -> CalibrationMap:
-    """Fit a calibration to the predictions on the validation split, by likelihood or least squares.
-
-    Parameters
-    ----------
-    method : {"temperature", "platt", "isotonic", "linear"}
-        "temperature" for classes, "linear" for values, the others for yes/no labels.
-    predictions : SplitPredictions
-    target : Target
-    split : str
-        Name of the split, which is stored.
-
-    Raises
-    ------
-    OptionError
-        The method does not fit the target.
-    """
+    """Fit a calibration to the predictions on the validation split, by likelihood or least squares."""
     check_calibration_method(method, target)
     known = known_labels(predictions.y)
     rows = known if known.dim() == 1 else known.any(1)

@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,17 +52,7 @@ _UNLIMITED = 10**9  # epochs
 _WRITING_SHARE = 0.01  # largest share of the time that writes the state at the end of epochs
 
 
-class _NoStepHooks:
-    """Callback without hooks within a step: Lightning skips hooks that are not callable, six per step and callback.
-
-    Calling empty ones takes 2 % of the time of the fastest models (Lightning 2.6.6, 2026-11-23).
-    """
-
-    on_train_batch_start = on_train_batch_end = on_before_zero_grad = None
-    on_before_backward = on_after_backward = on_before_optimizer_step = None
-
-
-class EpochCallback(_NoStepHooks, Callback):
+class EpochCallback(Callback):
     """Call a function with each row of the history, in the first process only."""
 
     def __init__(self, function: Callable[[Mapping[str, float]], None]) -> None:
@@ -81,7 +70,7 @@ class TrainingBar(TQDMProgressBar):
     on_validation_start = on_validation_batch_start = on_validation_batch_end = on_validation_end = None
 
 
-class FitEarlyStopping(_NoStepHooks, EarlyStopping):
+class FitEarlyStopping(EarlyStopping):
     """Early stopping that ignores an epoch without the metric, e.g. one that another callback ended."""
 
     def __init__(self, monitor: str, **options: Any) -> None:
@@ -96,29 +85,19 @@ class FitEarlyStopping(_NoStepHooks, EarlyStopping):
         if self.wait_count >= self.patience:
             trainer.should_stop = True
 
-    @cached_property
-    def state_key(self) -> str:
-        """Name of this callback in a checkpoint; Lightning asks for it at each hook of each step."""
-        return super().state_key
 
-
-class EpochLearningRate(_NoStepHooks, LearningRateMonitor):
+class EpochLearningRate(LearningRateMonitor):
     """Log the learning rate at the end of each epoch."""
 
     def __init__(self) -> None:
         super().__init__("epoch")
 
 
-class RunCheckpoint(_NoStepHooks, ModelCheckpoint):
+class RunCheckpoint(ModelCheckpoint):
     """Checkpoint in the folder of a run, which may be moved before the run is resumed.
 
     ModelCheckpoint forgets the best epoch if its folder has another path (Lightning 2.6.6, 2026-11-22).
     """
-
-    @cached_property
-    def state_key(self) -> str:
-        """Name of this callback in a checkpoint; Lightning asks for it at each hook of each step."""
-        return super().state_key
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the best epoch with paths in the present folder; raise :class:`CheckpointError` if it is missing."""
@@ -134,7 +113,7 @@ class RunCheckpoint(_NoStepHooks, ModelCheckpoint):
             raise CheckpointError(f"Cannot resume: {self.best_model_path} is missing. Start again without resume.")
 
 
-class StateCheckpoint(_NoStepHooks, Checkpoint):
+class StateCheckpoint(Checkpoint):
     """Write the training state within an epoch at intervals of time, and at the end of epochs.
 
     It is written at the end of the first epoch and of the last. After those between, it is written if the interval has
@@ -182,7 +161,7 @@ class StateCheckpoint(_NoStepHooks, Checkpoint):
             self._due = pl_module.seconds + (self._written - start) / _WRITING_SHARE
 
 
-class SignalCallback(_NoStepHooks, Callback):
+class SignalCallback(Callback):
     """Keep the handler of SIGTERM that was set before training, and end the other processes of an interrupted run.
 
     Lightning 2.6 calls its own handler first, which waits for the other processes in a collective operation and never
@@ -233,16 +212,6 @@ def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
 
 def callback_by_name(text: str) -> Callback:
     """Import a Lightning callback; modules of the current folder can be imported too.
-
-    Parameters
-    ----------
-    text : str
-        ``"module:name"`` of a callback, or of a class or function that returns one without arguments.
-
-    Raises
-    ------
-    OptionError
-        The text has another form, the import fails, or the object is not a callback.
 
     Examples
     --------

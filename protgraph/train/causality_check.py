@@ -39,24 +39,7 @@ def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
 
 
 def raise_on_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collection[str] | None = None) -> None:
-    """Raise if logits of a residue depend on that residue or on later ones.
-
-    Parameters
-    ----------
-    model : ProteinModel
-        Not changed.
-    graph : Data
-        A prepared protein.
-    why : str
-        Reason for the requirement, e.g. "task 'next_residue' requires".
-    fields : collection of str, optional
-        Fields to change; see :func:`find_leak`.
-
-    Raises
-    ------
-    LeakError
-        The logits of a residue changed with itself or a later one.
-    """
+    """Raise if logits of a residue depend on that residue or on later ones."""
     leak = find_leak(model, graph, fields)
     if leak is not None:
         row, cut = leak
@@ -70,13 +53,6 @@ def raise_on_leak(model: ProteinModel, graph: Data, *, why: str, fields: Collect
 
 def find_leak(model: ProteinModel, graph: Data, fields: Collection[str] | None = None) -> tuple[int, int] | None:
     """Find a node i whose logits change with nodes from j ≥ i on; return (i, j), or None for a causal model.
-
-    Parameters
-    ----------
-    model : ProteinModel
-    graph : Data
-    fields : collection of str, optional
-        Node fields to change; None changes all but the positions along the sequence.
 
     Notes
     -----

@@ -105,17 +105,7 @@ def read_chain_sequences(
     *,
     structures: bool = False,
 ) -> ChainSequences:
-    """Read the sequence of every chain.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    examples : sequence of Example
-    report : callable, optional
-        Called with the numbers of finished and of all examples.
-    structures : bool
-        Also keep the CA trace of every chain.
-    """
+    """Read the sequence of every chain."""
     used, example, chains, sequences, failures = [], [], [], [], []
     traces: list[ChainTrace] = []
     for i, one in enumerate(examples):

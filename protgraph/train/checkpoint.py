@@ -205,7 +205,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     path : str or Path
         File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
     check_code : bool
-        Compare the code of components with that of training. Not for weights that are released with the code. A
+        Compare the versions of components with those of training. Not for weights that are released with the code. A
         trained model has its own setting.
 
     Raises
@@ -217,7 +217,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     Warns
     -----
     CodeChangeWarning
-        The installed code of a component is not that of training, so predictions may differ.
+        The installed version of a component is not that of training, so predictions may differ.
     """
     if str(path) in registry.trained_models:
         return registry.trained_models.get(str(path)).checkpoint()

@@ -32,7 +32,7 @@ class ComponentSource(_Strict):
     object : str
         "module:attribute".
     digest : str, optional
-        Digest of the code, without comments and docstrings; None if there is no source code.
+        SHA-256 of the code of a component of an imported file or of a session; None for those of distributions.
     """
 
     kind: Literal["featurizer", "layer", "head", "task"]

@@ -47,11 +47,6 @@ def round_to_half(network: ProteinModel) -> None:
     """Round the weights in place to numbers of float16, so that a checkpoint file has half the size.
 
     Scale and shift of the head stay as they are: they have the target's unit, and may be 1e-9 or 1e9.
-
-    Raises
-    ------
-    OverflowError
-        A weight is larger than the largest number of float16, 65504.
     """
     with torch.no_grad():
         for name, value in network.state_dict().items():

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from protgraph import registry
-from protgraph.data.cache_key import component_digest, component_package
+from protgraph.data.cache_key import component_digest
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.data.import_closure import closure_digest, object_digest
 from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, UnknownNameError
 from protgraph.model.build import ProteinModel
-from protgraph.registry import BUILT_IN, Registry, RegistryEntry
+from protgraph.registry import Registry
 from protgraph.registry.component_names import normalized_distribution, split_distribution
 from protgraph.train.checkpoint_header import ComponentSource
 
 __all__ = ["check_field", "components_of", "resolve_components"]
 
 _NAMED = 6  # changed components that a warning names
+_DIGITS = 64  # of a SHA-256; older files have digests of syntax trees, which are shorter
 SESSION, IMPORT = "session", "import "  # sources of components that were registered in the running process
 
 
@@ -37,7 +36,8 @@ def _installed(kind: str, name: str) -> ComponentSource:
     """Return the source of a component that is installed, or registered in this session; import it."""
     names = _registry(kind)
     entry, component = names.entry(name), names.get(name)
-    digest = _code(component, entry)
+    # the version of a distribution determines its code
+    digest = component_digest(component, module=entry.object.partition(":")[0]) if _is_session(entry.source) else None
     return ComponentSource(kind=kind, name=name, source=entry.source, object=entry.object, digest=digest)
 
 
@@ -45,16 +45,9 @@ def _registry(kind: str) -> Registry:
     return registry.registries[f"{kind}s"]
 
 
-def _code(component: object, entry: RegistryEntry) -> str | None:
-    """Return the digest of the code of a component; None without source code."""
-    module, _, name = entry.object.partition(":")
-    if entry.distribution == BUILT_IN and module.partition(".")[0] == "protgraph":
-        return closure_digest(module)
-    found = component_digest(component, module=module)
-    is_package = hasattr(sys.modules.get(component_package(module)), "__path__")
-    if found is None or entry.distribution == BUILT_IN or not is_package:
-        return found
-    return object_digest(module, name)
+def _is_session(source: str) -> bool:
+    """Return True if a component was registered in the running process, e.g. by ``--import``."""
+    return source == SESSION or source.startswith(IMPORT)
 
 
 def resolve_components(
@@ -63,30 +56,6 @@ def resolve_components(
     """Import the components of a checkpoint and return the names under which they are available now.
 
     A name that now belongs to another distribution is available as "distribution/name".
-
-    Parameters
-    ----------
-    path : Path
-        Checkpoint file, for messages.
-    components : sequence of ComponentSource
-        Sources at training.
-    check_code : bool
-        Compare their code with that of training.
-
-    Returns
-    -------
-    mapping of (str, str) to str
-        Kind and name at training → name.
-
-    Raises
-    ------
-    CheckpointError
-        If a component is missing or of another distribution.
-
-    Warns
-    -----
-    CodeChangeWarning
-        If code differs from that at training, once per distribution. Another version with equal code does not warn.
     """
     names: dict[tuple[str, str], str] = {}
     changed: dict[tuple[str, str], list[str]] = {}
@@ -109,7 +78,7 @@ def _find(path: Path, saved: ComponentSource) -> str:
     kind, name, source = saved.kind, saved.name, saved.source
     distribution, _, version = source.rpartition(" ")
     names, qualified = _registry(kind), f"{distribution}/{split_distribution(name)[1]}"
-    is_session = source == SESSION or source.startswith(IMPORT)
+    is_session = _is_session(source)
     candidates = [name] if is_session or kind == "head" else [name, qualified]
     error = None
     for candidate in candidates:
@@ -133,22 +102,22 @@ def _find(path: Path, saved: ComponentSource) -> str:
 
 
 def _differs(saved: ComponentSource, now: ComponentSource) -> bool:
-    """Return True if the code differs, or the version if the code of one of them is unknown."""
-    if saved.digest is None or now.digest is None:
+    """Return True if the version differs, or the code of a component without a version."""
+    if not (_is_session(saved.source) and _is_session(now.source)):
         return saved.source != now.source
-    return saved.digest != now.digest
+    known = [digest for digest in (saved.digest, now.digest) if digest is not None and len(digest) == _DIGITS]
+    return len(known) == 2 and saved.digest != now.digest
 
 
 def _messages(path: Path, changed: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
     for (before, now), components in changed.items():
         more = f" and {len(components) - _NAMED} more" if len(components) > _NAMED else ""
         code = f"the code of {', '.join(components[:_NAMED])}{more}"
-        if before == now:
+        if _is_session(now):
             yield f"{path}: {code} ({now}) is not that of training; predictions may differ."
             continue
         distribution, _, version = before.rpartition(" ")
-        is_session = before == SESSION or before.startswith(IMPORT)
-        hint = "" if is_session else f" pip install {distribution}=={version}"
+        hint = "" if _is_session(before) else f" pip install {distribution}=={version}"
         yield f"{path} was trained with {before}, installed is {now}; {code} may give other predictions.{hint}"
 
 

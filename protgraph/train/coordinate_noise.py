@@ -38,13 +38,7 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
 
 
 def check_noise_allowed(plan: FeaturePlan) -> None:
-    """Raise if noise would not reach all features.
-
-    Raises
-    ------
-    OptionError
-        Nodes are atoms, or a precomputed featurizer reads coordinates.
-    """
+    """Raise if noise would not reach all features."""
     if plan.node_type != "residue":
         raise OptionError(f"FitConfig: noise needs nodes that are residues; node_type is {plan.node_type!r}.")
     exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]

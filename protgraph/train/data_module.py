@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
-import torch
-from torch_geometric.data import Batch
 
 from protgraph.data.store.batch_loader import RankBatches, StoreLoader
 from protgraph.data.store.graph_store import GraphStore
@@ -95,10 +93,6 @@ class FitData(pl.LightningDataModule):
             keep = self.val.num_bytes <= _COLLATED_BYTES
             self._val_loader = StoreLoader(collate, sampler, workers=self.workers, keep=keep)
         return self._val_loader
-
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        """Return a batch on a device; batches are collated on the CPU, where copying field by field has no effect."""
-        return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the order of the run: the epoch, and the number of its batches that were used."""

@@ -53,17 +53,6 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
     A strategy must clip gradients by their norm, write complete checkpoints, and return to the caller in the process
     that trained. Lightning's sharded strategies (FSDPStrategy, DeepSpeed) and those that spawn or fork processes do
     not; ``"fsdp"`` is :class:`protgraph.train.sharding.ShardedStrategy`.
-
-    Parameters
-    ----------
-    device : torch.device
-    devices, strategy
-        Of ``lightning.pytorch.Trainer``.
-
-    Raises
-    ------
-    OptionError
-        See above.
     """
     from lightning.pytorch import Trainer
     from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy

@@ -122,13 +122,7 @@ class Embeddings:
 
 
 def embedding_files(path: str | Path) -> list[Path]:
-    """Return the files of :meth:`Embeddings.write`: ``path``, and for ``.parquet`` also that of the proteins.
-
-    Raises
-    ------
-    OptionError
-        The path has another suffix than .npz or .parquet.
-    """
+    """Return the files of :meth:`Embeddings.write`: ``path``, and for ``.parquet`` also that of the proteins."""
     path = Path(path)
     if path.suffix not in (".npz", ".parquet"):
         raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")

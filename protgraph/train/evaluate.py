@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
+from protgraph.errors import CheckpointError
 from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import compute_metrics
@@ -30,6 +31,7 @@ __all__ = [
     "evaluation_mode",
     "join_predictions",
     "predict_batch",
+    "predict_ensemble",
     "predict_split",
     "symmetrize_pairs",
 ]
@@ -100,11 +102,6 @@ def predict_split(
         has one loss per protein.
     max_nodes : int
         Residues per batch. For a target of pairs, each protein is a batch of its own.
-
-    Returns
-    -------
-    SplitPredictions
-        In batches of similar lengths; ``protein`` is the number of the protein in the store.
     """
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:
@@ -116,6 +113,20 @@ def predict_split(
     joined = join_predictions(parts)
     order = torch.tensor([i for members in batches for i in members])
     return replace(joined, protein=order[joined.protein])
+
+
+def predict_ensemble(
+    members: Sequence[ProteinModel], stores: Mapping[str, GraphStore], task: Task
+) -> dict[str, SplitPredictions]:
+    """Predict every protein of each split with the mean logits of the members."""
+    found = {}
+    for split, store in stores.items():
+        parts = [predict_split(member, store, task) for member in members]
+        if any(part.logits.shape != parts[0].logits.shape for part in parts):
+            raise CheckpointError(f"members of an ensemble predict different rows of the split {split!r}.")
+        logits = torch.stack([part.logits for part in parts]).mean(0)
+        found[split] = replace(parts[0], logits=logits)
+    return found
 
 
 def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUATION_RESIDUES) -> list[list[int]]:

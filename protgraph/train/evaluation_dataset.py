@@ -1,9 +1,8 @@
-"""A dataset with the proteins of other datasets as further test splits, and without their homologs in training."""
+"""Evaluation on other datasets: their proteins as further test splits, or as training, without homologs."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,16 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protgraph.data.datasets.card import SplitCount
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.labels import Labels
-from protgraph.data.datasets.wrapped_dataset import WrappedDataset
+from protgraph.data.datasets.dataset_view import DatasetView, Origin, card_of_view, content_version
 from protgraph.errors import DatasetError
 from protgraph.similarity import HomologyRule, find_homologs
 from protgraph.structure.io import cache_dir
 from protgraph.train.chain_sequences import read_chain_sequences
 
-__all__ = ["RULE", "Evaluation", "EvaluationDataset", "add_evaluations", "require_fit", "training_homologs"]
+__all__ = ["RULE", "Evaluation", "add_evaluations", "combine_evaluations", "train_on_other"]
 
 RULE = HomologyRule(coverage_of="shorter")
 """Proteins of training and validation with such a chain of an evaluated dataset are left out."""
@@ -43,92 +40,67 @@ class Evaluation(NamedTuple):
         return replace(example, id=f"{self.dataset.name}:{example.id}", split=f"{self.dataset.name}_{example.split}")
 
 
-class EvaluationDataset(WrappedDataset):
-    """One task of a dataset, with the splits of other datasets added as ``NAME_SPLIT``.
-
-    Parameters
-    ----------
-    base : Dataset
-        Dataset to train on.
-    task : str
-    evaluations : sequence of Evaluation
-        Their labels have the level, kind and number of the task; names may differ.
-    left_out : iterable of str
-        Examples of the base dataset that are not used.
-
-    Raises
-    ------
-    DatasetError
-        A dataset or its target does not fit.
-    """
-
-    def __init__(self, base: Dataset, task: str, evaluations: Sequence[Evaluation], left_out: Iterable[str]) -> None:
-        super().__init__(base)
-        excluded = set(left_out)
-        self._examples = [example for example in base.examples(task) if example.id not in excluded]
-        self._owners: dict[str, tuple[Evaluation, Example]] = {}
-        for evaluation in evaluations:
-            require_fit(base, task, evaluation)
-            renamed = {evaluation.renamed(example): example for example in evaluation.examples}
-            self._owners |= {new.id: (evaluation, example) for new, example in renamed.items()}
-            self._examples += renamed
-        names = [example.split for example in self._examples]
-        order = dict.fromkeys([*base.splits(task), *names])
-        counts = MappingProxyType({name: SplitCount(names.count(name)) for name in order if name in names})
-        card = replace(base.card.tasks[task], counts=counts, floors=(), published=())
-        parts = [base.version, *(f"{e.dataset.name} {e.dataset.version} {e.task}" for e in evaluations)]
-        version = hashlib.sha256(repr((parts, sorted(excluded))).encode()).hexdigest()[:12]
-        tasks = MappingProxyType({task: card})
-        self.card = replace(base.card, version=f"{base.version}-{version}", splits=counts, tasks=tasks)
-
-    def examples(self, task: str, split: str | None = None) -> list[Example]:
-        """Return the examples of a split, or all."""
-        self._task(task)
-        return [example for example in self._examples if split in (None, example.split)]
-
-    def labels(self, task: str, example: Example) -> Labels | None:
-        """Return the labels of an example, from its own dataset."""
-        if example.id not in self._owners:
-            return self.base.labels(task, example)
-        evaluation, original = self._owners[example.id]
-        return evaluation.dataset.labels(evaluation.task, original)
-
-
 def add_evaluations(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[Dataset, str]:
-    """Add the splits of other datasets, and leave out the proteins of train and val that are homologs of theirs.
-
-    Parameters
-    ----------
-    base : Dataset
-    task : str
-    evaluations : sequence of Evaluation
-        Without any, the base dataset is returned.
-    cache : str or Path, optional
-        Folder of finished alignments; see :func:`protgraph.structure.io.cache_dir`.
-
-    Returns
-    -------
-    tuple
-        The dataset, and a sentence about the proteins that were left out.
-    """
+    """Add the splits of other datasets, and leave out the proteins of train and val that are homologs of theirs."""
     if not evaluations:
         return base, ""
     removed, text = training_homologs(base, task, evaluations, cache=cache)
-    return EvaluationDataset(base, task, evaluations, removed), text
+    return combine_evaluations(base, task, evaluations, removed), text
+
+
+def combine_evaluations(
+    base: Dataset, task: str, evaluations: Sequence[Evaluation], left_out: Sequence[str]
+) -> DatasetView:
+    """Return one task of a dataset, with the splits of other datasets added as ``NAME_SPLIT``."""
+    examples = [example for example in base.examples(task) if example.id not in set(left_out)]
+    origins: dict[str, Origin] = {}
+    for evaluation in evaluations:
+        require_fit(base, task, evaluation)
+        for example in evaluation.examples:
+            renamed = evaluation.renamed(example)
+            origins[renamed.id] = Origin(evaluation.dataset, evaluation.task, example)
+            examples.append(renamed)
+    contents = [base.version, *(f"{e.dataset.name} {e.dataset.version} {e.task}" for e in evaluations)]
+    version = f"{base.version}-{content_version((contents, sorted(set(left_out))))}"
+    card = card_of_view(base, task, [e.split for e in examples], version=version, first=base.splits(task))
+    scored = replace(card.tasks[task], floors=(), published=())
+    return DatasetView(base, task, examples, replace(card, tasks=MappingProxyType({task: scored})), origins=origins)
+
+
+def train_on_other(
+    base: Dataset, task: str, source: Dataset, source_task: str, *, cache: str | Path | None = None
+) -> DatasetView:
+    """Return one task of a dataset, tested on its own splits and trained on another dataset.
+
+    Homologs of the tested proteins (:data:`RULE`) are not trained on; the split rule of the card has their number.
+    """
+    tested = base.examples(task)
+    if present := sorted({e.split for e in tested} & set(_USED)):
+        raise DatasetError(
+            f"dataset {base.name!r} has proteins in split {present[0]!r}; training proteins of {source.name!r} "
+            "cannot be added. Only a dataset of tested splits can be trained on another one."
+        )
+    require_fit(source, source_task, Evaluation(base, task))
+    removed, left_out = training_homologs(source, source_task, [Evaluation(base, task)], cache=cache)
+    origins = {
+        f"{source.name}:{e.id}": Origin(source, source_task, e)
+        for e in source.examples(source_task)
+        if e.split in _USED and e.id not in removed
+    }
+    examples = [replace(origin.example, id=name) for name, origin in origins.items()] + list(tested)
+    version = content_version((base.version, source.name, source.version, source_task, sorted(removed)))
+    splits = [example.split for example in examples]
+    card = card_of_view(base, task, splits, version=f"{base.version}-{version}", first=_USED)
+    rule = f"{base.card.split_rule} Trained on {source.name}, without {left_out}."
+    return DatasetView(base, task, examples, replace(card, split_rule=rule), origins=origins)
 
 
 def training_homologs(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[list[str], str]:
-    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number in words.
-
-    Parameters
-    ----------
-    base, task, evaluations, cache
-        As of :func:`add_evaluations`.
-    """
+    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number."""
     used = [example for example in base.examples(task) if example.split in _USED]
     sequences, groups, owner = [], [], []
     for group, (dataset, examples) in enumerate([(base, used), *((e.dataset, e.examples) for e in evaluations)]):

@@ -25,18 +25,7 @@ def finite_outputs(
     compute: Callable[[list[GraphResult]], tuple[Tensor, T]],
     failures: list[Failure],
 ) -> Iterator[tuple[list[GraphResult], T]]:
-    """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone.
-
-    Parameters
-    ----------
-    network : ProteinModel
-        In evaluation mode.
-    batches : iterable of list of GraphResult
-    compute : callable
-        Returns numbers that have to be finite, on the CPU, and the output.
-    failures : list of Failure
-        A protein whose numbers are not finite is appended, with the component at fault.
-    """
+    """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone."""
     for members in batches:
         numbers, output = compute(members)
         if bool(torch.isfinite(numbers).all()):

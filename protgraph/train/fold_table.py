@@ -34,11 +34,11 @@ def tabulate_folds(dataset: Dataset, task: str, target: Target, tests: Sequence[
     identity = RESIDUE if target.level == "node" else PROTEIN
     rows: list[Any] = []
     if target.level in ("node", "graph"):
-        examples = dataset.examples(task)
+        examples = {example.id: (number, example) for number, example in enumerate(dataset.examples(task))}
         for fold, (test, store) in enumerate(tests, 1):
             for i, name in enumerate(store.names):
-                example = next(e for e in examples if e.id == name)
-                rows += _rows(fold, test, examples.index(example), example, dataset.read(example), store[i], target)
+                number, example = examples[name]
+                rows += _rows(fold, test, number, example, dataset.read(example), store[i], target)
     return Predictions((*identity, "fold", *labels, *prediction_columns(target)), rows, [], target)
 
 

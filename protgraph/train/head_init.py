@@ -26,16 +26,7 @@ __all__ = ["class_weights", "count_labels", "initialize_head", "positive_weight"
 
 
 def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:
-    """Sum the label statistics of all proteins; see :func:`protgraph.task.losses.label_counts`.
-
-    Parameters
-    ----------
-    task : Task
-    store : GraphStore
-        The training split.
-    seed : int
-        Seed of the corruption, if labels depend on it.
-    """
+    """Sum the label statistics of all proteins; see :func:`protgraph.task.losses.label_counts`."""
     generator = torch.Generator().manual_seed(seed)
     labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in store)
     return label_counts(labels, task.target.kind, task.target.size)
@@ -45,11 +36,6 @@ def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Ten
     """Return the weight of positives in the loss, one number or ``(C,)``; None for 1.
 
     ``counts`` is the result of :func:`count_labels`, ``(2, C)`` for yes/no labels.
-
-    Raises
-    ------
-    OptionError
-        A weight is given, but labels are not yes/no labels with binary cross-entropy.
     """
     if config.pos_weight is None:
         return None
@@ -70,11 +56,6 @@ def class_weights(task: Task, config: FitConfig, counts: Tensor | None) -> Tenso
 
     ``counts (C,)`` is the result of :func:`count_labels` for classes. Balanced weights are inversely proportional to
     them, and 1 on average over the labels.
-
-    Raises
-    ------
-    OptionError
-        Weights are given, but labels are not classes with cross-entropy, or have no class of such a name.
     """
     if config.class_weight is None:
         return None

@@ -84,11 +84,6 @@ def integrate_gradients(
     scalars and embeddings is their mean over the nodes of the protein, that of vectors is 0. Edges, their features,
     coordinates and masks are those of the protein.
 
-    Raises
-    ------
-    OptionError
-        A model reads no node features or categories.
-
     References
     ----------
     Sundararajan et al. 2017, arXiv:1703.01365.

@@ -20,19 +20,7 @@ _KEYS = ("chain_1", "chain_2")
 
 
 def pooled_columns(target: Target, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the predicted columns that are pooled: probabilities and values, not classes.
-
-    Parameters
-    ----------
-    target : Target
-    columns : sequence of str
-        Predicted columns of :class:`protgraph.train.Predictions`.
-
-    Raises
-    ------
-    OptionError
-        The model predicts neither numbers per residue nor numbers per pair of residues.
-    """
+    """Return the predicted columns that are pooled: probabilities and values, not classes."""
     if target.level not in ("node", "pair") or target.is_geometric:
         raise OptionError(
             f"no prediction per interface: the model predicts {target.name!r}, {target.kind} per {target.level}. "

@@ -24,19 +24,6 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
 
     Every split needs a known label; yes/no labels ranked by the area under a curve need positives and negatives. Labels
     per pair, and those that the task draws at random during training, are not checked.
-
-    Parameters
-    ----------
-    dataset : str
-        Name of the dataset, for messages.
-    splits : mapping of str to GraphStore
-        Graphs with labels.
-    task : Task
-
-    Raises
-    ------
-    DatasetError
-        ``train`` or ``val`` has no known label, or no label has positives and negatives both.
     """
     if task.target.level == "pair" or task.inputs.corrupt is not None:
         return ()

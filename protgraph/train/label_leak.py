@@ -30,18 +30,6 @@ def require_no_leak(task: Task, plan: FeaturePlan, train: GraphStore) -> None:
 
     Labels per residue are compared with fields of nodes, labels per protein with those that are constant within each
     protein. For a causal task only fields of the structure stage are compared: its models are checked separately.
-
-    Parameters
-    ----------
-    task : Task
-    plan : FeaturePlan
-    train : GraphStore
-        Training proteins with labels.
-
-    Raises
-    ------
-    LeakError
-        Names the featurizer, the field and the task.
     """
     writers = _writers(task, plan)
     if not writers or task.target.level not in ("node", "graph"):

@@ -94,17 +94,7 @@ def read_labeled_graphs(
     cache: str | Path | None,
     jobs: int,
 ) -> LabeledGraphs:
-    """Return the labeled graphs of a split; the arguments are those of :meth:`protgraph.Dataset.graphs`.
-
-    Raises
-    ------
-    UnknownNameError
-        The dataset does not have the task.
-    DatasetError
-        There is no such split, or none of its proteins could be used.
-    LeakError
-        A feature is the label.
-    """
+    """Return the labeled graphs of a split; the arguments are those of :meth:`protgraph.Dataset.graphs`."""
     dataset = load_dataset(dataset, task=task)
     resolved = resolve_task(task, dataset)
     splits = dataset.splits(task)

@@ -25,32 +25,7 @@ PROJECT = "protgraph"
 
 
 def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, str]:
-    """Create a logger that writes to a folder.
-
-    Parameters
-    ----------
-    kind : str
-        One of :data:`LOGGERS`.
-    folder : str or Path
-        Folder of the run; the values are in its folder ``kind``.
-    run : str
-        Name of the run.
-
-    Returns
-    -------
-    Logger
-    str
-        Where the values are, for a message.
-
-    Raises
-    ------
-    OptionError
-        There is no such logger.
-    MissingExtraError
-        Its package is not installed.
-    ProtgraphError
-        Its service, which an environment variable selects, cannot be used.
-    """
+    """Create a logger that writes to a folder."""
     if kind not in LOGGERS:
         raise OptionError(f"Unknown logger: {kind!r}.{suggest(kind, LOGGERS)} Allowed: {', '.join(LOGGERS)}.")
     modules, create = LOGGERS[kind]
@@ -66,13 +41,7 @@ def logger_by_name(kind: str, folder: str | Path, *, run: str) -> tuple[Logger, 
 def named_loggers(
     logger: str | Logger | Sequence[str | Logger] | None, folder: str | Path | None
 ) -> Logger | list[Logger] | None:
-    """Replace the names of loggers by loggers that write to a folder.
-
-    Raises
-    ------
-    OptionError
-        A name without a folder, or an unknown name.
-    """
+    """Replace the names of loggers by loggers that write to a folder."""
     loggers = [logger] if isinstance(logger, str | Logger) else logger
     if not isinstance(loggers, Sequence) or not any(isinstance(one, str) for one in loggers):
         return logger

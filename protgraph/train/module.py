@@ -25,14 +25,13 @@ from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
 from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
-from protgraph.train.random_state import random_state, set_random_state
+from protgraph.train.session import random_state, set_random_state
 from protgraph.train.sharding import ShardedStrategy, is_sharded, shard_model
 from protgraph.wording import count_noun
 
 __all__ = ["FitModule", "learning_rate_factor"]
 
 WARM_UP = 0.05  # of all steps
-_STATE_KEYS = frozenset({"random", "history", "thresholds", "residues", "nodes", "seconds", "loss", "count"})
 
 
 class FitModule(pl.LightningModule):
@@ -107,13 +106,6 @@ class FitModule(pl.LightningModule):
             return None
         return self.model.batch_fields | {"y", "y_level", "name"}
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; the name of the present hook, 28 times per step, without torch's search for parameters."""
-        if name == "_current_fx_name":
-            object.__setattr__(self, name, value)
-        else:
-            super().__setattr__(name, value)
-
     def forward(self, batch: Batch) -> Tensor:
         """Compute the logits of a batch, ``(M, C)`` or ``(M, C, 3)`` for M rows of the target's level."""
         return self.model(batch)["logits"]
@@ -186,7 +178,8 @@ class FitModule(pl.LightningModule):
         count = known_labels(y).sum()
         if self.trainer.world_size == 1:
             self._nodes += batch.num_nodes
-            self._add(loss.detach() * count, count)
+            self._loss += loss.detach() * count
+            self._count += count
             return loss
         weight = torch.full_like(count, batch.num_graphs) if self.task.loss_per_protein else count
         if is_padding:
@@ -195,7 +188,8 @@ class FitModule(pl.LightningModule):
             self._nodes += batch.num_nodes
         total, labels = self._sum(torch.stack([weight, count]).to(loss)).unbind()
         share = loss * weight / total.clamp(min=1)  # the shares of all processes add up to the global mean
-        self._add(share.detach() * labels, count)
+        self._loss += share.detach() * labels
+        self._count += count
         return share * self.trainer.world_size  # Lightning averages gradients over processes
 
     def _check_finite(self, loss: Tensor, batch: Batch) -> None:
@@ -212,11 +206,6 @@ class FitModule(pl.LightningModule):
         self.nonfinite = find_nonfinite_component(self.model, batch)
         if self.nonfinite is not None and not self.global_step:
             raise self.nonfinite
-
-    def _add(self, loss: Tensor, count: Tensor) -> None:
-        """Add a batch to the training loss of the epoch."""
-        self._loss.add_(loss)  # without the search for parameters of an assignment
-        self._count.add_(count)
 
     def on_validation_start(self) -> None:
         """Sum loss, residues and time of the epoch over all processes."""
@@ -284,14 +273,9 @@ class FitModule(pl.LightningModule):
         Raises
         ------
         CheckpointError
-            The state has other weights, or another version of protgraph wrote it.
+            The state has other weights.
         """
         state = checkpoint["protgraph"]
-        if missing := sorted(_STATE_KEYS - state.keys()):
-            raise CheckpointError(
-                f"Cannot resume: the state has no {', '.join(missing)}; another version of protgraph wrote it. Resume "
-                "with that version, or start again without resume."
-            )
         self._random = state["random"]
         shapes = [
             {name: x.shape for name, x in w.items()} for w in (checkpoint.get("state_dict"), self.state_dict()) if w

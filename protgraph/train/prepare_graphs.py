@@ -23,27 +23,7 @@ _ATTRIBUTES = ("degree", "name", "residue_ids", "report")
 def graphs_by_split(
     dataset: Dataset, task: Task, plan: FeaturePlan
 ) -> tuple[Mapping[str, GraphStore], tempfile.TemporaryDirectory[str]]:
-    """Write the graphs of each split to a temporary folder.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its ``source`` is a :class:`~protgraph.data.datasets.graph_dataset.GraphDataset`.
-    task : Task
-    plan : FeaturePlan
-
-    Returns
-    -------
-    mapping of str to GraphStore
-    TemporaryDirectory
-        Removed when this is deleted.
-
-    Raises
-    ------
-    DatasetError
-        A graph lacks a field that the model reads, or the task hides information, which cannot be removed from
-        features.
-    """
+    """Write the graphs of each split to a temporary folder."""
     source = dataset.source
     assert isinstance(source, GraphDataset)
     if task.inputs.hidden or task.inputs.noise:

@@ -15,7 +15,7 @@ from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.dataset_checks import require_card
-from protgraph.data.datasets.derived_task import DerivedTaskDataset
+from protgraph.data.datasets.dataset_view import add_derived_task
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
@@ -57,7 +57,7 @@ def load_dataset(
         :func:`protgraph.train.user_dataset.user_dataset`.
     task : str or Task, optional
         For a folder or store: task or label column. For any other dataset: a task that derives its labels is added
-        if the dataset does not have it; see :class:`protgraph.data.DerivedTaskDataset`.
+        if the dataset does not have it; see :func:`protgraph.data.add_derived_task`.
     read : ReadOptions, optional
         Chains, model, alternate locations and assembly of every file.
     cache : str or Path, optional
@@ -111,19 +111,13 @@ def _graph_list(graphs: Sequence[ProteinGraph], task: str | Task | None, seed: i
 
 
 def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
-    """Add a task that derives its labels to a dataset that does not have it.
-
-    Raises
-    ------
-    UnknownNameError
-        The dataset does not have the task, and it is not registered or does not derive labels.
-    """
+    """Add a task that derives its labels to a dataset that does not have it."""
     name = task.name if isinstance(task, Task) else task
     if name is None or name in dataset.tasks():
         return dataset
     found = task if isinstance(task, Task) else _registered(task)
     if found is not None and found.derives_labels:
-        return DerivedTaskDataset(dataset, name, found.target)
+        return add_derived_task(dataset, name, found.target)
     own = sorted(dataset.tasks())
     if found is not None:
         raise UnknownNameError(
@@ -142,11 +136,6 @@ def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     """Return the registered task of a name, or the default task of the target that the dataset defines for it.
 
     None is the only task of the dataset.
-
-    Raises
-    ------
-    DatasetError
-        The dataset defines another target for the name of a registered task, or it has several tasks and none is given.
     """
     if task is None:
         names = dataset.tasks()

@@ -1,47 +1,54 @@
-"""Predict peak memory and time per epoch of a training run from a few measured batches."""
+"""Measure peak memory and time per epoch of a training run on a few of its batches."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.loader import ProteinBatches
 from protgraph.errors import OptionError
 from protgraph.model.spec import ModelSpec
-from protgraph.process_memory import available_memory
+from protgraph.process_memory import (
+    available_memory,
+    memory_in_use,
+    peak_memory,
+    release_component_dictionary,
+    release_memory,
+    reset_peak_memory,
+)
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluate import evaluation_batches
+from protgraph.train.coordinate_noise import add_noise
+from protgraph.train.evaluate import collate_evaluation, evaluation_batches, evaluation_mode, predict_batch
 from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import quiet_lightning, reproducible
 
 if TYPE_CHECKING:
-    from protgraph.train.resource_probe import BatchCost, BatchSize, ProbeResult
+    from protgraph.train.module import FitModule
 
-__all__ = ["BudgetCost", "ResourceEstimate", "choose_batch_residues", "estimate_resources"]
+__all__ = ["BudgetCost", "ResourceEstimate", "choose_batch_residues", "estimate_resources", "step_clock"]
 
 SMALLEST = 256
-"""Smallest budget that is measured and chosen, residues per batch."""
-_LARGEST_MEASURED = 8192  # residues; larger budgets are extrapolated
+"""Smallest budget that is chosen, residues per batch."""
 _FEWEST_BATCHES = 16  # per epoch, of a budget that is chosen
-_USED = 0.9  # of the limit: the prediction has an error
-_STEPS = 8  # measured batches of the largest budget
-_SLOWEST = 1.5  # time of a batch that nothing interrupts, relative to the usual one of its size
-_GRAPHS = 0.25  # largest share of the limit for pages of the store, which the system can take back
+_USED = 0.9  # of the limit: the memory of two runs differs a little
+_STEPS = 10  # measured batches of a budget
+_WARM_UP = 3  # steps on the smallest protein: optimizer state, gradients, code that is loaded on first use
 
 
 @dataclass(frozen=True)
 class BudgetCost:
-    """Predicted cost of training with one budget of residues per batch.
+    """Measured cost of training with one budget of residues per batch.
 
     Parameters
     ----------
@@ -51,11 +58,9 @@ class BudgetCost:
     largest : int
         Residues of the largest batch. It exceeds the budget if one protein does.
     memory : float
-        Peak memory of the run, MiB, as ``FitResult.peak_memory``.
+        Peak memory, MiB, as ``FitResult.peak_memory``.
     seconds : float
         Time of an epoch: training, validation and metrics.
-    is_measured : bool
-        True if batches of this budget were run, False if the cost is extrapolated from smaller ones.
     """
 
     batch_residues: int
@@ -63,22 +68,18 @@ class BudgetCost:
     largest: int
     memory: float
     seconds: float
-    is_measured: bool
 
 
 @dataclass(frozen=True)
 class ResourceEstimate:
-    """Predicted memory and time of a run; see :func:`estimate_resources`.
+    """Measured memory and time of a run; see :func:`estimate_resources`.
 
     Parameters
     ----------
     process : float
         Memory of the process with libraries, weights and optimizer state, MiB.
-    graphs : float
-        Pages of the memory-mapped graph store that the process will have read, MiB. The system takes them back when it
-        needs memory. 0 on a GPU.
     evaluation : float
-        Largest batch of validation or test, MiB.
+        Largest batch of validation or test, MiB above the process.
     budgets : tuple of BudgetCost
         Ascending.
     chosen : int
@@ -88,7 +89,6 @@ class ResourceEstimate:
     """
 
     process: float
-    graphs: float
     evaluation: float
     budgets: tuple[BudgetCost, ...]
     chosen: int
@@ -111,10 +111,10 @@ def estimate_resources(
     cache: str | Path | None = None,
     jobs: int = 1,
 ) -> ResourceEstimate:
-    """Measure a few batches of a training run, and predict its peak memory and the time of an epoch.
+    """Measure peak memory and the time of an epoch on a few batches of a training run.
 
     Nothing is written but prepared graphs in the cache, which the run uses. Batches of a quarter, half and all of
-    ``config.batch_residues`` are run, with the largest ones among them; twice and four times as much is extrapolated.
+    ``config.batch_residues`` are run, with the largest ones among them.
 
     Parameters
     ----------
@@ -126,29 +126,33 @@ def estimate_resources(
     Raises
     ------
     OptionError
-        As in :func:`protgraph.train.fit`.
+        The options are not those of :func:`protgraph.train.fit`, or the budget does not fit the limit.
 
     Notes
     -----
-    Memory and seconds of a batch are fitted by non-negative least squares of relative errors as a + b·N + c·Σn², N
-    nodes in proteins of n nodes. The peak is that of the largest batch, and the time the sum over all batches. With
-    one thread on the CPU, it is CPU time (:func:`protgraph.train.resource_probe.step_clock`): a run on a machine that
-    is busy with other work takes longer.
+    With one thread on the CPU, time is CPU time (:func:`step_clock`): a run on a machine that is busy with other work
+    takes longer.
 
     Examples
     --------
     >>> config = FitConfig(batch_residues=4096, device="cpu")
     >>> estimate = estimate_resources("gcn", "pdb_core", "secondary_structure", config=config)
     >>> [cost.batch_residues for cost in estimate.budgets]
-    [1024, 2048, 4096, 8192, 16384]
+    [1024, 2048, 4096]
     >>> 300 < estimate.cost.memory < 3000
     True
     """
-    config = config or FitConfig()
-    dataset = load_dataset(dataset, task=task, cache=cache)
-    setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
-    own = config.batch_residues
-    return _estimate(setup, sorted({max(1, own // 4), max(1, own // 2), own}), [2 * own, 4 * own], own, memory_limit)
+    setup = _set_up(model, dataset, task, config, cache, jobs)
+    budget = setup.config.batch_residues
+    found = _measure(setup, sorted({max(1, budget // 4), max(1, budget // 2), budget}), budget, memory_limit)
+    if found.budgets[-1].batch_residues != budget:
+        last, name = found.budgets[-1], setup.network.spec.name
+        raise OptionError(
+            f"memory limit {found.limit:.0f} MiB: batches of {budget} residues do not fit, since {name!r} needs "
+            f"{last.memory:.0f} MiB with {last.batch_residues}. Use --batch-residues auto "
+            "(choose_batch_residues), or a smaller model."
+        )
+    return found
 
 
 @check_arguments("task", "config", "memory_limit", "jobs")
@@ -181,13 +185,10 @@ def choose_batch_residues(
     OptionError
         The limit is too small for batches of 256 residues, or for the largest protein.
     """
-    config = config or FitConfig()
-    dataset = load_dataset(dataset, task=task, cache=cache)
-    setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
+    setup = _set_up(model, dataset, task, config, cache, jobs)
     budgets = _allowed_budgets(setup.prepared.splits["train"])
-    measured = [budget for budget in budgets if budget <= _LARGEST_MEASURED]
-    found = _estimate(setup, measured, budgets[len(measured) :], SMALLEST, memory_limit)
-    fitting = [cost.batch_residues for cost in found.budgets if _fits(found, cost)]
+    found = _measure(setup, budgets, SMALLEST, memory_limit)
+    fitting = [cost.batch_residues for cost in found.budgets if cost.memory <= _USED * found.limit]
     if not fitting:
         cost = found.budgets[0]
         raise OptionError(
@@ -196,12 +197,27 @@ def choose_batch_residues(
             f"evaluation {found.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a smaller "
             "model."
         )
-    return ResourceEstimate(found.process, found.graphs, found.evaluation, found.budgets, max(fitting), found.limit)
+    return ResourceEstimate(found.process, found.evaluation, found.budgets, max(fitting), found.limit)
 
 
-def _fits(found: ResourceEstimate, cost: BudgetCost) -> bool:
-    reclaimable = max(0.0, found.graphs - _GRAPHS * found.limit)
-    return cost.memory - reclaimable <= _USED * found.limit
+def step_clock(device: torch.device) -> Callable[[], float]:
+    """Return the clock of steps on a device, seconds.
+
+    With one thread on the CPU it is the CPU time of the process, which other work on the machine hardly changes.
+    """
+    return time.process_time if device.type == "cpu" and torch.get_num_threads() == 1 else time.perf_counter
+
+
+def _set_up(
+    model: str | ModelSpec | Mapping[str, Any],
+    dataset: str | Path | Dataset,
+    task: str | Task,
+    config: FitConfig | None,
+    cache: str | Path | None,
+    jobs: int,
+) -> RunSetup:
+    loaded = load_dataset(dataset, task=task, cache=cache)
+    return set_up_run(model, loaded, task, config or FitConfig(), cache=cache, jobs=jobs)
 
 
 def _allowed_budgets(train: GraphStore) -> list[int]:
@@ -212,109 +228,104 @@ def _allowed_budgets(train: GraphStore) -> list[int]:
     return budgets
 
 
-def _estimate(
-    setup: RunSetup, measured: Sequence[int], extrapolated: Sequence[int], chosen: int, memory_limit: float | None
-) -> ResourceEstimate:
-    """Probe the measured budgets as far as they fit the limit, and predict all of them."""
-    from protgraph.train.resource_probe import BatchSize, probe_run, training_batches
-
-    config, splits = setup.config, dict(setup.prepared.splits)
-    device = config.torch_device()
+def _measure(setup: RunSetup, budgets: Sequence[int], chosen: int, memory_limit: float | None) -> ResourceEstimate:
+    """Measure ascending budgets until the next one would exceed the limit; the first is always run."""
+    config, splits, device = setup.config, setup.prepared.splits, setup.config.torch_device()
     limit = available_memory(device) if memory_limit is None else memory_limit
     if not limit > 0:
         raise OptionError(f"memory_limit = {memory_limit}. Allowed: MiB, larger than 0.")
-
-    def may_run(costs: list[BatchCost], size: BatchSize, process: float) -> bool:
-        return len(costs) < 2 or process + float(_memory_model(costs)([size])[0]) <= _USED * limit
-
+    train = splits["train"]
     with quiet_lightning(), reproducible(config, device):
-        probe = probe_run(setup.module(), splits, device, budgets=measured, steps=_STEPS, may_run=may_run)
-    evaluation = max(cost.memory for cost in probe.evaluation)
-    graphs = 0.0 if device.type == "cuda" else _unread_pages(splits, probe)
-    after_training = _validation_seconds(setup, probe)
-    costs = []
-    for budget in (*measured, *extrapolated):
-        batches = training_batches(splits["train"], budget, config.seed)
-        sizes = [BatchSize.of(splits["train"], members) for members in batches]
-        memory = _predict(probe.training, budget, sizes, _memory_model, max, lambda cost: cost.memory)
-        seconds = _predict(probe.training, budget, sizes, _seconds_model, sum, lambda cost: cost.seconds)
-        costs.append(
-            BudgetCost(
+        run = _Steps(setup.module(), device)
+        for _ in range(_WARM_UP):
+            run.train(train, [int(np.argmin(train.sizes))])
+        release_component_dictionary()  # it was read to prepare the graphs, which are in the cache of the run
+        release_memory()
+        process = memory_in_use(device)
+        evaluation, validation_seconds = _measure_evaluation(run, splits, device)
+        costs: list[BudgetCost] = []
+        training = process
+        for budget in budgets:
+            batches = list(ProteinBatches(train.sizes, max_nodes=budget, shuffle=True, seed=config.seed))
+            largest = max(int(train.sizes[members].sum()) for members in batches)
+            # memory above the process grows at most as the residues of the largest batch
+            if costs and process + (training - process) * largest / costs[-1].largest > limit:
+                break
+            training, seconds = _measure_batches(run.train, train, batches, device)
+            cost = BudgetCost(
                 batch_residues=budget,
                 batches=len(batches),
-                largest=max(size.nodes for size in sizes),
-                memory=probe.process + graphs + max(memory, evaluation),
-                seconds=seconds + after_training,
-                is_measured=any(cost.batch_residues == budget for cost in probe.training),
+                largest=largest,
+                memory=max(training, evaluation),
+                seconds=seconds + validation_seconds,
             )
-        )
-    return ResourceEstimate(probe.process, graphs, evaluation, tuple(costs), chosen, limit)
+            costs.append(cost)
+    return ResourceEstimate(process, evaluation - process, tuple(costs), chosen, limit)
 
 
-def _unread_pages(splits: Mapping[str, GraphStore], probe: ProbeResult) -> float:
-    """Return the size of the graphs that the probe has not read, MiB; those that it has read are in the process."""
-    total = sum(shard.bytes for store in splits.values() for shard in store.shards) / 2**20
-    nodes = sum(int(store.sizes.sum()) for store in splits.values())
-    return total * (1 - min(1.0, probe.nodes_read / max(nodes, 1)))
+class _Steps:
+    """Steps of training and evaluation as :class:`FitModule` makes them, without a Trainer."""
+
+    def __init__(self, module: FitModule, device: torch.device) -> None:
+        self.module, self.device = module.to(device), device
+        self.optimizer = torch.optim.AdamW(module.model.parameters(), lr=module.config.lr)
+        self.generator = torch.Generator(device).manual_seed(module.config.seed)
+
+    def train(self, store: GraphStore, members: Sequence[int]) -> None:
+        """Train on one batch."""
+        task, config = self.module.task, self.module.config
+        batch = store.collate(members, fields=self.module.batch_fields).to(self.device)
+        batch, y = task.inputs.apply(batch, self.generator, training=True)
+        if config.noise:
+            batch = add_noise(batch, config.noise, self.generator)
+        self.optimizer.zero_grad()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            loss = task.batch_loss(self.module.loss, self.module(batch).float(), y, batch)
+        loss.backward()
+        self.optimizer.step()
+
+    def evaluate(self, store: GraphStore, members: Sequence[int]) -> None:
+        """Predict one batch."""
+        task = self.module.task
+        for batch in collate_evaluation(store, [members], task):
+            predict_batch(self.module.model, batch.to(self.device), task, loss=self.module.loss)
 
 
-def _validation_seconds(setup: RunSetup, probe: ProbeResult) -> float:
-    """Return the time of validation and metrics in an epoch."""
-    from protgraph.train.resource_probe import BatchSize
-
-    store = setup.prepared.splits["val"]
-    sizes = [BatchSize.of(store, members) for members in evaluation_batches(store, setup.task)]
-    forward = _predict(probe.evaluation, 0, sizes, _seconds_model, sum, lambda cost: cost.seconds)
-    nodes = sum(cost.size.nodes for cost in probe.evaluation)
-    return forward + probe.metrics_seconds * sum(size.nodes for size in sizes) / nodes
-
-
-_Model = Callable[[Sequence["BatchSize"]], np.ndarray]
+def _measure_evaluation(run: _Steps, splits: Mapping[str, GraphStore], device: torch.device) -> tuple[float, float]:
+    """Return the peak memory of evaluation in all splits, MiB, and the seconds of a validation."""
+    peak, validation_seconds = 0.0, 0.0
+    with evaluation_mode(run.module.model):
+        for split, store in splits.items():
+            memory, seconds = _measure_batches(run.evaluate, store, evaluation_batches(store, run.module.task), device)
+            peak = max(peak, memory)
+            if split == "val":
+                validation_seconds = seconds
+    return peak, validation_seconds
 
 
-def _predict(
-    costs: Sequence[BatchCost],
-    budget: int,
-    sizes: Sequence[BatchSize],
-    fitted: Callable[[Sequence[BatchCost]], _Model],
-    combine: Callable[[Sequence[float]], float],
-    value: Callable[[BatchCost], float],
-) -> float:
-    """Combine the fitted costs of batches, scaled by measured over fitted cost of the nearest measured budget.
-
-    Of a sum, a batch that takes more than 1.5 times its usual share counts with that share: other work interrupted it.
-    """
-    model = fitted(costs)
-    nearest = min({cost.batch_residues for cost in costs}, key=lambda other: (abs(other - budget), other))
-    own = [cost for cost in costs if cost.batch_residues == nearest]
-    measured, expected = [value(cost) for cost in own], model([cost.size for cost in own]).tolist()
-    if combine is sum:
-        usual = median(a / b for a, b in zip(measured, expected, strict=True))
-        shares = [usual * b for b in expected]
-        measured = [b if a > _SLOWEST * b else a for a, b in zip(measured, shares, strict=True)]
-    scale = combine(measured) / combine(expected)
-    return scale * combine(model(sizes).tolist())
+def _measure_batches(
+    step: Callable[[GraphStore, Sequence[int]], None],
+    store: GraphStore,
+    batches: Sequence[Sequence[int]],
+    device: torch.device,
+) -> tuple[float, float]:
+    """Run some batches, the largest among them; return the peak memory, MiB, and the seconds for the whole store."""
+    chosen = _select(store, batches, _STEPS)
+    clock = step_clock(device)
+    reset_peak_memory(device)
+    begin = clock()
+    for members in chosen:
+        step(store, members)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    seconds_per_node = (clock() - begin) / sum(int(store.sizes[members].sum()) for members in chosen)
+    return peak_memory(device), seconds_per_node * int(store.sizes.sum())
 
 
-def _memory_model(costs: Sequence[BatchCost]) -> _Model:
-    """Fit the largest memory so far: the allocator keeps blocks of earlier batches."""
-    return _fit([cost.size for cost in costs], list(accumulate((cost.memory for cost in costs), max)))
-
-
-def _seconds_model(costs: Sequence[BatchCost]) -> _Model:
-    return _fit([cost.size for cost in costs], [cost.seconds for cost in costs])
-
-
-def _fit(sizes: Sequence[BatchSize], values: Sequence[float]) -> _Model:
-    """Return the non-negative fit of relative errors on 1, nodes and pairs."""
-    weights = 1 / np.maximum(values, 1e-9)
-    columns = _columns(sizes)
-    scale = columns.max(axis=0)  # columns of one magnitude
-    from scipy.optimize import nnls  # takes 0.2 s to import
-
-    coefficients, _ = nnls(columns / scale * weights[:, None], np.ones(len(sizes)))
-    return lambda sizes: np.maximum(_columns(sizes) / scale @ coefficients, 1e-9)
-
-
-def _columns(sizes: Sequence[BatchSize]) -> np.ndarray:
-    return np.array([(1, size.nodes, size.pairs) for size in sizes], dtype=np.float64)
+def _select(store: GraphStore, batches: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Return the batches with the most nodes and the most pairs within proteins, and others at equal distances."""
+    nodes = [int(store.sizes[members].sum()) for members in map(list, batches)]
+    pairs = [int((store.sizes[members] ** 2).sum()) for members in map(list, batches)]
+    others = np.linspace(0, len(batches) - 1, min(count - 2, len(batches))).round().astype(int)
+    chosen = {int(np.argmax(nodes)), int(np.argmax(pairs)), *others.tolist()}
+    return [list(batches[i]) for i in sorted(chosen, key=lambda i: nodes[i])]

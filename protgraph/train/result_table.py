@@ -66,13 +66,7 @@ class ResultTable:
         return html_table(self._heading, self.columns, self.rows[:_SHOWN_ROWS], note=note)
 
     def column(self, name: str) -> np.ndarray:
-        """Return one column, ``(rows,)`` str, int64 or float64.
-
-        Raises
-        ------
-        UnknownNameError
-            The table does not have this column.
-        """
+        """Return one column, ``(rows,)`` str, int64 or float64."""
         if name not in self.columns:
             hint = suggest(name, self.columns)
             raise UnknownNameError(f"no column {name!r}. The columns are {', '.join(self.columns)}.{hint}")
@@ -80,13 +74,7 @@ class ResultTable:
         return np.array([row[place] for row in self.rows])
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the table as a pandas data frame.
-
-        Raises
-        ------
-        MissingExtraError
-            pandas is not installed.
-        """
+        """Return the table as a pandas data frame."""
         try:
             import pandas as pd
         except ImportError as e:
@@ -104,11 +92,6 @@ class ResultTable:
         """Write the table to a ``.csv`` or ``.parquet`` file, chosen by the suffix, and return the path.
 
         A CSV file has 9 significant digits, which identify each float32. An existing file is replaced.
-
-        Raises
-        ------
-        OptionError
-            The path has another suffix.
         """
         path = Path(path)
         if path.suffix not in TABLE_SUFFIXES:

@@ -72,22 +72,7 @@ class RunFolder:
         return self.checkpoints / f"{BEST}.ckpt"
 
     def start(self, identity: Mapping[str, Any], *, resume: bool) -> Path | None:
-        """Lock the folder and record the identity of a run; return the state to resume from, if there is one.
-
-        Parameters
-        ----------
-        identity : mapping of str to mapping
-            Plain data that determine the result: model, dataset, task, options and versions.
-        resume : bool
-            Otherwise an earlier state is removed.
-
-        Raises
-        ------
-        CheckpointError
-            The state is damaged or of another run.
-        OptionError
-            The folder cannot be written, or another run uses it.
-        """
+        """Lock the folder and record the identity of a run; return the state to resume from, if there is one."""
         identity = json.loads(json.dumps({**identity, "state_format": STATE_FORMAT}, sort_keys=True, default=str))
         try:
             if is_first_process():
@@ -172,13 +157,10 @@ class RunFolder:
         """
         try:
             earlier = json.loads((self.checkpoints / RECORD).read_text("utf-8"))
-            self._check_format(earlier)
             changed = []
             for key, now in identity.items():
                 changed += _changes(key, _without_length(earlier[key]), _without_length(now))
             epochs, earlier_epochs = identity["config"]["epochs"], earlier["config"]["epochs"]
-        except CheckpointError:  # a ValueError
-            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             raise CheckpointError(
                 f"Cannot resume from {self.state}: {RECORD} beside it is missing or damaged. Start again without "
@@ -195,17 +177,6 @@ class RunFolder:
         check_state_file(self.state)
         if self.best.exists():
             check_state_file(self.best)
-
-    def _check_format(self, earlier: Mapping[str, Any]) -> None:
-        """Raise if another version of protgraph wrote the state in another form."""
-        form = earlier.get("state_format", 1)
-        if form != STATE_FORMAT:
-            written = earlier.get("versions", {}).get("protgraph", "of unknown number")
-            raise CheckpointError(
-                f"Cannot resume from {self.state}: an {'older' if form < STATE_FORMAT else 'newer'} version of "
-                f"protgraph ({written}, state format {form}) wrote it; this one reads format {STATE_FORMAT}. Resume "
-                "with the version that wrote it, or start again without resume."
-            )
 
 
 def _without_length(value: Any) -> Any:

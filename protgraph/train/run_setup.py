@@ -20,8 +20,7 @@ from protgraph.train.head_init import class_weights, count_labels, initialize_he
 from protgraph.train.label_check import check_split_labels
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import resolve_task
-from protgraph.train.split_check import empty_split_error, with_failures
-from protgraph.train.split_overlap import describe_split_overlap
+from protgraph.train.split_check import describe_split_overlap, empty_split_error, with_failures
 from protgraph.train.standardization import standardize_inputs
 
 if TYPE_CHECKING:
@@ -80,13 +79,7 @@ def set_up_run(
     cache: str | Path | None,
     jobs: int,
 ) -> RunSetup:
-    """Build the network and prepare the graphs of a run; the arguments are those of :func:`protgraph.train.fit`.
-
-    Raises
-    ------
-    OptionError, DatasetError, MissingCoordinatesError, LeakError
-        Model, dataset, task and options do not fit.
-    """
+    """Build the network and prepare the graphs of a run; the arguments are those of :func:`protgraph.train.fit`."""
     task = resolve_task(task, dataset)
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()

@@ -1,4 +1,4 @@
-"""Context managers of a run: random seed, deterministic operations and console messages."""
+"""State of the process during a run: random streams, deterministic operations and console messages."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
 from protgraph.errors import OptionError
 from protgraph.train.config import FitConfig
 
-__all__ = ["is_first_process", "only_thread_that_trains", "quiet_lightning", "reproducible"]
+__all__ = [
+    "is_first_process",
+    "only_thread_that_trains",
+    "quiet_lightning",
+    "random_state",
+    "reproducible",
+    "set_random_state",
+]
 
 _TRAINING = threading.RLock()  # a callback may train in its turn, in the same thread
 
@@ -80,3 +88,21 @@ def quiet_lightning() -> Iterator[None]:
             yield
     finally:
         log.setLevel(before)
+
+
+def random_state(generator: torch.Generator | None = None) -> dict[str, Any]:
+    """Return the states of the random streams that a run seeds: torch, CUDA and a generator."""
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "generator": None if generator is None else generator.get_state(),
+    }
+
+
+def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None = None) -> None:
+    """Restore the states of :func:`random_state`."""
+    torch.set_rng_state(state["torch"].cpu())
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all([s.cpu() for s in state["cuda"]])
+    if generator is not None and state["generator"] is not None:
+        generator.set_state(state["generator"].cpu())

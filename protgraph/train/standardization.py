@@ -58,15 +58,6 @@ class _Statistics:
 def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> None:
     """Set mean and scale of the features that enter linear maps, from the training split.
 
-    Parameters
-    ----------
-    model : ProteinModel
-        Its layers with a :class:`~protgraph.nn.standardize.Standardize` are changed in place.
-    task : Task
-        Defines the inputs.
-    store : GraphStore
-        The training split.
-
     Notes
     -----
     ``0e`` columns become (x − mean) / scale with the standard deviation as scale. ``0o`` columns, which change sign

@@ -7,7 +7,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-import lightning
 import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
@@ -37,31 +36,18 @@ class StateFileIO(TorchCheckpointIO):
                 raise
 
     def load_checkpoint(self, path: str | Path, *args: Any, **options: Any) -> dict[str, Any]:
-        """Read a checkpoint.
-
-        Raises
-        ------
-        CheckpointError
-            The file is not a training state of this version of Lightning.
-        """
+        """Read a checkpoint."""
         try:
             checkpoint = super().load_checkpoint(path, *args, **options)
         except (UnpicklingError, EOFError, RuntimeError) as e:
             raise _damaged(path, str(e).partition("\n")[0]) from e
-        written = checkpoint.get("pytorch-lightning_version")
-        if "protgraph" not in checkpoint or written != lightning.__version__:
-            raise _damaged(path, f"not a state of this program with Lightning {lightning.__version__}")
+        if "protgraph" not in checkpoint:
+            raise _damaged(path, "not a state of this program")
         return checkpoint
 
 
 def check_state_file(path: Path) -> None:
-    """Compare the content of a file of ``torch.save`` with its checksums, which ``torch.load`` does not.
-
-    Raises
-    ------
-    CheckpointError
-        The file is missing, truncated or changed.
-    """
+    """Compare the content of a file of ``torch.save`` with its checksums, which ``torch.load`` does not."""
     try:
         with zipfile.ZipFile(path) as file:
             damaged = file.testzip()

@@ -32,7 +32,6 @@ from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
 from protgraph.train.devices import process_environment, trainer_devices
 from protgraph.train.module import FitModule
-from protgraph.train.no_profiler import NoProfiler
 from protgraph.train.run_folder import RunFolder
 from protgraph.train.sharding import resolve_strategy
 from protgraph.train.state_file import StateFileIO
@@ -130,7 +129,6 @@ def train(
                 *([] if folder.is_temporary else [StateCheckpoint(folder.state, options.state_interval)]),
             ],
             logger=options.logger or False,
-            profiler=NoProfiler(),
             log_every_n_steps=min(50, len(data.batches)),
             enable_progress_bar=any(isinstance(one, ProgressBar) for one in callbacks),
             enable_model_summary=False,
@@ -169,26 +167,18 @@ def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[C
 
 
 def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
-    """Load the weights of the best epoch into the model; return its ``row`` of the history and its ``threshold``.
-
-    Raises
-    ------
-    ProtgraphError
-        No epoch was validated, or its loss or metric is not finite.
-    ComponentError
-        A layer returns values that are not finite.
-    """
+    """Load the weights of the best epoch into the model; return its ``row`` of the history and its ``threshold``."""
     name, task = module.model.spec.name, module.task
     if path is None:
         raise ProtgraphError(
             f"Training of {name!r} ended before the first validation. A callback or strategy stopped it: remove it, "
             "or let it stop after an epoch."
         )
-    last, checkpoint = module.history[-1], torch.load(path, map_location="cpu", weights_only=True)
-    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
+    last, best = module.history[-1], _read_best(path)
+    row = best["row"]
     if _is_undefined(module, row):
         module.notes = (*module.notes, _describe_undefined(module, row))
-    elif not (torch.isfinite(torch.tensor([row[task.monitor], row["val_loss"]])).all()):
+    elif not _is_finite(module, row):
         if module.nonfinite is not None:
             raise module.nonfinite
         needs = "labels of both kinds" if task.target.kind == "multilabel" else "more labels, of different values"
@@ -197,11 +187,10 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
             f"{last[task.monitor]} on validation. If the loss is not finite, use a smaller lr. If the metric is "
             f"undefined, 'val' needs {needs}."
         )
-    module.unshard()
-    _load_weights(module, checkpoint)
+    _load_weights(module, best)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()  # the first process removes the file later
-    return {"row": row, "threshold": threshold}
+    return best
 
 
 def load_best_so_far(module: FitModule, path: Path) -> dict[str, Any] | None:
@@ -211,15 +200,28 @@ def load_best_so_far(module: FitModule, path: Path) -> dict[str, Any] | None:
     """
     if not path.is_file():
         return None
-    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    row, threshold = (checkpoint["protgraph"][key][-1] for key in ("history", "thresholds"))
-    is_finite = bool(torch.isfinite(torch.tensor([row[module.task.monitor], row["val_loss"]])).all())
-    if not is_finite and not _is_undefined(module, row):
+    best = _read_best(path)
+    if not _is_finite(module, best["row"]) and not _is_undefined(module, best["row"]):
         return None
-    module.unshard()
-    _load_weights(module, checkpoint)
-    module.history = max(module.history, checkpoint["protgraph"]["history"], key=len)  # the state may be older
-    return {"row": row, "threshold": threshold}
+    _load_weights(module, best)
+    module.history = max(module.history, best["history"], key=len)  # the state may be older
+    return best
+
+
+def _read_best(path: Path) -> dict[str, Any]:
+    """Return ``row``, ``threshold``, ``history`` and ``weights`` of the checkpoint of the best epoch."""
+    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    state = checkpoint["protgraph"]
+    return {
+        "row": state["history"][-1],
+        "threshold": state["thresholds"][-1],
+        "history": state["history"],
+        "weights": checkpoint["state_dict"],
+    }
+
+
+def _is_finite(module: FitModule, row: Mapping[str, float]) -> bool:
+    return math.isfinite(row[module.task.monitor]) and math.isfinite(row["val_loss"])
 
 
 def _is_undefined(module: FitModule, row: Mapping[str, float]) -> bool:
@@ -235,5 +237,6 @@ def _describe_undefined(module: FitModule, row: Mapping[str, float]) -> str:
     )
 
 
-def _load_weights(module: FitModule, checkpoint: Mapping[str, Any]) -> None:
-    module.model.load_state_dict({key.removeprefix("model."): value for key, value in checkpoint["state_dict"].items()})
+def _load_weights(module: FitModule, best: Mapping[str, Any]) -> None:
+    module.unshard()
+    module.model.load_state_dict({key.removeprefix("model."): value for key, value in best["weights"].items()})

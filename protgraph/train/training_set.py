@@ -99,22 +99,7 @@ def _scalar_columns(network: ProteinModel, field: str) -> Tensor:
 def summarize_training_set(
     network: ProteinModel, task: Task, splits: Mapping[str, GraphStore]
 ) -> TrainingSetSummary | None:
-    """Describe the proteins of training and validation with a trained model.
-
-    Parameters
-    ----------
-    network : ProteinModel
-        Trained model, on its device.
-    task : Task
-    splits : mapping of str to GraphStore
-        With ``train`` and ``val``.
-
-    Returns
-    -------
-    TrainingSetSummary or None
-        None if there are fewer than 20 training proteins, if the head reads no scalars, or if training corrupts the
-        inputs, so that they are not those of predictions.
-    """
+    """Describe the proteins of training and validation with a trained model."""
     train, inputs = splits["train"], task.inputs
     if len(train) < _FEWEST or inputs.corrupt is not None or inputs.noise or inputs.visible_types:
         return None

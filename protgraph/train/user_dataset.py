@@ -25,15 +25,7 @@ __all__ = ["find_proteins", "user_dataset", "check_labels_are_used", "tasks_with
 
 
 def find_proteins(source: object) -> Path | list[str]:
-    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none.
-    DatasetError
-        The argument is neither a name nor a list of names.
-    """
+    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
     names = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
         raise DatasetError(
@@ -160,20 +152,7 @@ def _check_task_name(
 
 
 def check_labels_are_used(datasets: Sequence[Dataset], *, where: str = "") -> None:
-    """Raise if a label table is given but no requested task uses it.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        One for each requested task.
-    where : str
-        Beginning of the error message.
-
-    Raises
-    ------
-    DatasetError
-        The table has label columns, and every task derives its labels.
-    """
+    """Raise if a label table is given but no requested task uses it."""
     folders = [dataset for dataset in datasets if isinstance(dataset, FolderDataset)]
     if folders and not any(dataset.has_labels for dataset in folders) and folders[0].unused_columns:
         columns = ", ".join(folders[0].unused_columns)

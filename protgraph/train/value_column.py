@@ -64,18 +64,6 @@ def prediction_columns(target: Target) -> tuple[str, ...]:
 def choose_value(target: Target, name: str | None = None) -> ValueColumn:
     """Return the value of a residue that is shown on a structure.
 
-    Parameters
-    ----------
-    target : Target
-        What the model predicts.
-    name : str, optional
-        A predicted column or "confidence"; see :meth:`protgraph.train.Predictions.residue_values` for the default.
-
-    Raises
-    ------
-    OptionError
-        There is no such value, several values have no default, or the predictions are not per residue.
-
     Examples
     --------
     >>> choose_value(Target("site", "node", "multilabel", 1, ("site",))).name

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from protgraph.bench.published import PublishedScore, reference_scores
 from protgraph.bench.tables import published_table
-from protgraph.data.datasets.provenance import ReferenceScore
+from protgraph.data.datasets.card import ReferenceScore
 
 
 def test_scores_of_the_spec_come_first_then_published_ones_and_floors():
     card = SimpleNamespace(
-        published=(ReferenceScore("Method", "auprc", 0.5, trained_on="Train_1"),),
-        floors=(ReferenceScore("prevalence", "auprc", 0.1),),
+        published=(ReferenceScore(method="Method", metric="auprc", value=0.5, trained_on="Train_1"),),
+        floors=(ReferenceScore(method="prevalence", metric="auprc", value=0.1),),
     )
     dataset = SimpleNamespace(card=SimpleNamespace(tasks={"site": card}))
     given = [PublishedScore(task=task, method="Mine | 2", metric="mcc", value=0.25) for task in ("site", "other")]

@@ -17,7 +17,7 @@ from protgraph.bench.run import run_bench
 from protgraph.bench.run_predictions import load_predictions
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.trained_rows import calibrated, evaluate_trained
-from protgraph.data.datasets.resplit import ResplitDataset
+from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import OptionError, UnknownNameError
 from protgraph.train.checkpoint import save_checkpoint
 from protgraph.train.trained_model import WEIGHTS
@@ -100,7 +100,7 @@ class TestSplitOnly:
     def dataset(self, monkeypatch):
         base = pg.load_dataset("pdb_core", task="ligand_binding")
         names = [example.id for example in base.examples("ligand_binding", "test")[:4]]
-        only = ResplitDataset(base, "ligand_binding", dict.fromkeys(names, "test"), "a test split")
+        only = resplit(base, "ligand_binding", dict.fromkeys(names, "test"), "a test split")
         monkeypatch.setattr(BenchSpec, "data", lambda self, task: only)
         monkeypatch.setattr("protgraph.bench.rows.BenchJob.data", lambda self: only)
         return only

@@ -59,7 +59,7 @@ def test_inspect_counts_the_entries_of_a_database_as_those_of_its_files(run):
 def test_a_model_is_trained_on_a_database_and_predicts_for_it_as_for_its_files(run):
     config = ["--task", "secondary_structure", "--epochs", "1", "--device", "cpu"]
     run("train", "gcn", "--data", "db", *config, "-o", "m.safetensors")
-    run("prepare", "db", "-f", "dihedral", "-f", "knn:k=8", "--jobs", "1", "-o", "store")
+    run("featurize", "db", "-f", "dihedral", "-f", "knn:k=8", "--jobs", "1", "-o", "store")
     for command in ("predict", "embed"):
         for source in ("db", "files", "store"):
             run(

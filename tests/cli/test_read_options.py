@@ -85,7 +85,7 @@ def test_the_options_have_one_name_default_and_help_in_all_commands(command):
     assert "read" not in params
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "scan", "mutate", "compare", "search", "prepare"])
+@pytest.mark.parametrize("command", [*COMMANDS, "scan", "mutate", "compare", "search"])
 def test_chains_are_selected_by_one_option_in_all_commands(command):
     (option,) = [p for p in _load(command).params if "--chain" in p.opts]
     assert option.opts == ["--chain", "--chains"] and option.multiple and option.name == "chains"

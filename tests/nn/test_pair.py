@@ -10,10 +10,11 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.layers import EvoformerPair, OuterProductMean, PairEmbed, TriangleAttention, TriangleMultiplication
 from protgraph.ops import Proteins
+from tests.reference.openfold import load_outer_product_mean, load_triangle_attention, load_triangle_multiplication
 
 TRIANGLES = {
-    "tri_mul_out": lambda w: TriangleMultiplication.from_reference(w, edges="outgoing"),
-    "tri_att_start": lambda w: TriangleAttention.from_reference(w, node="starting"),
+    "tri_mul_out": lambda w: load_triangle_multiplication(w, edges="outgoing"),
+    "tri_att_start": lambda w: load_triangle_attention(w, node="starting"),
 }
 
 
@@ -51,11 +52,11 @@ def test_the_other_triangle_is_the_same_on_transposed_pairs(shared_reference, fl
     one = TRIANGLES[name](w)
     z = torch.randn(5, 5, 8)
     if name == "tri_att_start":
-        other = TriangleAttention.from_reference(w, node="ending")
+        other = load_triangle_attention(w, node="ending")
         want = one({"pair": z.transpose(0, 1).flatten(0, 1), "proteins": partition((5,))})["pair"]
         want = want.view(5, 5, -1).transpose(0, 1).flatten(0, 1)
     else:
-        other = TriangleMultiplication.from_reference(w, edges="incoming")
+        other = load_triangle_multiplication(w, edges="incoming")
         x = other.layer_norm_in(z)
         a = other.linear_a_g(x).sigmoid() * other.linear_a_p(x)
         b = other.linear_b_g(x).sigmoid() * other.linear_b_p(x)
@@ -68,7 +69,7 @@ def test_the_other_triangle_is_the_same_on_transposed_pairs(shared_reference, fl
 
 def test_outer_product_mean_equals_openfold_for_each_sequence(shared_reference):
     t, w = vectors(shared_reference, "opm")
-    layer = OuterProductMean.from_reference(w)
+    layer = load_outer_product_mean(w)
     bias, total, count = layer.linear_out.bias, 0.0, 0.0
     for m, mask in zip(t["in/m"], t["in/mask"], strict=True):
         both = mask[:, None] * mask  # (L, L)

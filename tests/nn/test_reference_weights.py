@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.esm.weights import encoder_from_esm
 from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 
 from protgraph.data.graph.fields import FieldSpec, field
@@ -13,14 +14,19 @@ from protgraph.nn.layers import (
     IPA,
     TFN,
     BackboneUpdate,
-    Encoder,
-    GlobalAttention,
-    OuterProductMean,
-    ProductBasis,
-    SchNet,
-    TriangleAttention,
-    TriangleMultiplication,
 )
+from tests.reference.egnn import load_egcl
+from tests.reference.mace import load_product_basis
+from tests.reference.openfold import (
+    load_backbone_update,
+    load_global_attention,
+    load_ipa,
+    load_outer_product_mean,
+    load_triangle_attention,
+    load_triangle_multiplication,
+)
+from tests.reference.schnet import load_interaction_block
+from tests.reference.tfn import load_tensor_product_conv
 
 H = {"h": FieldSpec("h", "node", "8x0e"), "edges": field("edges"), "pos": field("pos"), "proteins": field("proteins")}
 H |= {"edge_vec": field("edge_vec"), "frame": field("frame")}
@@ -28,17 +34,17 @@ PAIR = {"pair": FieldSpec("pair", "pair", "8x0e"), "proteins": field("proteins")
 #: Loader, a state, and required options.
 CASES = {
     "egnn": (
-        EGNN.from_reference,
+        load_egcl,
         lambda: EGNN({k: H[k] for k in ("h", "pos", "edges")}).state_dict(),
         {"residual": True, "normalize": False, "tanh": False, "reduce": "mean"},
     ),
     "tfn": (
-        lambda state, **options: TFN.from_reference(state, irreps_in="8x0e", irreps="8x0e", **options),
+        lambda state, **options: load_tensor_product_conv(state, irreps_in="8x0e", irreps="8x0e", **options),
         lambda: TFN({k: H[k] for k in ("h", "edge_vec", "edges")}, irreps="8x0e", mode="full").state_dict(),
         {"lmax": 1, "gate": True, "reduce": "sum", "cutoff": 5.0},
     ),
     "ipa": (
-        IPA.from_reference,
+        load_ipa,
         lambda: (
             IPA({k: H[k] for k in ("h", "pos", "frame", "proteins")} | PAIR).state_dict()
             | {"linear_b.bias": torch.zeros(4)}
@@ -46,7 +52,7 @@ CASES = {
         {"query_points": 4, "unit": 10.0},
     ),
     "backbone_update": (
-        BackboneUpdate.from_reference,
+        load_backbone_update,
         lambda: BackboneUpdate({"h": H["h"]}).state_dict(),
         {"unit": 10.0},
     ),
@@ -96,13 +102,13 @@ def test_unknown_and_missing_parameters_are_refused(case):
 
 
 LOADERS = {
-    "schnet": lambda state: SchNet.from_reference(state, cutoff=10.0),
-    "encoder": lambda state: Encoder.from_reference(state, heads=4),
-    "global_attention": GlobalAttention.from_reference,
-    "outer_product_mean": OuterProductMean.from_reference,
-    "triangle_multiplication": lambda state: TriangleMultiplication.from_reference(state, edges="outgoing"),
-    "triangle_attention": lambda state: TriangleAttention.from_reference(state, node="starting"),
-    "product_basis": lambda state: ProductBasis.from_reference(state, irreps_in="3x0e", irreps="3x0e"),
+    "schnet": lambda state: load_interaction_block(state, cutoff=10.0),
+    "encoder": lambda state: encoder_from_esm(state, heads=4),
+    "global_attention": load_global_attention,
+    "outer_product_mean": load_outer_product_mean,
+    "triangle_multiplication": lambda state: load_triangle_multiplication(state, edges="outgoing"),
+    "triangle_attention": lambda state: load_triangle_attention(state, node="starting"),
+    "product_basis": lambda state: load_product_basis(state, irreps_in="3x0e", irreps="3x0e"),
 }
 
 

@@ -13,11 +13,11 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv
-from protgraph.nn.layers.se3_reference import from_reference
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.pairwise_kernel import _Kernel
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from tests.reference.se3_transformer import from_reference
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 IN, OUT = "4x0e+2x0o+4x1o+2x1e+2x2e", "4x0e+2x0o+2x1o+2x1e+2x2e"

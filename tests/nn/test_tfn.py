@@ -15,6 +15,7 @@ from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.radial_basis import BesselBasis
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_rotations, relative_error
+from tests.reference.tfn import load_tensor_product_conv
 
 F64 = torch.float64
 
@@ -54,7 +55,7 @@ def test_full_mode_equals_geometric_gnn_dojo(shared_reference, case, dtype, tole
     z = {k: torch.from_numpy(v) for k, v in np.load(shared_reference / "tfn_dojo" / f"{case}.npz").items()}
     z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
     weights = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
-    layer = TFN.from_reference(
+    layer = load_tensor_product_conv(
         weights, irreps_in=irreps_in, irreps=irreps, lmax=2, gate=gate, reduce=reduce, cutoff=10.0
     )
 

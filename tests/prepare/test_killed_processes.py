@@ -64,7 +64,7 @@ def whole(folder):
 
 def command(folder, out, *more):
     options = ("-f", "sasa", "-f", "knn:k=8", "--shard-residues", 1000, "--jobs", 2, "-o", out, *more)
-    return [sys.executable, "-m", "protgraph", "prepare", folder, *map(str, options)]
+    return [sys.executable, "-m", "protgraph", "featurize", folder, *map(str, options)]
 
 
 def shards_of(parts):

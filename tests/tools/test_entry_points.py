@@ -12,21 +12,15 @@ from types import ModuleType
 import pytest
 
 from protgraph import Dataset, Family, Task
-from protgraph.data.datasets.derived_task import DerivedTaskDataset
+from protgraph.data.datasets.dataset_view import DatasetView
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
-from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.featurize import Featurizer
 from protgraph.nn import GraphLayer, Head
-from protgraph.train.evaluation_dataset import EvaluationDataset
-from protgraph.train.transfer_dataset import TransferDataset
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Base class of featurizers; datasets that are made from user data or from another dataset.
-UNREGISTERED = (
-    *(DerivedTaskDataset, EvaluationDataset, Featurizer, FolderDataset, GraphListDataset, ResplitDataset),
-    TransferDataset,
-)
+UNREGISTERED = (DatasetView, Featurizer, FolderDataset, GraphListDataset)
 
 #: The only module that cannot be imported without a library that comes with torch for GPUs alone.
 NEEDS_TRITON = "protgraph.ops.triton_programs"

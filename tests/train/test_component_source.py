@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import textwrap
 import warnings
@@ -12,7 +11,6 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.data import import_closure
 from protgraph.errors import CheckpointError, CodeChangeWarning
 from protgraph.registry import registries
 from protgraph.train import Checkpoint, load_checkpoint, save_checkpoint
@@ -33,7 +31,7 @@ class Scaled(pg.GraphLayer):
     def forward(self, f):
         return {"h": 2 * self.linear(f["h"])}
 '''
-COMMENT, CODE = ("Scale h.", "Scale h twice."), ("2 * self", "3 * self")
+CODE = ("2 * self", "3 * self")
 TARGET = pg.Target("helix", "node", "classification", 2)
 
 
@@ -77,14 +75,12 @@ def save(tmp_path: Path):
     ("version", "edit", "parts"),
     [
         ("0.3.0", ("", ""), None),
-        ("0.3.0", COMMENT, None),
-        ("0.4.0", COMMENT, None),
-        ("0.3.0", CODE, ["layer 'gated_conv'", "acme-gated 0.3.0"]),
+        ("0.3.0", CODE, None),
         ("0.4.0", CODE, ["layer 'gated_conv'", "acme-gated 0.3.0", "installed is acme-gated 0.4.0", "==0.3.0"]),
     ],
-    ids=["same", "docstring", "version_and_docstring", "code", "version_and_code"],
+    ids=["same", "code", "version"],
 )
-def test_other_code_of_a_plugin_warns_and_other_versions_with_equal_code_do_not(install, save, version, edit, parts):
+def test_another_version_of_a_plugin_warns(install, save, version, edit, parts):
     install("acme-gated", "0.3.0")
     path = save()
     install("acme-gated", version, edit)
@@ -139,24 +135,20 @@ def test_a_missing_distribution_is_an_error_with_the_install_command(install, sa
         load_checkpoint(path)
 
 
-def test_sources_of_built_in_components_have_digests(save):
+def test_sources_of_built_in_components_have_versions(save):
     loaded = load_checkpoint(save("gcn"))
     found = {(c.kind, c.name): c for c in loaded.components}
     assert found.keys() >= {("layer", "embed"), ("layer", "gcn"), ("task", "secondary_structure")}
-    assert all(c.digest and c.source.startswith("protgraph-pyg ") for c in found.values())
+    assert all(c.digest is None and c.source.startswith("protgraph-pyg ") for c in found.values())
     assert loaded.components == components_of(loaded.model, "secondary_structure")
 
 
 @pytest.mark.parametrize(
     ("changes", "warns"),
-    [
-        ({"digest": None}, False),  # a checkpoint of an earlier version of the format
-        ({"digest": "0" * 24}, True),
-        ({"digest": None, "source": "protgraph-pyg 0.0.1"}, True),
-    ],
-    ids=["no_digest", "other_digest", "other_version"],
+    [({"digest": "0" * 24}, False), ({"source": "protgraph-pyg 0.0.1"}, True)],
+    ids=["digest_of_an_earlier_release", "other_version"],
 )
-def test_unknown_code_is_compared_by_version(changes, warns):
+def test_components_of_distributions_are_compared_by_version(changes, warns):
     entry = registries["layers"].entry("gcn")
     installed = {"kind": "layer", "name": "gcn", "source": entry.source, "object": entry.object, "digest": None}
     with warnings.catch_warnings(record=True) as caught:
@@ -170,75 +162,13 @@ def test_a_task_that_is_not_installed_is_ignored():
     assert resolve_components(Path("ck.safetensors"), [saved]) == {}
 
 
-PACKAGE = {
-    "__init__.py": "from .layers import First, Second as Twice\n",
-    "layers/__init__.py": "from acme_several.layers.first import First\nfrom .second import Second\n",
-    "layers/first.py": "from ..scale import factor\n\nclass First:\n    value = factor\n",
-    "layers/second.py": "class Second:\n    pass\n",
-    "scale.py": "from . import constants\n\nfactor = 2 * constants.ONE\n",
-    "constants.py": "ONE = 1\n",
-    "tools.py": "def unused():\n    return 1\n",
-}
-NAMES = {"First": {"first", "scale", "constants"}, "Twice": {"second"}}
-
-
-@pytest.mark.parametrize("edited", [*PACKAGE, "none"])
-def test_the_digest_of_a_plugin_is_of_the_modules_that_its_component_imports(tmp_path, monkeypatch, edited):
-    def digests(folder: str, extra: str) -> dict[str, str | None]:
-        for file, text in PACKAGE.items():
-            path = tmp_path / folder / "acme_several" / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text + (extra if file == edited else ""))
-        for cache in (import_closure.object_digest, import_closure.closure_digest, import_closure._read):
-            cache.cache_clear()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "acme_several"]:
-            del sys.modules[name]
-        with monkeypatch.context() as m:
-            m.syspath_prepend(str(tmp_path / folder))
-            importlib.import_module("acme_several")
-            return {name: import_closure.object_digest("acme_several", name) for name in NAMES}
-
-    before, after = digests("before", ""), digests("after", "\nadded = 1\n")
-    stem = Path(edited).stem
-    assert {name for name in NAMES if before[name] != after[name]} == {n for n, own in NAMES.items() if stem in own}
-
-
 def test_all_changed_components_are_named(save):
     kinds = [("layer", name) for name in ("gcn", "gat", "egnn", "gvp", "embed", "schnet")] + [("task", "b_factor")]
     saved = []
     for kind, name in kinds:
         entry = registries[f"{kind}s"].entry(name)
-        saved.append(ComponentSource(kind=kind, name=name, source=entry.source, object=entry.object, digest="0" * 24))
-    for count, end in ((6, "layer 'schnet' ("), (7, "layer 'schnet' and 1 more (")):
+        saved.append(ComponentSource(kind=kind, name=name, source="protgraph-pyg 0.0.1", object=entry.object))
+    for count, end in ((6, "layer 'schnet' may"), (7, "layer 'schnet' and 1 more may")):
         with pytest.warns(CodeChangeWarning) as caught:
             resolve_components(Path("ck.safetensors"), saved[:count])
         assert end in str(caught[0].message) and "…" not in str(caught[0].message)
-
-
-def test_only_the_changed_component_of_a_package_is_named(tmp_path, monkeypatch):
-    def install(folder: str, edit: tuple[str, str]) -> None:
-        package, info = tmp_path / folder / "acme_two_of_test", tmp_path / folder / "acme_two-1.0.dist-info"
-        package.mkdir(parents=True)
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-two\nVersion: 1.0\n")
-        names = [f"acme_{name} = acme_two_of_test.{name}:Scaled" for name in ("one", "two")]
-        (info / "entry_points.txt").write_text("\n".join(["[protgraph.layers]", *names]))
-        (package / "__init__.py").write_text("")
-        (package / "one.py").write_text(LAYER)
-        (package / "two.py").write_text(LAYER.replace(*edit))
-        for cache in (import_closure.object_digest, import_closure.closure_digest, import_closure._read):
-            cache.cache_clear()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "acme_two_of_test"]:
-            monkeypatch.delitem(sys.modules, name)
-        path = [part for part in sys.path if not part.startswith(str(tmp_path))]
-        monkeypatch.setattr(sys, "path", [str(tmp_path / folder), *path])
-
-    install("before", ("", ""))
-    layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("acme_one"), pg.component("acme_two")]
-    model = pg.build_model(pg.ModelSpec("acme", ["knn"], layers=layers), TARGET, seed=0)
-    path = save_checkpoint(tmp_path / "ck.safetensors", Checkpoint(model=model, task="secondary_structure"))
-    install("after", CODE)
-    with pytest.warns(CodeChangeWarning) as caught:
-        load_checkpoint(path)
-    (message,) = [str(w.message) for w in caught]
-    assert "layer 'acme_two'" in message and "acme_one" not in message and "embed" not in message

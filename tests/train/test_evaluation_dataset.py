@@ -12,7 +12,7 @@ import protgraph as pg
 from protgraph.errors import DatasetError
 from protgraph.recipes import Recipe
 from protgraph.train import load_dataset
-from protgraph.train.evaluation_dataset import Evaluation, EvaluationDataset, add_evaluations
+from protgraph.train.evaluation_dataset import Evaluation, add_evaluations, combine_evaluations
 
 TASK = "secondary_structure"
 BASE = {"1crn": "train", "2erl": "train", "1ubq": "train", "1a8o": "val", "1fas": "val", "5pti": "test"}
@@ -56,7 +56,7 @@ def test_homologs_of_the_evaluated_proteins_are_left_out(base, tmp_path, structu
 def test_labels_are_those_of_the_own_dataset():
     base = pg.load_dataset("pdb_core")
     pair = Evaluation(base, "interface")
-    dataset = EvaluationDataset(base, "ligand_binding", [pair], [])
+    dataset = combine_evaluations(base, "ligand_binding", [pair], [])
     first = pair.examples[0]
     own, theirs = dataset.labels("ligand_binding", pair.renamed(first)), base.labels("interface", first)
     np.testing.assert_array_equal(own.values, theirs.values)

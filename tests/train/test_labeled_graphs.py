@@ -10,7 +10,7 @@ import torch
 from torch_geometric.loader import DataLoader
 
 import protgraph as pg
-from protgraph.data.datasets.resplit import ResplitDataset
+from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import DatasetError, LeakError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.train.prepare import prepare
@@ -57,9 +57,9 @@ def test_graphs_of_registered_and_resplit_datasets(tmp_path):
     core = pg.load_dataset("pdb_core")
     examples = core.examples(TASK)[:6]
     splits = {example.id: ("train", "val", "test")[i % 3] for i, example in enumerate(examples)}
-    resplit = ResplitDataset(core, TASK, splits, "by place")
+    view = resplit(core, TASK, splits, "by place")
     for split in ("train", "val", "test"):
-        graphs = resplit.graphs(TASK, split, cache=tmp_path)
+        graphs = view.graphs(TASK, split, cache=tmp_path)
         assert [graph.name for graph in graphs] == [name for name, own in splits.items() if own == split]
         assert all(len(graph.y) == graph.num_nodes for graph in graphs)
 

@@ -10,7 +10,7 @@ import pytest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.task import builtin
 from protgraph.train import fit, prepare
-from protgraph.train.split_overlap import describe_split_overlap
+from protgraph.train.split_check import describe_split_overlap
 from tests.train.conftest import CHAINS, Small
 
 

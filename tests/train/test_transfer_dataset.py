@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.data.datasets.resplit import ResplitDataset
+from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import DatasetError
 from protgraph.train import load_dataset
-from protgraph.train.transfer_dataset import TransferDataset
+from protgraph.train.evaluation_dataset import train_on_other
 
 TASK = "secondary_structure"
 
@@ -28,27 +28,27 @@ def folder_dataset(folder: Path, structures: Path, splits: dict[str, str]) -> pg
 
 def only_test(base: pg.Dataset, task: str) -> pg.Dataset:
     names = [example.id for example in base.examples(task, "test")]
-    return ResplitDataset(base, task, dict.fromkeys(names, "test"), "a test split")
+    return resplit(base, task, dict.fromkeys(names, "test"), "a test split")
 
 
 def test_training_proteins_are_those_of_the_other_dataset_without_homologs(tmp_path, structures_dir):
     tested = folder_dataset(tmp_path / "a", structures_dir, {"1ubi": "test", "1bpi": "test", "1crn": "train"})
     others = {"1ubq": "train", "2erl": "train", "5pti": "val", "1a8o": "val", "1fas": "test"}
     other = folder_dataset(tmp_path / "b", structures_dir, others)
-    found = TransferDataset(only_test(tested, TASK), TASK, other, TASK, cache=tmp_path)
+    found = train_on_other(only_test(tested, TASK), TASK, other, TASK, cache=tmp_path)
     splits = {example.id.split(":")[-1].split(".")[0]: example.split for example in found.examples(TASK)}
     assert splits == {"2erl": "train", "1a8o": "val", "1ubi": "test", "1bpi": "test"}
     assert found.splits(TASK) == ["train", "val", "test"]
-    assert "1 of 2 proteins of train, 1 of 2 of val" in found.left_out and found.left_out in found.card.split_rule
+    assert "1 of 2 proteins of train, 1 of 2 of val" in found.card.split_rule
     assert found.version != tested.version
     with pytest.raises(DatasetError, match="train"):
-        TransferDataset(tested, TASK, other, TASK, cache=tmp_path)
+        train_on_other(tested, TASK, other, TASK, cache=tmp_path)
 
 
 def test_labels_and_links_are_those_of_the_own_dataset(tmp_path):
     base = pg.load_dataset("pdb_core")
     tested = only_test(base, "ligand_binding")
-    found = TransferDataset(tested, "ligand_binding", base, "interface", cache=tmp_path)
+    found = train_on_other(tested, "ligand_binding", base, "interface", cache=tmp_path)
     trained, own = found.examples("ligand_binding", "train")[0], found.examples("ligand_binding", "test")[0]
     theirs = next(e for e in base.examples("interface", "train") if trained.id == f"pdb_core:{e.id}")
     expected = base.labels("interface", theirs).values

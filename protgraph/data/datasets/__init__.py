@@ -12,7 +12,7 @@ _HOME = {
     "Dataset": "protgraph.data.datasets.dataset",
     "DatasetCard": "protgraph.data.datasets.card",
     "DatasetDescription": "protgraph.data.datasets.description",
-    "DerivedTaskDataset": "protgraph.data.datasets.derived_task",
+    "add_derived_task": "protgraph.data.datasets.dataset_view",
     "Example": "protgraph.data.datasets.dataset",
     "FRACTIONS": "protgraph.data.datasets.splits",
     "FolderDataset": "protgraph.data.datasets.folder",

@@ -9,20 +9,122 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from protgraph.data.datasets.provenance import (
-    KnownLeakSchema,
-    Provenance,
-    ReferenceScore,
-    ReferenceScoreSchema,
-    SourceRepositorySchema,
-)
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 from protgraph.validation import describe_errors
 
-__all__ = ["DatasetCard", "SplitCount", "TaskCard", "load_card", "parse_card"]
+__all__ = [
+    "DatasetCard",
+    "KnownLeak",
+    "Provenance",
+    "ReferenceScore",
+    "SourceRepository",
+    "SplitCount",
+    "TaskCard",
+    "load_card",
+    "parse_card",
+]
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ReferenceScore(_Schema):
+    """Score of a floor or of a published method.
+
+    Parameters
+    ----------
+    method, metric : str
+    value : float
+    split : str
+        Split of the card that was scored.
+    trained_on : str
+        Training data.
+    source : str
+        Reference, and how the value was obtained.
+    confirmed : bool
+        True: read in the source or computed; False: from memory.
+    """
+
+    method: str
+    metric: str
+    value: float
+    split: str = "test"
+    trained_on: str = ""
+    source: str = ""
+    confirmed: bool = False
+
+
+class KnownLeak(_Schema):
+    """Relatives in two splits of the published data.
+
+    Parameters
+    ----------
+    split, other : str
+        Splits of the card.
+    related, close : int
+        Proteins of ``split`` with a relative in ``other``: by the rule, and at 95 % identity.
+    source : str
+        Program and rule that found them.
+    """
+
+    split: str
+    other: str
+    related: int
+    close: int
+    source: str
+
+
+class SourceRepository(_Schema):
+    """Repository that files of a dataset are downloaded from.
+
+    Parameters
+    ----------
+    repository : str
+        ``owner/name`` on GitHub.
+    commit : str
+        40 hexadecimal digits.
+    files : str
+        Table beside the card with the columns ``path`` (in the repository) and ``sha256``; empty if ``prepare`` does
+        not read the repository's own files.
+    mirrors : tuple of str
+        Addresses to try first or instead, with ``{repository}``, ``{commit}`` and ``{path}``.
+    """
+
+    repository: str
+    commit: str
+    files: str = ""
+    mirrors: tuple[str, ...] = Field(default=(), strict=False)  # TOML has lists
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Source of the data of a prepared dataset, and what may be passed on.
+
+    Parameters
+    ----------
+    redistribution : str
+        What may be redistributed.
+    weights_note : str
+        Terms that models trained on the dataset have to state; empty if there are none.
+    train_on : str
+        Dataset to train on, where this one has no training split.
+    sources : tuple of SourceRepository
+    checksums : tuple of (str, str)
+        Name and SHA-256 of the files of a local source folder, where they are known.
+    known_leaks : tuple of KnownLeak
+        Relatives in different splits.
+    """
+
+    redistribution: str = ""
+    weights_note: str = ""
+    train_on: str = ""
+    sources: tuple[SourceRepository, ...] = ()
+    checksums: tuple[tuple[str, str], ...] = ()
+    known_leaks: tuple[KnownLeak, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,10 +211,6 @@ class DatasetCard:
     provenance: Provenance = field(default_factory=Provenance)
 
 
-class _Schema(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
 class _CountSchema(_Schema):
     proteins: int
     residues: int
@@ -127,7 +225,7 @@ class _SplitsSchema(_Schema):
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, _CountSchema]
     rule: str
-    known_leaks: list[KnownLeakSchema] = []
+    known_leaks: list[KnownLeak] = []
 
 
 class _TaskSchema(_Schema):
@@ -141,8 +239,8 @@ class _TaskSchema(_Schema):
     labels: str
     examples: str
     splits: dict[str, _CountSchema]
-    floors: list[ReferenceScoreSchema] = []
-    published: list[ReferenceScoreSchema] = []
+    floors: list[ReferenceScore] = []
+    published: list[ReferenceScore] = []
 
 
 class _CardSchema(_Schema):
@@ -156,15 +254,8 @@ class _CardSchema(_Schema):
     redistribution: str = ""
     weights_note: str = ""
     train_on: str = ""
-    sources: list[SourceRepositorySchema] = []
+    sources: list[SourceRepository] = []
     checksums: dict[str, str] = {}
-
-    def provenance(self) -> Provenance:
-        """Return the source repositories and terms."""
-        sources = tuple(source.source() for source in self.sources)
-        checksums = tuple(sorted(self.checksums.items()))
-        leaks = tuple(leak.leak() for leak in self.splits.known_leaks)
-        return Provenance(self.redistribution, self.weights_note, self.train_on, sources, checksums, leaks)
 
 
 def load_card(path: str | Path) -> DatasetCard:
@@ -212,9 +303,16 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
     if not splits or not card.tasks:
         raise DatasetError(f"{where}: a card needs at least one split and one task")
     tasks = {name: _task(name, schema, set(splits), where) for name, schema in card.tasks.items()}
+    provenance = Provenance(
+        card.redistribution,
+        card.weights_note,
+        card.train_on,
+        tuple(card.sources),
+        tuple(sorted(card.checksums.items())),
+        tuple(card.splits.known_leaks),
+    )
     texts = (card.name, card.version, card.license, card.citation, card.description, card.splits.rule)
-    tables = MappingProxyType(splits), MappingProxyType(tasks)
-    return DatasetCard(*texts, *tables, provenance=card.provenance())
+    return DatasetCard(*texts, MappingProxyType(splits), MappingProxyType(tasks), provenance)
 
 
 def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCard:
@@ -230,22 +328,23 @@ def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCar
         if count.per_class and len(count.per_class) != target.size:
             raise DatasetError(f"{path}: per_class has {len(count.per_class)} counts for {target.size} classes")
     counts = {split: count.count() for split, count in task.splits.items()}
-    floors, published = (tuple(row.score() for row in rows) for rows in (task.floors, task.published))
+    floors, published = tuple(task.floors), tuple(task.published)
     return TaskCard(target, task.labels, task.examples, MappingProxyType(counts), floors, published)
 
 
 def _keys(path: Sequence[int | str]) -> tuple[str, ...]:
     """Return the allowed keys beside a key of a card."""
-    if any(key in path[:-1] for key in ("floors", "published")):
-        return tuple(ReferenceScoreSchema.model_fields)
-    if "known_leaks" in path[:-1]:
-        return tuple(KnownLeakSchema.model_fields)
-    if path[0] == "sources" and len(path) > 1:
-        return tuple(SourceRepositorySchema.model_fields)
-    if len(path) > 2 and "splits" in path[:-1]:
-        schema: type[_Schema] = _CountSchema
+    parents = path[:-1]
+    if "floors" in parents or "published" in parents:
+        kind: type[_Schema] = ReferenceScore
+    elif "known_leaks" in parents:
+        kind = KnownLeak
+    elif parents and path[0] == "sources":
+        kind = SourceRepository
+    elif len(path) > 2 and "splits" in parents:
+        kind = _CountSchema
     elif len(path) == 3:
-        schema = _TaskSchema
+        kind = _TaskSchema
     else:
-        schema = _SplitsSchema if path[0] == "splits" and len(path) == 2 else _CardSchema
-    return tuple(schema.model_fields)
+        kind = _SplitsSchema if parents and path[0] == "splits" and len(path) == 2 else _CardSchema
+    return tuple(kind.model_fields)

@@ -90,12 +90,7 @@ def interpret_column(
 
 
 def check_kind(kind: str | None) -> None:
-    """Raise if a kind is neither None nor one of :data:`KINDS`.
-
-    Raises
-    ------
-    LabelError
-    """
+    """Raise if a kind is neither None nor one of :data:`KINDS`."""
     if kind is not None and kind not in KINDS:
         raise LabelError(f"kind {kind!r}: not a kind of label.{suggest(str(kind), KINDS)} Kinds: {', '.join(KINDS)}.")
 

@@ -14,18 +14,7 @@ __all__ = ["checked_examples", "checked_labels", "require_card"]
 
 
 def require_card(dataset: Dataset, *, name: str = "") -> None:
-    """Raise if a dataset has no card.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    name : str
-        Registry name, for the error; by default the name of the class.
-
-    Raises
-    ------
-    DatasetError
-    """
+    """Raise if a dataset has no card."""
     card = getattr(dataset, "card", None)
     if isinstance(card, DatasetCard):
         return
@@ -37,15 +26,7 @@ def require_card(dataset: Dataset, *, name: str = "") -> None:
 
 
 def checked_examples(dataset: Dataset, task: str) -> list[Example]:
-    """Return the examples of a task.
-
-    Raises
-    ------
-    DatasetError
-        They are not :class:`Example` objects with unique ids in splits of the card, or two splits share a protein.
-    ComponentError
-        ``examples`` raises another error than those of protgraph.
-    """
+    """Return the examples of a task."""
     with ComponentScope("dataset", dataset.name, dataset.examples, action="examples"):
         examples = list(dataset.examples(task))
     where = f"dataset {dataset.name!r}, task {task!r}"
@@ -75,15 +56,7 @@ def _require_one_split(places: dict[object, Example], example: Example, where: s
 
 
 def checked_labels(dataset: Dataset, task: str, examples: Sequence[Example]) -> list[Labels | None]:
-    """Return the labels of examples.
-
-    Raises
-    ------
-    DatasetError
-        They are neither :class:`Labels` nor None.
-    ComponentError
-        ``labels`` raises another error than those of protgraph.
-    """
+    """Return the labels of examples."""
     found: list[Labels | None] = []
     for example in examples:
         with ComponentScope("dataset", dataset.name, dataset.labels, action="labels", protein=example.id):

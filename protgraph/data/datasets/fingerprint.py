@@ -74,15 +74,7 @@ class Fingerprint:
 def fingerprint_file(
     path: Path, *, read: Callable[[FileContent], Residues | list[FastaRecord]] | None = None
 ) -> Fingerprint:
-    """Compute the digests of a file, which is opened once.
-
-    Parameters
-    ----------
-    path : Path
-        Structure or FASTA file. A file that cannot be parsed has no sequences; its error is raised where it is used.
-    read : callable, optional
-        Return the residues of a structure file or the records of a FASTA file; without a cache by default.
-    """
+    """Compute the digests of a file, which is opened once."""
     try:
         file = read_file(path)
     except StructureFileError:

@@ -50,26 +50,14 @@ class FolderIndex:
 
 
 def index_folder(folder: ProteinFolder) -> FolderIndex:
-    """Index all structure files and FASTA records of a folder.
-
-    Raises
-    ------
-    DatasetError
-        If there are none.
-    """
+    """Index all structure files and FASTA records of a folder."""
     sources = [protein for group in folder.groups().values() for protein in group]
     rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
     return FolderIndex(examples, rows)
 
 
 def index_table(folder: ProteinFolder, table: LabelTable) -> FolderIndex:
-    """Index the files, records and chains that a table lists.
-
-    Raises
-    ------
-    LabelError
-        If a file does not exist, a protein or residue is listed twice, or the chain of a residue is missing.
-    """
+    """Index the files, records and chains that a table lists."""
     sources, file = folder.named(table)
     if table.is_per_residue:
         given = table.keys.get("chain", np.full(len(table), ""))

@@ -54,16 +54,7 @@ def leave_out_unlabeled(index: FolderIndex, values: np.ndarray) -> tuple[FolderI
 def split_units(
     index: FolderIndex, fingerprints: Mapping[str, Fingerprint], strata: LabelStrata | None
 ) -> list[SplitUnit]:
-    """Return the sequences, clusters and label counts of each example.
-
-    Parameters
-    ----------
-    index : FolderIndex
-    fingerprints : mapping of str to Fingerprint
-        Fingerprint of each example, by its id.
-    strata : LabelStrata, optional
-        Strata of the table's rows.
-    """
+    """Return the sequences, clusters and label counts of each example."""
     keys, units = {} if index.table is None else index.table.keys, []
     for example, rows in zip(index.examples, index.rows, strict=True):
         content = example_content(example, fingerprints[example.id])
@@ -81,24 +72,7 @@ def assign_folder_splits(
     seed: int,
     strata: LabelStrata | None,
 ) -> SplitAssignment:
-    """Assign each example to a split. Random splits keep all chains of a file together and balance the labels.
-
-    Parameters
-    ----------
-    index : FolderIndex
-    units : sequence of SplitUnit
-        Result of :func:`split_units`.
-    fractions : mapping of str to float
-        Fractions of a random split.
-    seed : int
-    strata : LabelStrata, optional
-        Strata of the counts of the units.
-
-    Raises
-    ------
-    DatasetError
-        The column ``split`` is incomplete or contradictory.
-    """
+    """Assign each example to a split. Random splits keep all chains of a file together and balance the labels."""
     keys = {} if index.table is None else index.table.keys
     if index.table is not None and "split" in keys:
         return splits_from_table(_splits_in_table(index.table, index.rows), units, index.table.where)

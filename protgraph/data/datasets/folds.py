@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from protgraph.data.datasets.dataset_view import DatasetView, resplit
 from protgraph.data.datasets.label_strata import LabelStrata, label_strata
 from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.resplit import ResplitDataset
 from protgraph.data.datasets.splits import group_split, linked_groups
 from protgraph.errors import DatasetError, OptionError, list_first
 from protgraph.wording import count_noun
@@ -63,21 +63,6 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
 
     Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
     splits of the dataset are ignored.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    task : str
-    folds : int or "leave-one-group-out"
-        Number of folds with balanced labels, or one fold for each group (scikit-learn's ``LeaveOneGroupOut``).
-    seed : int
-
-    Raises
-    ------
-    OptionError
-        ``folds`` is neither a number from 2 nor "leave-one-group-out".
-    DatasetError
-        There are fewer groups than folds, or fewer than three groups.
     """
     is_number = isinstance(folds, int) and not isinstance(folds, bool) and folds >= 2
     if not is_number and folds != "leave-one-group-out":
@@ -111,7 +96,7 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     return FoldAssignment(ids, np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
 
 
-def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, seed: int = 0) -> list[ResplitDataset]:
+def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, seed: int = 0) -> list[DatasetView]:
     """Return the dataset of each fold: its examples are ``test``, an eighth of the others ``val``, the rest ``train``.
 
     Validation is drawn at random by group from the other folds, with balanced labels.
@@ -129,7 +114,7 @@ def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, se
         split = dict.fromkeys(range(len(examples)), "test") | dict(zip(rest.tolist(), drawn, strict=True))
         splits = {example.id: split[i] for i, example in enumerate(examples)}
         rule = f"fold {k + 1} of {assignment.number}; {assignment.rule}"
-        datasets.append(ResplitDataset(dataset, task, splits, rule))
+        datasets.append(resplit(dataset, task, splits, rule))
     return datasets
 
 

@@ -87,11 +87,6 @@ def combine_columns(columns: Sequence[LabelColumn], where: str) -> tuple[np.ndar
         Binary labels together with numbers are regression.
     classes : tuple of str
         Empty for multilabel and regression.
-
-    Raises
-    ------
-    LabelError
-        There are several columns, and one has classes.
     """
     kinds = [column.kind for column in columns]
     if "classification" in kinds:

@@ -45,12 +45,6 @@ def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
         ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
     target : Target
 
-    Returns
-    -------
-    LabelStrata or None
-        None for other kinds of labels. Splits should have positives and negatives of yes/no labels, without which their
-        metrics are undefined, whatever their sizes are; and every class, which counts less the more classes there are.
-
     Examples
     --------
     >>> import numpy as np

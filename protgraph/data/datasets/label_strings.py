@@ -21,23 +21,7 @@ _SHOWN = 20
 
 
 def check_no_label_strings(table: LabelTable, name: str, residues: Sequence[Sequence[int]]) -> None:
-    """Raise if the cells of a label column per protein have one label for each residue.
-
-    Parameters
-    ----------
-    table : LabelTable
-        With R rows.
-    name : str
-        Label column.
-    residues : sequence of sequence of int
-        Numbers of residues of the chains of each row's protein, R of them; empty if it cannot be read.
-
-    Raises
-    ------
-    LabelError
-        Most cells have as many characters, or as many parts between spaces or commas, as the protein has residues, or
-        long cells have about as many. Cells that are all plain numbers are numbers, unless their digits are 0 and 1.
-    """
+    """Raise if the cells of a label column per protein have one label for each residue."""
     compared = []
     for row, text, chains in zip(table.rows.tolist(), table.labels[name].tolist(), residues, strict=True):
         if sum(chains) >= _FEWEST and len(text) >= _FEWEST:

@@ -207,13 +207,7 @@ def _rectangle(cells: TableCells) -> tuple[list[str], list[tuple[int, list[str]]
 
 
 def parse_residue_numbers(table: LabelTable) -> tuple[np.ndarray, np.ndarray]:
-    """Parse residue numbers ``(R,)`` int64 and insertion codes ``(R,)`` str; ``res_id`` may contain both, as ``100B``.
-
-    Raises
-    ------
-    LabelError
-        If a value is not a residue number, or contradicts the column ``ins_code``.
-    """
+    """Parse residue numbers ``(R,)`` int64 and insertion codes ``(R,)`` str; ``res_id`` may have both (``100B``)."""
     numbers, codes = table.keys["res_id"], table.keys.get("ins_code")
     codes = None if codes is None else np.where(np.isin(codes, _NO_CODE), "", codes)
     matches = [_RESIDUE.fullmatch(text) for text in numbers.tolist()]

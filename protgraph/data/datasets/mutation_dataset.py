@@ -193,13 +193,7 @@ class MutationDataset(PreparedDataset):
 def _checked(
     variants: list[SourceVariant], files: Mapping[str, Path]
 ) -> tuple[list[tuple[SourceVariant, str]], list[tuple[str, ...]]]:
-    """Return the variants that fit their structure with their canonical text, and a row of ``failures.tsv`` per other.
-
-    Raises
-    ------
-    DatasetError
-        A variant occurs twice.
-    """
+    """Return the variants that fit their structure with their text, and a row of ``failures.tsv`` per other."""
     kept: dict[int, tuple[SourceVariant, str]] = {}
     failures: dict[int, tuple[str, ...]] = {}
     by_structure: dict[str, list[int]] = {}

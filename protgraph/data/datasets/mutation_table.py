@@ -80,30 +80,7 @@ class MutationTable:
 def read_mutation_table(
     source: Any, *, default_chain: str | Callable[[str], str | None] | None = None
 ) -> MutationTable:
-    """Read a table of variants, one per row.
-
-    Parameters
-    ----------
-    source : str, Path or data frame
-        CSV, TSV, .xlsx or Parquet file, or data frame; see :func:`protgraph.data.datasets.table_reader.read_cells`.
-        Either a column ``mutations`` (or ``mutation``, or ``mutant`` as in ProteinGym's tables) with texts of
-        :func:`protgraph.structure.mutation.parse_mutations`, or the columns ``chain``, ``res_id``, ``wild_type``,
-        ``mutant`` and optionally ``ins_code``, with ";" between the values of several mutations. A row is one variant:
-        commas join mutations, too. A column ``file`` (or ``id``) has the structure, and ``chain`` is the chain of texts
-        without one. ``n_mutations`` is compared with the mutations of the row; 0 is the wild type.
-    default_chain : str or callable, optional
-        Chain of mutations without one, or a function that returns it, or None, for the file of a row.
-
-    Returns
-    -------
-    MutationTable
-        A row that cannot be parsed is in its ``failures``.
-
-    Raises
-    ------
-    LabelError
-        The table cannot be read, or lacks these columns.
-    """
+    """Read a table of variants, one per row."""
     cells = read_cells(source)
     (_, header), *body = cells.rows
     columns = _find_columns(header, cells.where)

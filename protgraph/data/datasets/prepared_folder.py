@@ -56,13 +56,7 @@ class PreparedFolder(Dataset):
 
     @cached_property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Example → its row of ``examples.tsv``.
-
-        Raises
-        ------
-        DatasetError
-            The dataset is not prepared.
-        """
+        """Example → its row of ``examples.tsv``."""
         if not self.is_prepared:
             raise DatasetError(
                 f"dataset {self.name!r} is not prepared (no {str(self.folder)!r}). Prepare it once: "

@@ -30,20 +30,6 @@ def prepare_structures(
 
     Each structure keeps its protein residues with their heavy atoms, of the chains that the dataset predicts. The log
     ``done.tsv`` in the scratch folder has the finished ones; a structure is converted again only if its source differs.
-
-    Parameters
-    ----------
-    dataset : PreparedDataset
-    source : SourceFolder
-    part : Path
-        Folder to write.
-    progress : callable, optional
-        Called with the number of proteins that are done.
-
-    Returns
-    -------
-    int
-        Proteins that an earlier, interrupted run had converted.
     """
     for folder in (part / STRUCTURES, source.scratch):
         folder.mkdir(exist_ok=True)
@@ -66,16 +52,7 @@ def prepare_structures(
 
 
 def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
-    """Return a BinaryCIF file of residues of a structure, heavy atoms only.
-
-    Parameters
-    ----------
-    structure : Structure
-    residues : Residues
-        Residues of the structure to keep.
-    name : str
-        Name of the data block.
-    """
+    """Return a BinaryCIF file of residues of a structure, heavy atoms only."""
     from biotite.structure.io import pdbx
 
     from protgraph.structure.io.bcif_encodings import with_small_encodings
@@ -126,13 +103,7 @@ def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converte
 
 
 def _without_ca(labels: ResidueLabels, residues: Residues, structure: Structure) -> list[str]:
-    """Return the labeled residues of a structure that are no residues of a graph because they have no CA atom.
-
-    Raises
-    ------
-    LabelError
-        A labeled residue is not in the structure at all.
-    """
+    """Return the labeled residues of a structure that are no residues of a graph because they have no CA atom."""
     absent = labels.absent(residues)
     atoms = structure.atoms
     present = set(residue_ids(atoms.chain_id, atoms.res_id, atoms.ins_code))

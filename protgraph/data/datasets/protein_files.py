@@ -107,11 +107,6 @@ class ProteinFolder(ABC):
 
         A row has the name or path of a file below the folder, with or without suffix, the name of a record, or both
         joined by "#". Letters may differ in case where only one file matches.
-
-        Raises
-        ------
-        LabelError
-            A name is in no file, or in several.
         """
         names = table.keys["file"].tolist()
         groups = self.groups(names)

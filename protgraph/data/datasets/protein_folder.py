@@ -26,23 +26,7 @@ def open_folder(
     *,
     fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
 ) -> ProteinFolder:
-    """Return the proteins of a folder, files or a graph store.
-
-    Parameters
-    ----------
-    source : str, Path, GraphStore, or sequence of str or PathLike
-        Folder, which is searched recursively, or graph store; or files, folders, patterns and accessions as of
-        :func:`protgraph.structure.io.sources.expand_files`.
-    fingerprint : callable
-        Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
-
-    Raises
-    ------
-    DatasetError
-        The folder does not exist, or the store has no residues.
-    StructureFileError, SelectionError
-        A source in a list matches no file.
-    """
+    """Return the proteins of a folder, files or a graph store."""
     if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
         return _StoreFolder(source if isinstance(source, GraphStore) else open_store(source))
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():

@@ -26,15 +26,7 @@ class ResidueLetters(NamedTuple):
 
 
 def find_residue_letters(table: LabelTable, labels: Collection[str]) -> ResidueLetters | None:
-    """Return the residue types of a table, from a column that is not a label of the task; None if it has none.
-
-    Parameters
-    ----------
-    table : LabelTable
-        One row per residue.
-    labels : collection of str
-        Label columns of the task.
-    """
+    """Return the residue types of a table, from a column that is not a label of the task; None if it has none."""
     for name, cells in table.labels.items():
         if name in labels or re.sub(r"[\s_.\-]", "", name).lower() not in _NAMES:
             continue

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from protgraph.data.datasets.card import DatasetCard
-from protgraph.data.datasets.provenance import SourceRepository
+from protgraph.data.datasets.card import DatasetCard, SourceRepository
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.file_io import file_sha256
@@ -36,34 +35,6 @@ def download_source(
 
     Files that are there with their checksum are kept, and a partial file is completed. Addresses are those of
     the caller's mirrors, of the card's mirrors, and of GitHub, in this order.
-
-    Parameters
-    ----------
-    card : DatasetCard
-    package : Path
-        Folder of the card, with the tables of files.
-    mirrors : tuple of str
-        Addresses with ``{repository}``, ``{commit}`` and ``{path}``.
-    offline : bool, optional
-        True: use files that are there only. Default: :func:`protgraph.structure.io.fetch.is_offline`.
-    retries, backoff, timeout
-        See :class:`protgraph.structure.io.transfer.ResumedTransfer`.
-    progress : callable, optional
-        Called with the number of files that are there.
-
-    Returns
-    -------
-    Path
-        Folder ``datasets/NAME-VERSION.source`` of the cache folder.
-
-    Raises
-    ------
-    DatasetError
-        The card lists no files of a repository.
-    OfflineError
-        A file is missing and downloads are disabled.
-    FetchError
-        A file cannot be downloaded, or has another checksum.
     """
     sources = [source for source in card.provenance.sources if source.files]
     if not sources:
@@ -96,19 +67,13 @@ def _addresses(templates: tuple[str, ...], source: SourceRepository, path: str) 
 
 
 def _download(addresses: list[str], path: Path, sha256: str, timeout: float, retries: int, backoff: float) -> None:
-    """Download a file from the first address that has it with the right checksum.
-
-    Raises
-    ------
-    FetchError
-        None has it; the message has the fault of each address.
-    """
+    """Download a file from the first address that has it with the right checksum."""
     path.parent.mkdir(parents=True, exist_ok=True)
     faults = []
     for address in addresses:
         part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
         try:
-            ResumedTransfer(part, timeout, retries, backoff)(address, str(complete), None)
+            ResumedTransfer(part, timeout, retries, backoff)(address, complete)
         except FileNotOnServerError:
             faults.append(f"{address}: not found")
             continue

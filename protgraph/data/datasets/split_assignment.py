@@ -81,15 +81,6 @@ def assign_random_splits(
 
     With ``strata``, the label counts of the proteins are balanced over the splits. The result does not depend on the
     order of proteins. Unreadable proteins are assigned to the training split.
-
-    Parameters
-    ----------
-    proteins : sequence of SplitUnit
-    fractions : mapping of str to float
-        Fraction of each split; they sum to 1.
-    seed : int
-    strata : LabelStrata, optional
-        Strata of the ``counts`` of the proteins.
     """
     links = [{("sequence", s) for s in p.sequences} | {("cluster", c) for c in p.clusters} for p in proteins]
     first: dict[int, str] = {}
@@ -116,22 +107,7 @@ def assign_random_splits(
 
 
 def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
-    """Check the splits of a table, and note sequences that are in more than one split.
-
-    Parameters
-    ----------
-    splits : sequence of str
-        Split of each protein. Names may be in any case; "training", "validation", "valid", "dev" and "testing" are
-        understood; other names are further test sets. Notes list both.
-    proteins : sequence of SplitUnit
-    where : str
-        Name of the table in messages.
-
-    Raises
-    ------
-    DatasetError
-        If no protein is in the split "train".
-    """
+    """Check the splits of a table, and note sequences that are in more than one split."""
     given = sorted(set(splits))
     split_of = {name: _SPLIT_NAMES.get(name.lower(), name) for name in given}
     splits = [split_of[name] for name in splits]

@@ -39,20 +39,6 @@ _KEY_OF = {_plain(alias): key for key, aliases in KEY_ALIASES.items() for alias 
 def find_keys(names: Sequence[str], labels: Collection[str], where: str) -> dict[str, str]:
     """Return the name of each key column that a header has.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Column names of the table.
-    labels : collection of str
-        Names that are labels even if they are aliases of a key; the key names themselves are always keys.
-    where : str
-        Name of the table in errors.
-
-    Raises
-    ------
-    LabelError
-        Two columns are for one key, no column is for the file, or residues are numbered differently.
-
     Examples
     --------
     >>> find_keys(["PDB", "Chain ID", "resnum", "site"], (), "labels.csv")

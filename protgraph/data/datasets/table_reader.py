@@ -57,22 +57,7 @@ class TableCells:
 
 
 def read_cells(source: Any) -> TableCells:
-    """Read a table as text. Formats are recognized by content.
-
-    Parameters
-    ----------
-    source : str, Path or data frame
-        CSV file with columns separated by tabs, commas or semicolons (the one in a first line ``sep=;``, or the first
-        of these that the header contains), in UTF-8, or UTF-16 with a byte order mark; ``.xlsx`` workbook,
-        ``FILE.xlsx#SHEET`` if it has several sheets; Parquet file; data frame of pandas, polars or pyarrow.
-
-    Raises
-    ------
-    LabelError
-        The table cannot be read, or it has no rows.
-    MissingExtraError
-        The file is a workbook, and openpyxl is not installed.
-    """
+    """Read a table as text. Formats are recognized by content."""
     if not isinstance(source, str | Path):
         return _with_rows(_frame_cells(source))
     path, sheet = _split_sheet(str(source))

@@ -217,13 +217,7 @@ def _is_copy(value: Tensor, joined: Tensor) -> bool:
 
 
 def _sort_edges(graph: ProteinGraph) -> None:
-    """Sort edges by target, those of a target in their order; labels ``y`` of edges too.
-
-    Raises
-    ------
-    FieldError
-        If it is not clear whether ``y`` has the labels of nodes or of edges.
-    """
+    """Sort edges by target, those of a target in their order; labels ``y`` of edges too."""
     index = graph.get("edge_index")
     if not isinstance(index, Tensor) or index.dim() != 2 or not bool((index[-1, 1:] < index[-1, :-1]).any()):
         return

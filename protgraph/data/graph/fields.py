@@ -176,11 +176,6 @@ def irreps_terms(irreps: str, *, name: str = "") -> tuple[tuple[int, int, int], 
     """Return multiplicity, degree and parity (1 or −1) of each term of irreps such as "16x0e+8x1o".
 
     Not e3nn.o3.Irreps: e3nn takes 1.5 s to import (e3nn 0.6.0, 2026-11-22).
-
-    Raises
-    ------
-    FieldError
-        With the name of the field, if the text is not a sum of such terms.
     """
     terms = []
     for part in filter(None, irreps.replace(" ", "").split("+")):
@@ -272,17 +267,6 @@ def require_readable(path: str, component: object, local: str, given: FieldSpec)
     Level and kind of values are compared with those of the field table, of a FieldSpec in ``conformity.inputs``, or of
     the conventions: ``h`` are numbers, per node in a component that reads ``edges`` or ``proteins``; ``edge_…`` and
     ``graph_…`` have the level of their prefix. Any other name can be any field.
-
-    Parameters
-    ----------
-    path : str
-        E.g. "layers[2] (gat)".
-    component : class
-        Layer, head or featurizer.
-    local : str
-        One of its ``reads`` or ``optional``.
-    given : FieldSpec
-        Field of the model.
     """
     stated = getattr(getattr(component, "conformity", None), "inputs", {}).get(local)
     level, values = "", ""

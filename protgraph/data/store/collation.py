@@ -26,18 +26,7 @@ def collate_places(
     attributes: Sequence[str],
     shifted: Collection[str],
 ) -> list[Batch]:
-    """Collate batches whose tensors are views of common tensors.
-
-    Parameters
-    ----------
-    batches : sequence of Members
-    levels : mapping of str to str
-        Numeric fields to read, and the level of their rows.
-    attributes : sequence of str
-        Other attributes to read.
-    shifted : collection of str
-        Fields whose values are numbers of nodes.
-    """
+    """Collate batches whose tensors are views of common tensors."""
     rows = {level: _Rows(batches, level) for level in {"node", *levels.values()}}
     nodes = rows["node"].counts
     starts = [[*accumulate(counts, initial=0)] for counts in nodes]  # first node of each protein in its batch
@@ -91,16 +80,7 @@ def join_edge_index(
     counts: Sequence[Sequence[int]],
     starts: Sequence[Sequence[int]],
 ) -> list[Tensor]:
-    """Return the edges of each batch, ``(2, E)`` int64.
-
-    Parameters
-    ----------
-    batches : sequence of Members
-    counts : sequence of sequence of int
-        Edges of each protein.
-    starts : sequence of sequence of int
-        Number of the first node of each protein in its batch, and number of nodes of the batch.
-    """
+    """Return the edges of each batch, ``(2, E)`` int64."""
     totals = [sum(own) for own in counts]
     parts = torch.empty(2 * sum(totals), dtype=torch.int64).split([2 * total for total in totals])
     made = [part.view(2, -1) for part in parts]

@@ -113,13 +113,7 @@ class GraphShard:
         return np.repeat(np.arange(self.sizes[i]), self.degrees[i])
 
     def residues(self, i: int) -> Residues:
-        """Return the residues of protein i as copies.
-
-        Raises
-        ------
-        DatasetError
-            The store was written without residues.
-        """
+        """Return the residues of protein i as copies."""
         described = self._plain["residues"]
         if described is None:
             raise DatasetError(f"{self.path} has no residues. Write the store with 'protgraph featurize'.")

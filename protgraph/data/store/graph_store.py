@@ -46,9 +46,9 @@ _MOST_OPEN = 16_384  # shards that are mapped at a time; Linux allows 65 530 map
 class GraphStore:
     """Folder of protein graphs, opened without reading it; accepted wherever a dataset is.
 
-    ``protgraph featurize FILES -o STORE`` and ``protgraph prepare`` write one, with the residues of each protein beside
-    its graph. Training, prediction and benchmarks on it give the results of the files: labels are derived from the
-    residues, hidden information is removed from them, and features that the store lacks are computed from them.
+    ``protgraph featurize FILES -o STORE`` writes one, with the residues of each protein beside its graph. Training,
+    prediction and benchmarks on it give the results of the files: labels are derived from the residues, hidden
+    information is removed from them, and features that the store lacks are computed from them.
 
     The proteins are in one or more shards. Opening a store takes time for each shard, not for each protein; a shard is
     mapped into memory when it is first used.
@@ -56,8 +56,7 @@ class GraphStore:
     Parameters
     ----------
     path : str or Path
-        Folder of ``protgraph featurize``, ``protgraph prepare`` or
-        :func:`~protgraph.data.store.store_writer.write_store`.
+        Folder of ``protgraph featurize`` or :func:`~protgraph.data.store.store_writer.write_store`.
 
     Attributes
     ----------
@@ -333,7 +332,7 @@ class GraphStore:
         if damaged:
             raise DatasetError(
                 f"graph store {str(self.path)!r}: {len(damaged)} of {len(self.shards)} shards are damaged (checksum): "
-                f"{list_first(damaged, 5)}. Run 'protgraph prepare' again, which writes only these."
+                f"{list_first(damaged, 5)}. Run 'protgraph featurize' again, which writes only these."
             )
 
     def _place(self, i: int) -> tuple[GraphShard, int]:

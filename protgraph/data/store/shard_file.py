@@ -59,31 +59,7 @@ class ShardFile:
 
 
 def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> tuple[str, int]:
-    """Write arrays and plain data to a file, atomically; the same content gives the same bytes.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; an existing one is replaced.
-    arrays : mapping of str to ndarray
-        Numbers, truth values and strings, of any shape.
-    plain : mapping
-        Data for JSON.
-
-    Returns
-    -------
-    str
-        Hexadecimal SHA-256 of the file.
-    int
-        Its number of bytes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        ``plain`` is not data for JSON.
-    OutputFileError
-        The file cannot be written.
-    """
+    """Write arrays and plain data to a file, atomically; the same content gives the same bytes."""
     strings = {name: array.dtype.str for name, array in arrays.items() if array.dtype.kind == "U"}
     parts = {name: _codes(array) if name in strings else array for name, array in arrays.items()}
     for name, value in ({_STRINGS: strings} | dict(plain)).items():
@@ -105,19 +81,7 @@ def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: 
 
 
 def map_shard_file(path: str | Path, *, offset: int = 0) -> ShardFile:
-    """Map the file of :func:`write_shard_file` into memory; no file stays open.
-
-    Parameters
-    ----------
-    path : str or Path
-    offset : int
-        Bytes before the content, a multiple of 8.
-
-    Raises
-    ------
-    DatasetError
-        The file is missing or incomplete.
-    """
+    """Map the file of :func:`write_shard_file` into memory; no file stays open."""
     path = Path(path)
     try:
         size = path.stat().st_size

@@ -60,15 +60,7 @@ class ShardWriter:
         self._bytes = 0
 
     def add(self, graph: ProteinGraph) -> None:
-        """Append a graph.
-
-        Raises
-        ------
-        FieldError
-            It has other fields than the graphs before, or an attribute that is neither an array nor plain data.
-        OutputFileError
-            A shard cannot be written.
-        """
+        """Append a graph."""
         self._graphs.append(graph)
         self._bytes += sum(v.nbytes for v in graph.to_dict().values() if isinstance(v, Tensor | np.ndarray))
         if self._bytes >= self.shard_bytes:

@@ -96,13 +96,7 @@ class StoreDescription:
 
 
 def read_description(folder: str | Path) -> StoreDescription:
-    """Read ``store.json``.
-
-    Raises
-    ------
-    DatasetError
-        The folder is not a store, or one of another version.
-    """
+    """Read ``store.json``."""
     path = Path(folder)
     try:
         content = json.loads((path / META).read_text(encoding="utf-8"))
@@ -114,13 +108,7 @@ def read_description(folder: str | Path) -> StoreDescription:
 
 
 def parse_description(content: Any, *, where: str | Path) -> StoreDescription:
-    """Parse the plain data of :meth:`StoreDescription.to_dict`; ``where`` is their place, for errors.
-
-    Raises
-    ------
-    DatasetError
-        They are no description, or one of another version.
-    """
+    """Parse the plain data of :meth:`StoreDescription.to_dict`; ``where`` is their place, for errors."""
     try:
         if content["format"] != FORMAT:
             raise KeyError("format")

@@ -89,37 +89,7 @@ def write_shard(
     failures: Sequence[tuple[int, Failure]] = (),
     inputs: Sequence[str] = (),
 ) -> tuple[ShardEntry, dict[str, Any]]:
-    """Write a shard to the folder of a store; the same content gives the same bytes.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The store.
-    key : str
-        Name of the shard.
-    graphs : sequence of ProteinGraph
-        All with the same fields; may be empty.
-    residues, sources, checksums
-        See :func:`write_store`.
-    failures : sequence of (int, Failure)
-        Proteins that could not be used, with their places among all results. Their seconds are not kept.
-    inputs : sequence of str, optional
-        Names of the files or other inputs that were read.
-
-    Returns
-    -------
-    ShardEntry
-    dict
-        Layout of the graphs, which all shards of a store must share; see :class:`StoreDescription`. Empty without
-        graphs.
-
-    Raises
-    ------
-    FieldError
-        See :func:`write_store`.
-    OutputFileError
-        The file cannot be written.
-    """
+    """Write a shard to the folder of a store; the same content gives the same bytes."""
     arrays, layout, attributes, levels = _flatten(graphs)
     described = None
     if residues is not None and graphs:
@@ -142,13 +112,7 @@ def write_shard(
 
 
 def shard_entry(path: str | Path) -> ShardEntry:
-    """Return the entry of a shard that was written before.
-
-    Raises
-    ------
-    DatasetError
-        The file is missing or incomplete.
-    """
+    """Return the entry of a shard that was written before."""
     path = Path(path)
     sizes = map_shard_file(path).plain("meta")["sizes"]
     return ShardEntry(path.stem, file_sha256(path), path.stat().st_size, **sizes)

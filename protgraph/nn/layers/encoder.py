@@ -15,7 +15,6 @@ from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
-from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 from protgraph.ops import Proteins
 from protgraph.validation import check_choice
 
@@ -113,22 +112,6 @@ class Encoder(GraphLayer):
         if "chain" in fields and position != "none":
             self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER | _ENDS_ON_THE_HOST)
 
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, heads: int) -> Encoder:
-        """Build the encoder from the state of an ESM-2 model of facebookresearch/esm; it reads tokens.
-
-        The language model head and the contact head are dropped. The state does not contain the number of heads.
-        """
-        check_parameter_names(state_dict, _ESM_PARAMETERS, "ESM-2")
-        with reference_errors("ESM-2"):
-            state = _from_esm(state_dict)
-        dim, depth = state["norm.weight"].numel(), sum(k.endswith("norms.0.weight") for k in state)
-        fields = {"seq_pos": field("seq_pos"), "proteins": field("proteins")}
-        fields["aatype"] = FieldSpec("token", "node", "0e", "int64", shape=(), classes=len(TOKENS))
-        encoder = cls(fields, dim=dim, heads=heads, depth=depth)
-        load_reference_state(encoder, state, "ESM-2")
-        return encoder
-
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``, the state after the last block."""
         return {"h": self.states(f)[-1]}
@@ -195,28 +178,3 @@ def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor
     batch = around(protein, proteins.batch, protein)
     wider = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
     return token, {"proteins": wider, "seq_pos": around(first - 1, place, last + 1)}, rows
-
-
-#: Parameters of ESM-2, those of its heads and the frequencies of its rotary positions included.
-_ESM_PARAMETERS = (
-    r"embed_tokens\.weight|emb_layer_norm_after\.(weight|bias)|(lm_head|contact_head)\..+",
-    r"layers\.\d+\.(self_attn\.[kqv]_proj|self_attn\.out_proj|fc[12])\.(weight|bias)",
-    r"layers\.\d+\.(self_attn|final)_layer_norm\.(weight|bias)|layers\.\d+\.self_attn\.rot_emb\.inv_freq",
-)
-
-
-def _from_esm(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Map ESM's parameter names to those of :class:`Encoder`."""
-    state = {"embed.weight": state_dict["embed_tokens.weight"]}
-    names = {"self_attn.out_proj": "attention.out", "self_attn.q_proj": "attention.query"}
-    names |= {"self_attn_layer_norm": "norms.0", "final_layer_norm": "norms.1", "fc1": "feed_forward.0"}
-    names |= {"fc2": "feed_forward.3"}
-    for kind in ("weight", "bias"):
-        state[f"norm.{kind}"] = state_dict[f"emb_layer_norm_after.{kind}"]
-        for n in range(sum(k.endswith("fc1.weight") for k in state_dict)):
-            theirs, ours = f"layers.{n}.", f"blocks.{n}."
-            for old, new in names.items():
-                state[f"{ours}{new}.{kind}"] = state_dict[f"{theirs}{old}.{kind}"]
-            both = [state_dict[f"{theirs}self_attn.{part}_proj.{kind}"] for part in "kv"]
-            state[f"{ours}attention.key_value.{kind}"] = torch.cat(both)
-    return state

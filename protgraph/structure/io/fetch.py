@@ -1,7 +1,7 @@
 """Download structures from public archives into a cache; verify checksums, resume partial downloads.
 
-The cache folder comes from platformdirs, locks from filelock, verification and placement of a download from pooch.
-The transfer is :class:`protgraph.structure.io.transfer.ResumedTransfer`.
+The cache folder comes from platformdirs, locks from filelock. The transfer is
+:class:`protgraph.structure.io.transfer.ResumedTransfer`.
 """
 
 from __future__ import annotations
@@ -140,23 +140,20 @@ def _is_verified(path: Path, sha256: str | None) -> bool:
 
 def _retrieve(address: str, path: Path, sha256: str | None, transfer: ResumedTransfer) -> None:
     """Download a file, verify it, write its record and move it to its place."""
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")  # no line on stderr for each file
     complete = _with_suffix(path, ".complete")
     complete.unlink(missing_ok=True)
-    known_hash = None if sha256 is None else f"sha256:{sha256}"
     try:
-        pooch.retrieve(address, known_hash, fname=complete.name, path=complete.parent, downloader=transfer)
+        transfer(address, complete)
+        received = file_sha256(complete)
+        if sha256 not in (None, received):
+            raise FetchError(f"{address}: the file does not have the SHA-256 {sha256}")
         detect_format(read_file(complete).data, "the answer")
-        record = {"url": address, "bytes": complete.stat().st_size, "sha256": file_sha256(complete)}
+        record = {"url": address, "bytes": complete.stat().st_size, "sha256": received}
         with atomic_write(_with_suffix(path, ".json")) as file:
             file.write_text(json.dumps(record) + "\n", encoding="utf-8")
         os.replace(complete, path)
     except StructureFileError as e:
         raise FetchError(f"{address}: the downloaded file is not a structure: {e}") from e
-    except ValueError as e:  # of pooch
-        raise FetchError(f"{address}: the file does not have the SHA-256 {sha256}") from e
     finally:
         complete.unlink(missing_ok=True)
 

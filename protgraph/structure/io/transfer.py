@@ -1,7 +1,7 @@
 """Transfer of one file over HTTP: resumes a partial download, repeats what may succeed later.
 
 Not pooch: ``pooch.HTTPDownloader`` restarts a cut download from the first byte and repeats every failed request, also
-one refused for good (pooch 1.9.0, 2026-11-22). Verification and placement are pooch's.
+one refused for good (pooch 1.9.0, 2026-11-22).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileNotOnServerError(Exception):
 
 @dataclass(frozen=True)
 class ResumedTransfer:
-    """Downloader for pooch that resumes and retries.
+    """Downloader that resumes and retries.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ResumedTransfer:
     retries: int
     backoff: float
 
-    def __call__(self, address: str, output: str, _: object) -> None:
+    def __call__(self, address: str, output: Path) -> None:
         """Download ``address`` to ``output`` by way of ``part``."""
         try:
             self._download(address)

@@ -1,4 +1,4 @@
-"""``protgraph prepare`` and ``protgraph data verify``."""
+"""``protgraph featurize`` with shards and ``protgraph data verify``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def files(structures_dir, tmp_path):
 
 @pytest.mark.slow
 def test_dry_run_verify_and_damage(run, files, tmp_path):
-    options = ("prepare", files, "-f", "knn:k=8", "--jobs", 1, "--shard-residues", 150)
+    options = ("featurize", files, "-f", "knn:k=8", "--jobs", 1, "--shard-residues", 150)
     before = sorted(tmp_path.iterdir())
     dry = run(*options, "--dry-run")
     assert dry.code == 0 and sorted(tmp_path.iterdir()) == before
@@ -37,7 +37,7 @@ def test_dry_run_verify_and_damage(run, files, tmp_path):
     opened = GraphStore(store)
     assert int(lines["residues"]) == opened.num_residues and re.search(r"in (\d+) shard", lines["bytes"])
     assert int(re.search(r"in (\d+) shard", lines["bytes"])[1]) == len(opened.shards) > 1
-    assert 0 < float(lines["hours"].split()[0]) < 0.1 and lines["hours"].endswith("with 1 job")
+    assert 0 < float(lines["hours"].split()[1]) < 0.1 and lines["hours"].endswith("with 1 job")
     with open(f"{store}.manifest.tsv") as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
     assert [row["status"] for row in rows] == ["done"] * 8 + ["failed"]
@@ -55,5 +55,5 @@ def test_dry_run_verify_and_damage(run, files, tmp_path):
 
 @pytest.mark.parametrize("option", ["--jobs", "--shard-residues", "--sample"])
 def test_numbers_below_one_are_refused_before_the_files_are_read(run, option, tmp_path):
-    found = run("prepare", tmp_path / "missing", "-o", tmp_path / "store", option, 0)
+    found = run("featurize", tmp_path / "missing", "-o", tmp_path / "store", option, 0)
     assert found.code == 2 and option in found.err and not (tmp_path / "store").exists()
