@@ -26,7 +26,6 @@ EXTRAS = {
     "foldcomp": ("foldcomp", "foldcomp"),
     "molstar-cli": ("molstar_cli", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
-    "isal": ("isal", "isal"),
     "faiss-cpu": ("faiss", "search"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
