@@ -9,7 +9,7 @@ from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from torch import Tensor
 
 from protgraph.errors import CheckpointError
-from protgraph.nn.layers import Encoder
+from protgraph.nn.layers.encoder import Encoder
 
 __all__ = ["load_encoder", "rename_to_fair_esm"]
 

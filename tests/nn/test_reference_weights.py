@@ -8,19 +8,16 @@ from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
-from protgraph.nn.layers import (
-    EGNN,
-    IPA,
-    TFN,
-    BackboneUpdate,
-    Encoder,
-    GlobalAttention,
-    OuterProductMean,
-    ProductBasis,
-    SchNet,
-    TriangleAttention,
-    TriangleMultiplication,
-)
+from protgraph.nn.layers.attention import GlobalAttention
+from protgraph.nn.layers.backbone_frames import BackboneUpdate
+from protgraph.nn.layers.egnn import EGNN
+from protgraph.nn.layers.encoder import Encoder
+from protgraph.nn.layers.ipa import IPA
+from protgraph.nn.layers.pair import OuterProductMean
+from protgraph.nn.layers.product_basis import ProductBasis
+from protgraph.nn.layers.schnet import SchNet
+from protgraph.nn.layers.tfn import TFN
+from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 
 H = {"h": FieldSpec("h", "node", "8x0e"), "edges": field("edges"), "pos": field("pos"), "proteins": field("proteins")}
 H |= {"edge_vec": field("edge_vec"), "frame": field("frame")}

@@ -10,9 +10,7 @@ import pytest
 from protgraph.errors import OptionError
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io.altloc import altloc_mask, group_residues
-from protgraph.structure.io.load import resolve_atoms
 from protgraph.structure.io.readers import read_atoms
-from protgraph.structure.residues.loss_report import LossReport
 
 IDS = np.array(["", "A", "B", "A", "B", "A", "C", "C"])
 OCC = np.array([1.0, 0.4, 0.6, 0.4, 0.6, 0.5, 0.5, 0.0])
