@@ -17,11 +17,11 @@ from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
 from protgraph.nn.layers.product_basis import ProductBasis
-from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.symmetry import random_rotations
+from tests.reference.schnet import schnet_of
 
 __all__ = ["CASES"]
 
@@ -86,7 +86,7 @@ def schnet(s: LayerInputs) -> SpeedCase:
     """Compare SchNet with PyG's InteractionBlock and the smearing before it."""
     width, j_i = s.h.size(1), s.edges.index
     theirs, smear = InteractionBlock(width, GAUSSIANS, width, CUTOFF), GaussianSmearing(0.0, CUTOFF, GAUSSIANS)
-    ours = SchNet.from_reference(theirs.state_dict(), cutoff=CUTOFF)
+    ours = schnet_of(theirs.state_dict(), cutoff=CUTOFF)
     d = s.vec.norm(dim=1, keepdim=True)
     return SpeedCase(
         lambda x: ours({"h": x, "edges": s.edges, "edge_dist": d})["h"],

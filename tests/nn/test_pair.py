@@ -12,10 +12,11 @@ from protgraph.nn.layers.evoformer import EvoformerPair
 from protgraph.nn.layers.pair import OuterProductMean, PairEmbed
 from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 from protgraph.ops import Proteins
+from tests.reference.openfold import outer_product_mean_of, triangle_attention_of, triangle_product_of
 
 TRIANGLES = {
-    "tri_mul_out": lambda w: TriangleMultiplication.from_reference(w, edges="outgoing"),
-    "tri_att_start": lambda w: TriangleAttention.from_reference(w, node="starting"),
+    "tri_mul_out": lambda w: triangle_product_of(w, edges="outgoing"),
+    "tri_att_start": lambda w: triangle_attention_of(w, node="starting"),
 }
 
 
@@ -53,11 +54,11 @@ def test_the_other_triangle_is_the_same_on_transposed_pairs(shared_reference, fl
     one = TRIANGLES[name](w)
     z = torch.randn(5, 5, 8)
     if name == "tri_att_start":
-        other = TriangleAttention.from_reference(w, node="ending")
+        other = triangle_attention_of(w, node="ending")
         want = one({"pair": z.transpose(0, 1).flatten(0, 1), "proteins": partition((5,))})["pair"]
         want = want.view(5, 5, -1).transpose(0, 1).flatten(0, 1)
     else:
-        other = TriangleMultiplication.from_reference(w, edges="incoming")
+        other = triangle_product_of(w, edges="incoming")
         x = other.layer_norm_in(z)
         a = other.linear_a_g(x).sigmoid() * other.linear_a_p(x)
         b = other.linear_b_g(x).sigmoid() * other.linear_b_p(x)
@@ -70,7 +71,7 @@ def test_the_other_triangle_is_the_same_on_transposed_pairs(shared_reference, fl
 
 def test_outer_product_mean_equals_openfold_for_each_sequence(shared_reference):
     t, w = vectors(shared_reference, "opm")
-    layer = OuterProductMean.from_reference(w)
+    layer = outer_product_mean_of(w)
     bias, total, count = layer.linear_out.bias, 0.0, 0.0
     for m, mask in zip(t["in/m"], t["in/mask"], strict=True):
         both = mask[:, None] * mask  # (L, L)

@@ -16,6 +16,7 @@ from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.layers.schnet import SchNet
 from protgraph.ops import Edges
 from protgraph.symmetry import relative_error
+from tests.reference.schnet import schnet_of
 
 PARTS = {"filter.0": "mlp.0", "filter.1": "mlp.2", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}
 
@@ -29,7 +30,7 @@ def test_reference_state_gives_reference_numbers(shared_reference):
         path = shared_reference / "pyg_schnet_dimenet" / "schnet_interaction.npz"
         z = {k: torch.from_numpy(v) for k, v in np.load(path).items()}
         z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
-        layer = SchNet.from_reference({k[2:]: v for k, v in z.items() if k.startswith("w/")}, cutoff=12.0)
+        layer = schnet_of({k[2:]: v for k, v in z.items() if k.startswith("w/")}, cutoff=12.0)
         order = z["in/edge_index"][1].argsort(stable=True)
         h, d = z["in/h"].requires_grad_(), z["mid/edge_weight"][order, None]
         out = layer({"h": h, "edges": Edges(z["in/edge_index"][:, order], len(h)), "edge_dist": d})["h"]
@@ -47,7 +48,7 @@ def test_layer_equals_pyg(scene, specs, agree, float64, degree):
     s = scene(degree=degree)
     theirs, smear = InteractionBlock(12, 10, 7, 9.0), GaussianSmearing(0.0, 9.0, 10)
     nn.init.normal_(theirs.conv.lin2.bias)
-    ours = SchNet.from_reference(theirs.state_dict(), cutoff=9.0)
+    ours = schnet_of(theirs.state_dict(), cutoff=9.0)
     h, d = s.f["h"].requires_grad_(), (9 * torch.rand(s.index.size(1), 1)).requires_grad_()
     agree(
         lambda: ours(s.inputs(ours.fields, h=h, edge_dist=d))["h"],

@@ -15,6 +15,7 @@ from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.radial_basis import BesselBasis
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from tests.reference.tfn import tfn_of
 
 F64 = torch.float64
 
@@ -54,9 +55,7 @@ def test_full_mode_equals_geometric_gnn_dojo(shared_reference, case, dtype, tole
     z = {k: torch.from_numpy(v) for k, v in np.load(shared_reference / "tfn_dojo" / f"{case}.npz").items()}
     z = {k: v.to(dtype) if v.is_floating_point() else v for k, v in z.items()}
     weights = {k[2:]: v for k, v in z.items() if k.startswith("w/")}
-    layer = TFN.from_reference(
-        weights, irreps_in=irreps_in, irreps=irreps, lmax=2, gate=gate, reduce=reduce, cutoff=10.0
-    )
+    layer = tfn_of(weights, irreps_in=irreps_in, irreps=irreps, lmax=2, gate=gate, reduce=reduce, cutoff=10.0)
 
     # In dojo row 0 is the center and vectors run from source to center: swap rows, sort by center, keep the vectors.
     center, source = z["in/edge_index"]

@@ -8,12 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention, split_heads
-from protgraph.nn.reference_weights import load_reference_state, reference_errors
 
 __all__ = ["Attention", "GlobalAttention"]
 ENTRY_POINTS = {"protgraph.layers": {"attention": "Attention", "global_attention": "GlobalAttention"}}
@@ -134,17 +133,6 @@ class GlobalAttention(GraphLayer):
         self.linear_g = gate_linear(width, dim)
         self.linear_o = nn.Linear(dim, dim)
         self.declare(h=f"{dim}x0e")
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor]) -> GlobalAttention:
-        """Build the layer from the state of an OpenFold ``GlobalAttention`` with output width c_hidden · heads."""
-        with reference_errors("GlobalAttention"):
-            dim, width = state_dict["linear_q.weight"].shape
-            heads = dim // len(state_dict["linear_k.weight"])
-        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
-        layer = cls(fields, dim=dim, heads=heads)
-        load_reference_state(layer, state_dict, "GlobalAttention")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: gated attention with one query per protein, linear in its size."""

@@ -12,7 +12,6 @@ from torch.nn.functional import normalize
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 
 __all__ = ["BackboneUpdate", "PlaceBackbone", "rigid_irreps"]
 ENTRY_POINTS = {"protgraph.layers": {"backbone_update": "BackboneUpdate", "place_backbone": "PlaceBackbone"}}
@@ -87,20 +86,6 @@ class BackboneUpdate(GraphLayer):
             pos=FieldSpec("pos", "node", pos, unit="Å", chiral=True),
             motion=FieldSpec("motion", "node", "1x1o" if pos == "point" else pos, unit="Å", chiral=True),
         )
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, unit: float | None = None) -> BackboneUpdate:
-        """Build the layer from the state of an OpenFold ``BackboneUpdate``.
-
-        ``unit`` is required, Å: the state does not contain the unit of its translations (10 in the structure module).
-        """
-        require_options("BackboneUpdate", {"unit": unit}, {"unit": "a length in Å, 10.0 in AlphaFold"})
-        with reference_errors("BackboneUpdate"):
-            width = state_dict["linear.weight"].size(1)
-        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "frame": field("frame"), "pos": field("pos")}
-        layer = cls(fields, unit=unit)
-        load_reference_state(layer, state_dict, "BackboneUpdate")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Turn and move each frame: ``frame (N, 3, 3)``, ``pos (N, 3)`` and ``motion (N, 3)``, Å."""

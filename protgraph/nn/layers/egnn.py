@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 from protgraph.ops import Edges, map_edge_blocks
 from protgraph.validation import check_choice
 
@@ -101,40 +100,6 @@ class EGNN(GraphLayer):
         self.coord_mlp = nn.Sequential(nn.Linear(hidden, hidden), act, last, nn.Tanh() if tanh else nn.Identity())
         self.att_mlp = nn.Sequential(nn.Linear(hidden, 1), nn.Sigmoid()) if attention else None
         self.declare(h=f"{dim}x0e", pos=fields["pos"], motion=FieldSpec("motion", "node", "1x1o", unit="Å"))
-
-    @classmethod
-    def from_reference(
-        cls,
-        state_dict: Mapping[str, Tensor],
-        *,
-        residual: bool | None = None,
-        normalize: bool | None = None,
-        tanh: bool | None = None,
-        reduce: str | None = None,
-    ) -> EGNN:
-        """Build the layer from the state of an ``E_GCL`` of vgsatorras/egnn with SiLU.
-
-        All options are required, since the state does not contain them: ``residual``, ``normalize``, ``tanh``, and
-        ``reduce`` (``coords_agg`` of that code).
-        """
-        given = {"residual": residual, "normalize": normalize, "tanh": tanh, "reduce": reduce}
-        choices = {"residual": (True, False), "normalize": (False, True), "tanh": (False, True)}
-        require_options("E_GCL", given, choices | {"reduce": ("mean", "sum")})
-        with reference_errors("E_GCL"):
-            hidden, fan_in = state_dict["edge_mlp.0.weight"].shape
-            width, dim = state_dict["node_mlp.0.weight"].size(1) - hidden, state_dict["node_mlp.2.weight"].size(0)
-        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "pos": field("pos"), "edges": field("edges")}
-        if fan_in > 2 * width + 1:
-            fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{fan_in - 2 * width - 1}x0e")
-        layer = cls(
-            fields,
-            dim=dim,
-            hidden=hidden,
-            attention="att_mlp.0.weight" in state_dict,
-            **given,
-        )
-        load_reference_state(layer, state_dict, "E_GCL")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` and, if it is written, ``pos (N, 3)`` by eqs. 3 to 6."""

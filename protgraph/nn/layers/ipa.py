@@ -10,19 +10,16 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.layers.backbone_frames import rigid_irreps
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
-from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
-from protgraph.validation import check_choice
 
 __all__ = ["IPA"]
 ENTRY_POINTS = {"protgraph.layers": {"ipa": "IPA"}}
 #: Options that the weights of OpenFold do not contain.
-_REQUIRED = {"query_points": "an integer from 1, 4 in AlphaFold", "unit": "a length in Å, 10.0 in AlphaFold"}
 
 
 class IPA(GraphLayer):
@@ -100,35 +97,6 @@ class IPA(GraphLayer):
         self.attention = DotProductAttention()
         self.conformity = type(self).conformity if self.pair in ("pair", "edge_attr") else Conformity()
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
-
-    @classmethod
-    def from_reference(
-        cls,
-        state_dict: Mapping[str, Tensor],
-        *,
-        query_points: int | None = None,
-        unit: float | None = None,
-        pairs: str = "pair",
-    ) -> IPA:
-        """Build the layer from the state of an OpenFold ``InvariantPointAttention``.
-
-        Pair features are read from ``pairs``: "pair", or "edge_attr" with edges. Required, since the state does not
-        contain them: ``query_points`` (``no_qk_points``) and ``unit``, Å, the unit of positions.
-        """
-        given = require_options("InvariantPointAttention", {"query_points": query_points, "unit": unit}, _REQUIRED)
-        state = {name.replace(".linear.", "."): value for name, value in state_dict.items()}
-        with reference_errors("InvariantPointAttention"):
-            state.pop("linear_b.bias")  # cancelled by the softmax
-            heads, (queries, width) = len(state["head_weights"]), state["linear_q.weight"].shape
-            pair, dim = state["linear_b.weight"].size(1), len(state["linear_out.bias"])
-            points = len(state["linear_kv_points.bias"]) // (3 * heads) - query_points
-        on_edges = check_choice("pairs", pairs, ("pair", "edge_attr")) == "edge_attr"
-        fields = {name: field(name) for name in ("frame", "pos", "proteins", "edges")[: 3 + on_edges]}
-        fields |= {"h": FieldSpec("h", "node", f"{width}x0e")}
-        fields |= {pairs: FieldSpec(pairs, "edge" if on_edges else "pair", f"{pair}x0e")}
-        layer = cls(fields, dim=dim, heads=heads, channels=queries // heads, value_points=points, **given)
-        load_reference_state(layer, state, "InvariantPointAttention")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by algorithm 22, attention by scalars, points in local frames, and pairs."""

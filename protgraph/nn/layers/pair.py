@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.positional_encoding import offset_bins
-from protgraph.nn.reference_weights import load_reference_state, reference_errors
 
 __all__ = ["OuterProductMean", "PairEmbed"]
 ENTRY_POINTS = {"protgraph.layers": {"outer_product_mean": "OuterProductMean", "pair_embed": "PairEmbed"}}
@@ -119,16 +118,6 @@ class OuterProductMean(GraphLayer):
         self.linear_1, self.linear_2 = nn.Linear(width, hidden), nn.Linear(width, hidden)
         self.linear_out = nn.Linear(hidden * hidden, dim)
         self.declare(pair=FieldSpec("pair", "pair", f"{dim}x0e"))
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor]) -> OuterProductMean:
-        """Build the layer from the state of an OpenFold ``OuterProductMean``."""
-        with reference_errors("OuterProductMean"):
-            (hidden, width), dim = state_dict["linear_1.weight"].shape, len(state_dict["linear_out.bias"])
-        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "proteins": field("proteins")}
-        layer = cls(fields, dim=dim, hidden=hidden)
-        load_reference_state(layer, state_dict, "OuterProductMean")
-        return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``pair (P, dim)``, a bilinear map of both residues."""

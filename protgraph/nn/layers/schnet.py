@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["SchNet"]
 ENTRY_POINTS = {"protgraph.layers": {"schnet": "SchNet"}}
@@ -83,28 +82,6 @@ class SchNet(GraphLayer):
         for name, parameter in self.named_parameters():  # as in the authors' code
             nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.xavier_uniform_(parameter)
         self.declare(h=f"{dim}x0e")
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, cutoff: float) -> SchNet:
-        """Build the layer from the state of a PyG ``InteractionBlock`` and its cutoff, Å."""
-        check_parameter_names(
-            state_dict, [r"(mlp\.[02]|conv\.nn\.[02]|lin|conv\.lin[12])\.(weight|bias)"], "InteractionBlock"
-        )
-        names = {"mlp.0.": "filter.0.", "mlp.2.": "filter.1.", "lin.": "lin."}  # conv.nn repeats mlp
-        names |= {"conv.lin1.": "lin1.", "conv.lin2.": "lin2."}
-        state = {
-            new + key.removeprefix(old): value
-            for key, value in state_dict.items()
-            for old, new in names.items()
-            if key.startswith(old)
-        }
-        with reference_errors("InteractionBlock"):
-            filters, width = state["lin1.weight"].shape
-            gaussians, dim = state["filter.0.weight"].size(1), state["lin.bias"].numel()
-        fields = {"h": FieldSpec("h", "node", f"{width}x0e"), "edges": field("edges"), "edge_dist": field("edge_dist")}
-        layer = cls(fields, dim=dim, filters=filters, gaussians=gaussians, cutoff=cutoff)
-        load_reference_state(layer, state, "InteractionBlock")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: neighbors filtered by distance, summed, then two dense layers."""

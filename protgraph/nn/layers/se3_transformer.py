@@ -78,8 +78,7 @@ class SE3Transformer(GraphLayer):
 
     References
     ----------
-    Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12. Weights of NVIDIA's SE3Transformer load
-    through :func:`protgraph.nn.layers.se3_reference.from_reference`.
+    Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edge_vec", "edges")

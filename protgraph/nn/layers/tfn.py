@@ -10,19 +10,16 @@ import torch
 from e3nn import o3
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.gate import Gate
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.radial_basis import BesselBasis, polar
-from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 from protgraph.validation import check_choice
 
 __all__ = ["TFN"]
 ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}
 #: Options that the weights of geometric-gnn-dojo do not contain.
-_REQUIRED = {"lmax": "an integer from 0", "gate": (False, True), "reduce": ("sum", "mean")}
-_REQUIRED |= {"cutoff": "a distance in Å, 10.0 in that code"}
 
 
 class TFN(GraphLayer):
@@ -122,32 +119,6 @@ class TFN(GraphLayer):
         if mode == "channelwise":  # scale 1 / sqrt(fan_in), as torch's linear maps
             self.self_interaction = nn.ParameterList(torch.randn(u, w) / math.sqrt(fan) for u, w, fan in self.shapes)
         self.declare(h=str(self.irreps_out))
-
-    @classmethod
-    def from_reference(
-        cls,
-        state_dict: Mapping[str, Tensor],
-        *,
-        irreps_in: str,
-        irreps: str,
-        lmax: int | None = None,
-        gate: bool | None = None,
-        reduce: Literal["mean", "sum"] | None = None,
-        cutoff: float | None = None,
-    ) -> TFN:
-        """Build the layer of mode "full" from the state of geometric-gnn-dojo's ``TensorProductConvLayer``.
-
-        Required, since the state does not contain them: ``lmax`` of its ``sh_irreps``, ``gate``, ``reduce`` (``aggr``),
-        and ``cutoff`` (``r_max`` of its radial embedding), Å.
-        """
-        given = {"lmax": lmax, "gate": gate, "reduce": reduce, "cutoff": cutoff}
-        require_options("TensorProductConvLayer", given, _REQUIRED)
-        fields = {"h": FieldSpec("h", "node", irreps_in), "edge_vec": field("edge_vec"), "edges": field("edges")}
-        with reference_errors("TensorProductConvLayer"):
-            radial, basis = state_dict["fc.0.weight"].shape
-        layer = cls(fields, irreps=irreps, mode="full", radial=radial, basis=basis, **given)
-        load_reference_state(layer, state_dict, "TensorProductConvLayer")
-        return layer
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: tensor products of neighbors with spherical harmonics of the direction."""

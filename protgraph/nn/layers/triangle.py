@@ -17,7 +17,6 @@ from protgraph.nn.dot_product_attention import run_in_chunks
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer
 from protgraph.nn.multihead import split_heads
-from protgraph.nn.reference_weights import load_reference_state, reference_errors
 from protgraph.validation import check_choice
 
 __all__ = ["TriangleAttention", "TriangleMultiplication", "pair_width"]
@@ -80,15 +79,6 @@ class TriangleMultiplication(GraphLayer):
         self.linear_b_p, self.linear_b_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
         self.linear_z, self.linear_g = nn.Linear(hidden, width), nn.Linear(width, width)
         self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, edges: str) -> TriangleMultiplication:
-        """Build the layer from an OpenFold ``TriangleMultiplicationOutgoing`` or ``…Incoming``."""
-        with reference_errors("TriangleMultiplication"):
-            hidden, width = state_dict["linear_a_p.weight"].shape
-        layer = cls(_fields(width), hidden=hidden, edges=edges)
-        load_reference_state(layer, state_dict, "TriangleMultiplication")
-        return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``pair (P, dim)``: gated products of the other two edges of each triangle."""
@@ -164,16 +154,6 @@ class TriangleAttention(GraphLayer):
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
         self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
-
-    @classmethod
-    def from_reference(cls, state_dict: Mapping[str, Tensor], *, node: str) -> TriangleAttention:
-        """Build the layer from the state of an OpenFold ``TriangleAttention`` with output width c_hidden · heads."""
-        state = {name.removeprefix("mha."): value for name, value in state_dict.items()}
-        with reference_errors("TriangleAttention"):
-            heads, width = state["linear.weight"].shape
-        layer = cls(_fields(width), heads=heads, node=node)
-        load_reference_state(layer, state, "TriangleAttention")
-        return layer
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``pair (P, dim)``: attention over the edges that share a node."""
