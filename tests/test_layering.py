@@ -71,7 +71,7 @@ THIRD_PARTY = {
     "similarity": {"biotite", "numpy", "scipy"},
     "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
     "symmetry": {"e3nn", "numpy", "torch"},
-    "ops": {"numpy", "scipy", "torch", "torch_geometric", "torch_scatter", "triton"},
+    "ops": {"numpy", "torch", "torch_geometric", "triton"},
 }
 
 

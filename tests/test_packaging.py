@@ -72,8 +72,8 @@ def test_make_installs_only_if_a_file_of_the_environment_has_changed(tmp_path: P
 
     assert "pip" not in plan("bench") + plan("test")
     os.utime(tmp_path / "constraints.txt", (9, 9))
-    assert "--editable ." in plan("bench") and "scatter" not in plan("bench")
-    assert "--no-build-isolation --editable '.[scatter]'" in plan("test")
+    assert "--editable ." in plan("bench") and "[test]" not in plan("bench")
+    assert "--editable '.[test]'" in plan("test")
 
 
 def test_ci_hides_the_variables_of_the_machine_from_its_steps(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from protgraph.data.graph.esm_vocabulary import TOKENS
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError
-from protgraph.nn.layers import Encoder
+from protgraph.nn.layers.encoder import Encoder
 from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["encoder_from_esm", "load_encoder", "rename_to_fair_esm"]

@@ -97,11 +97,10 @@ def _usable(
     """Return the proteins that can be featurized, by id; append the others to ``failures``."""
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.featurize.store_requests import dataset_requests
-    from protgraph.structure.io import cache_dir
 
     read = dataset.read_options.with_ligands(model.plan.needs_ligands)
     requests = dataset_requests(dataset, examples, read)
-    results = iter_graphs(requests, model.plan, read=read, step=ModelInputs(), cache=cache_dir())
+    results = iter_graphs(requests, model.plan, read=read, step=ModelInputs())
     return {result.protein: result.residues for result in successes(results, failures)}
 
 

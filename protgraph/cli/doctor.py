@@ -28,7 +28,6 @@ EXTRAS = {
     "foldcomp": ("foldcomp", "foldcomp"),
     "molstar-cli": ("molstar_cli", "view"),
     "openpyxl": ("openpyxl", "xlsx"),
-    "isal": ("isal", "isal"),
     "pandas": ("pandas", "pandas"),
     "transformers": ("transformers", "esm"),
     "cuequivariance-torch": ("cuequivariance_torch", "cuequivariance"),

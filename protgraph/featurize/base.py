@@ -151,26 +151,8 @@ class EdgeList:
 
     @property
     def index(self) -> np.ndarray:
-        """Sources and targets, ``(2, E)``; the data are not copied if both are the rows of one writable array."""
-        source, target, both = self.source, self.target, getattr(self.source, "base", None)
-        if (
-            isinstance(both, np.ndarray)
-            and both is target.base
-            and both.flags.c_contiguous
-            and both.flags.writeable
-            and source.dtype == target.dtype == both.dtype
-            and source.flags.c_contiguous
-            and target.flags.c_contiguous
-            and both.size == 2 * source.size == 2 * target.size
-            and (start := _address(both)) == _address(source)
-            and _address(target) == start + source.nbytes
-        ):
-            return both.reshape(2, -1)
-        return np.stack([source, target])
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+        """Sources and targets, ``(2, E)``."""
+        return np.stack([self.source, self.target])
 
 
 class EdgeFeaturizer(Featurizer):

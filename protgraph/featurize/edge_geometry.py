@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import threshold, threshold_
+from torch.nn.functional import threshold
 
 from protgraph.data.graph.fields import field
 from protgraph.featurize.base import TensorFeaturizer
 from protgraph.featurize.option_checks import check_integer, check_number
-from protgraph.ops import Edges, fill_row_blocks
+from protgraph.ops import Edges
 
 __all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
 ENTRY_POINTS = {
@@ -26,8 +26,6 @@ ENTRY_POINTS = {
         "edge_vector": "EdgeVector",
     },
 }
-
-_LARGE = 2**20  # numbers of an intermediate from which blocks are faster
 
 
 class EdgeVector(TensorFeaturizer):
@@ -67,10 +65,7 @@ class EdgeDistance(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_dist",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        pos, edges = f["pos"], f["edges"]
-        if not (pos.requires_grad and torch.is_grad_enabled()):
-            return {"edge_dist": _distance(pos, edges)}
-        length, coincident = _root(_squared_distance(pos.t().contiguous(), edges.index, edges.degree).view(-1, 1))
+        length, coincident = _root(_squared_distance(f["pos"].t().contiguous(), f["edges"]).view(-1, 1))
         return {"edge_dist": length.masked_fill(coincident, 0.0)}
 
 
@@ -142,18 +137,8 @@ class EdgeRbf(TensorFeaturizer):
         center = torch.linspace(0.0, self.cutoff, self.bins, dtype=distance.dtype, device=distance.device)
         scale, tiny = self.bins / self.cutoff, torch.finfo(distance.dtype).tiny
         lowest = math.log(2 * tiny)
-        if distance.requires_grad and torch.is_grad_enabled():
-            scaled = (distance - center) * scale  # (E, bins)
-            return {"edge_rbf": threshold(scaled.square().neg_().clamp(min=lowest).exp_(), 4 * tiny, 0.0)}
-        if distance.numel() * self.bins < _LARGE:
-            scaled = (distance.detach() - center).mul_(scale)  # (E, bins)
-            return {"edge_rbf": threshold_(scaled.square_().neg_().clamp_(min=lowest).exp_(), 4 * tiny, 0.0)}
-
-        def fill(out: Tensor, distance: Tensor) -> None:
-            torch.sub(distance, center, out=out)
-            threshold_(out.mul_(scale).square_().neg_().clamp_(min=lowest).exp_(), 4 * tiny, 0.0)
-
-        return {"edge_rbf": fill_row_blocks(fill, distance.detach(), width=self.bins, like=distance)}
+        scaled = (distance - center) * scale  # (E, bins)
+        return {"edge_rbf": threshold(scaled.square().neg_().clamp(min=lowest).exp_(), 4 * tiny, 0.0)}
 
 
 class EdgeOffset(TensorFeaturizer):
@@ -227,37 +212,17 @@ def _vector(pos: Tensor, edges: Edges) -> Tensor:
     return edges.source(pos) - edges.target(pos)
 
 
-def _squared_distance(axes: Tensor, index: Tensor, degree: int | None, targets: Tensor | None = None) -> Tensor:
-    """Return ``|x_j - x_i|²``, ``(E,)`` or ``(N, K)``; by axis, in a third of the time of vectors ``(E, 3)``.
+def _squared_distance(axes: Tensor, edges: Edges) -> Tensor:
+    """Return ``|x_j - x_i|²`` from positions ``axes (3, N)``, ``(E,)`` or ``(N, K)``.
 
-    ``axes`` ``(3, N)`` are all positions, ``targets`` those of the target nodes if they are a block of nodes.
+    By axis, it takes a third of the time of vectors ``(E, 3)``.
     """
-    source = axes.index_select(1, index[0])  # (3, E)
-    if degree is None:
-        difference = source - axes.index_select(1, index[1])
+    source = axes.index_select(1, edges.index[0])  # (3, E)
+    if edges.degree is None:
+        difference = source - axes.index_select(1, edges.index[1])
     else:
-        targets = axes if targets is None else targets
-        difference = source.view(3, targets.size(1), degree) - targets.unsqueeze(2)  # (3, N, K)
+        difference = source.view(3, edges.num_nodes, edges.degree) - axes.unsqueeze(2)  # (3, N, K)
     return difference.square().sum(0)
-
-
-def _distance(pos: Tensor, edges: Edges) -> Tensor:
-    """Return ``|x_j - x_i|``, ``(E, 1)``, without gradients, in blocks of edges or of nodes."""
-    axes, index, degree = pos.detach().t().contiguous(), edges.index, edges.degree  # (3, N)
-    if 8 * edges.num_edges < _LARGE:
-        return _squared_distance(axes, index, degree).view(-1, 1).sqrt_()
-    if degree is None:
-
-        def fill(out: Tensor, pairs: Tensor) -> None:
-            torch.sqrt(_squared_distance(axes, pairs.t(), None).view(-1, 1), out=out)
-
-        return fill_row_blocks(fill, index.t(), width=1, like=pos)
-
-    def fill_nodes(out: Tensor, sources: Tensor, nodes: Tensor) -> None:
-        torch.sqrt(_squared_distance(axes, sources.view(1, -1), degree, nodes.t()), out=out)
-
-    rows = index[0].view(-1, degree), axes.t()
-    return fill_row_blocks(fill_nodes, *rows, width=degree, like=pos).view(-1, 1)
 
 
 def _root(squared: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
@@ -49,7 +48,6 @@ def iter_graphs(
     split_chains: bool = False,
     select_parts: bool = False,
     jobs: int = 1,
-    cache: str | Path | None = None,
     fatal: tuple[type[Exception], ...] = (),
 ) -> Iterator[GraphResult | Failure]:
     """Make the graphs of proteins, one after the other, in the order of the sources.
@@ -77,8 +75,6 @@ def iter_graphs(
         Processes. A file whose process dies twice, e.g. because memory is exhausted, gives a :class:`Failure`. A
         step that cannot be pickled or imported, and featurizers registered in this session, run in this process, and
         the others read files.
-    cache : str or Path, optional
-        Folder in which the residues of structure files are kept between runs.
     fatal : tuple of exception types
         Errors of the step that stop the run instead of giving a :class:`Failure`.
 
@@ -86,11 +82,6 @@ def iter_graphs(
     ------
     GraphResult or Failure
         One for each request; for a file, one for each of its proteins.
-
-    Raises
-    ------
-    OutputFileError
-        A file of ``cache`` cannot be written, e.g. because the disk is full.
 
     Examples
     --------
@@ -100,13 +91,13 @@ def iter_graphs(
     """
     read = (read or ReadOptions()).with_ligands(plan.needs_ligands)
     step = step or AllFeatures()
-    run = _Run(plan.components, plan.node_type, read, step, split_chains, select_parts, cache, fatal)
+    run = _Run(plan.components, plan.node_type, read, step, split_chains, select_parts, fatal)
     units = request_units(sources, read)
     if jobs < 1:
         raise OptionError(f"iter_graphs: jobs = {jobs}. Allowed: 1 or more.")
     if jobs == 1:
         for unit in units:
-            yield from _finish(read_requests(unit, run.read, run.cache), run, plan)
+            yield from _finish(read_requests(unit, run.read), run, plan)
         return
     yield from _parallel(units, run, plan, jobs)
 
@@ -121,7 +112,6 @@ class _Run:
     step: GraphStep
     split_chains: bool
     select_parts: bool
-    cache: str | Path | None
     fatal: tuple[type[Exception], ...]
 
 
@@ -208,7 +198,7 @@ def _parallel(
 ) -> Iterator[GraphResult | Failure]:
     """Distribute units to processes; what they cannot import is done in this process."""
     is_whole = has_portable_features(plan) and is_portable(run)
-    work = partial(_work, run=run) if is_whole else partial(_read_only, read=run.read, cache=run.cache)
+    work = partial(_work, run=run) if is_whole else partial(_read_only, read=run.read)
     with closing(WorkerPool(work, workers=jobs).run(units, in_order=True, ahead=_AHEAD)) as results:
         for unit, done in results:
             if isinstance(done, WorkerDied):
@@ -239,11 +229,11 @@ def _plan(components: tuple[ComponentSpec, ...], node_type: str) -> FeaturePlan:
 
 def _work(unit: list[ProteinRequest], run: _Run) -> list[GraphResult | Failure]:
     plan = _plan(run.components, run.node_type)
-    return list(_finish(read_requests(unit, run.read, run.cache), run, plan))
+    return list(_finish(read_requests(unit, run.read), run, plan))
 
 
-def _read_only(unit: list[ProteinRequest], read: ReadOptions, cache: str | Path | None) -> list[ReadProtein]:
-    return list(read_requests(unit, read, cache))
+def _read_only(unit: list[ProteinRequest], read: ReadOptions) -> list[ReadProtein]:
+    return list(read_requests(unit, read))
 
 
 def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> Iterator[GraphResult | Failure]:

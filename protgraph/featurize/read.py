@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from protgraph.errors import OutputFileError, SelectionError
-from protgraph.featurize.file_cache import FileCache
+from protgraph.errors import SelectionError
 from protgraph.featurize.steps import ProteinRequest
-from protgraph.structure.io.accession import as_accession
-from protgraph.structure.io.fasta import FastaRecord
-from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.sniff import FileContent
-from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of, record_sources
+from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["ReadProtein", "read_requests"]
@@ -41,9 +35,7 @@ class ReadProtein:
     sha256: str = ""
 
 
-def read_requests(
-    requests: Sequence[ProteinRequest], read: ReadOptions, cache: str | Path | None
-) -> Iterator[ReadProtein]:
+def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions) -> Iterator[ReadProtein]:
     """Read the proteins of one source; errors take the place of residues.
 
     Parameters
@@ -51,58 +43,21 @@ def read_requests(
     requests : sequence of ProteinRequest
         All of the same source.
     read : ReadOptions
-    cache : str or Path, optional
-        Folder of a :class:`~protgraph.featurize.file_cache.FileCache`.
     """
     if requests[0].read is not None:
         for request in requests:
             sha256 = getattr(request.read, "sha256", "")
             yield ReadProtein(request.source, request, _attempt(request.read, request), sha256)
         return
-    file = _attempt(lambda: _open(requests[0].source, read, cache))
+    source = requests[0].source
+    file = _attempt(lambda: open_source(source))
     sha256 = "" if isinstance(file, Exception) else file.sha256
-    proteins = file if isinstance(file, Exception) else _attempt(lambda: file.proteins(requests[0].source, read))
+    proteins = file if isinstance(file, Exception) else _attempt(lambda: proteins_of(file, read, label=source))
     for request in requests:
         for protein in _chosen(proteins, request):
             residues = protein if isinstance(protein, Exception) else _attempt(protein.read, request)
             label = request.source if isinstance(protein, Exception) else protein.label
             yield ReadProtein(label, request, residues, sha256)
-
-
-@dataclass(frozen=True)
-class _CachedFile:
-    """A file whose residues or FASTA records come from the cache."""
-
-    parse: Callable[[], Residues | list[FastaRecord]]
-    sha256: str
-
-    def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
-        parsed = self.parse()
-        if isinstance(parsed, list):
-            return record_sources(parsed, read, label)
-        return [ProteinSource(label, lambda: parsed)]
-
-
-@dataclass(frozen=True)
-class _OpenFile:
-    """A file after one read of its bytes."""
-
-    content: FileContent
-
-    @property
-    def sha256(self) -> str:
-        return self.content.sha256
-
-    def proteins(self, label: str, read: ReadOptions) -> list[ProteinSource]:
-        return proteins_of(self.content, read, label=label)
-
-
-def _open(source: str, read: ReadOptions, cache: str | Path | None) -> _CachedFile | _OpenFile:
-    if cache is None:
-        return _OpenFile(open_source(source))
-    accession = as_accession(source)
-    path = Path(source) if accession is None else fetch(accession)
-    return _CachedFile(*FileCache(cache).open(path, read))
 
 
 def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:
@@ -121,7 +76,5 @@ def _attempt(read: Callable[[], object], request: ProteinRequest | None = None) 
     try:
         value = read()
         return value if request is None or request.chains is None else value.chains(request.chains)
-    except OutputFileError:  # of the cache: it would fail for the other files too
-        raise
     except Exception as e:  # noqa: BLE001 -- parsers raise many types of error on broken files; the others continue
         return e

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from protgraph.data.graph.fields import FieldSpec
-from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.base import EdgeFeaturizer, EdgeList, StructureFeaturizer, TensorFeaturizer
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["run_edge_featurizer", "run_structure_featurizer", "run_tensor_featurizer"]
+__all__ = [
+    "check_returned_fields",
+    "check_returned_tensor",
+    "run_edge_featurizer",
+    "run_structure_featurizer",
+    "run_tensor_featurizer",
+]
 
 
 def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residues: Residues) -> dict[str, np.ndarray]:
@@ -33,13 +39,13 @@ def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residue
         It raises an error, or does not return the fields that it declares, one finite row per residue.
     """
     with _scope(name, featurizer.__call__, residues.name) as scope:
-        result = featurizer(residues)
-        arrays = {local: np.asarray(value) for local, value in _require_fields(scope, featurizer, result)}
+        result = check_returned_fields(scope, featurizer(residues), featurizer.out)
+        arrays = {local: np.asarray(value) for local, value in result.items()}
         n = len(residues)
         rows = {"node": n, "graph": 1, "pair": n * n}
         for local, value in arrays.items():
             spec = featurizer.out[local]
-            _require_shape(scope, local, value.shape, spec, rows.get(spec.level))
+            _check_shape(scope, local, value.shape, spec.trailing_shape, spec.level, rows)
             is_float = value.dtype.kind == "f"
             if is_float != spec.dtype.startswith("float"):
                 raise scope.returned(f"returns {local!r} of type {value.dtype}", allowed=f"Declared: {spec.dtype}.")
@@ -101,12 +107,10 @@ def run_tensor_featurizer(
         It raises an error, or does not return the fields that it declares, one row per node or edge.
     """
     with _scope(name, featurizer.__call__) as scope:
-        result = dict(_require_fields(scope, featurizer, featurizer(f)))
+        result = check_returned_fields(scope, featurizer(f), featurizer.out)
         for local, value in result.items():
-            if not isinstance(value, Tensor):
-                raise scope.returned(f"returns {local!r} as {_describe(value)}", allowed="Return a tensor.")
             spec = featurizer.out[local]
-            _require_shape(scope, local, tuple(value.shape), spec, rows.get(spec.level))
+            check_returned_tensor(scope, local, value, spec.trailing_shape, spec.level, rows)
     return result
 
 
@@ -114,24 +118,45 @@ def _scope(name: str, call: Callable[..., object], protein: str = "") -> Compone
     return ComponentScope("featurizer", name, call, protein=protein)
 
 
-def _require_fields(scope: ComponentScope, featurizer: Featurizer, result: object) -> Iterator[tuple[str, object]]:
-    """Yield the name and value of each returned field; raise if they are not those that are declared."""
-    declared = sorted(featurizer.out)
-    allowed = f"Return a dict of the fields that it writes: {', '.join(declared)}."
+def check_returned_fields(
+    scope: ComponentScope, result: object, declared: Collection[str], *, may_have_more: bool = False
+) -> dict[str, Any]:
+    """Return what a component returned; raise if it is not a dict of the fields that it declares."""
+    allowed = f"Return a dict of the fields that it writes: {', '.join(sorted(declared))}."
     if not isinstance(result, Mapping):
         raise scope.returned(f"returns {_describe(result)}", allowed=allowed)
-    if sorted(result) != declared:
+    has_others = bool(set(result) - set(declared)) and not may_have_more
+    if has_others or set(declared) - set(result):
         raise scope.returned(f"returns the fields {', '.join(map(str, result)) or '(none)'}", allowed=allowed)
-    yield from result.items()
+    return dict(result)
 
 
-def _require_shape(
-    scope: ComponentScope, local: str, shape: tuple[int, ...], spec: FieldSpec, rows: int | None
+def check_returned_tensor(
+    scope: ComponentScope,
+    local: str,
+    value: object,
+    trailing: tuple[int | None, ...],
+    level: str,
+    rows: Mapping[str, int],
 ) -> None:
-    expected = (rows, *spec.trailing_shape)
+    """Raise if a value is not a tensor with one row per element of a level and the declared other dimensions."""
+    if not isinstance(value, Tensor):
+        raise scope.returned(f"returns {local!r} as {_describe(value)}", allowed="Return a tensor.")
+    _check_shape(scope, local, tuple(value.shape), trailing, level, rows)
+
+
+def _check_shape(
+    scope: ComponentScope,
+    local: str,
+    shape: tuple[int, ...],
+    trailing: tuple[int | None, ...],
+    level: str,
+    rows: Mapping[str, int],
+) -> None:
+    expected = (rows.get(level), *trailing)
     if len(shape) != len(expected) or any(b not in (None, a) for a, b in zip(shape, expected, strict=True)):
         text = ", ".join("any" if part is None else str(part) for part in expected)
-        each = f", one row per {spec.level}" if spec.level != "graph" else ""
+        each = f", one row per {level}" if level != "graph" else ""
         raise scope.returned(f"returns {local!r} of shape {shape}", allowed=f"Declared: ({text}){each}.")
 
 

@@ -68,37 +68,28 @@ def find_nonfinite_component(
     ComponentError or None
         None if none of these is at fault: all values are finite, or the weights or stored features are not.
     """
-    if (fault := _featurizer_at_fault(model, batch, protein)) is not None:
-        return fault
-    faults: list[ComponentError] = []
-    named = [
-        (f"{w.path} of model", "layer", w.component.name, m) for w, m in zip(model.wires, model.layers, strict=True)
-    ]
-    named.append(("model", "head", model.target.head_name, model.head))
-    hooks = []
-    for path, kind, name, module in named:
-        scope = ComponentScope(kind, name, module.forward, path=f"{path} {model.spec.name!r}", protein=protein)
-
-        def check(module: nn.Module, args: tuple[Any, ...], out: Any, scope: ComponentScope = scope) -> None:
-            bad = [n for n, x in _floats(out) if not bool(torch.isfinite(x).all())]
-            if bad and not faults and _is_finite(module, args[0]):
-                problem = f"returns {bad[0]!r} with values that are not finite"
-                faults.append(scope.returned(problem, allowed=hint))
-
-        hooks.append(module.register_forward_hook(check))
-    try:
-        with torch.no_grad():
-            model(batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return faults[0] if faults else None
-
-
-def _featurizer_at_fault(model: ProteinModel, batch: Data, protein: str) -> ComponentError | None:
-    """Return the error of the first tensor featurizer with finite inputs that returns NaN or infinity."""
     with torch.no_grad():
         f = model.fields_of(batch)
+        fault = _featurizer_at_fault(model, f, protein)
+        if fault is not None:
+            return fault
+        for wire, layer in zip(model.wires, model.layers, strict=True):
+            own = {local: f[name] for local, name in wire.reads.items()}
+            outputs = layer(own)
+            path = f"{wire.path} of model {model.spec.name!r}"
+            scope = ComponentScope("layer", wire.component.name, layer.forward, path=path, protein=protein)
+            fault = _fault(layer, own, outputs, scope, hint)
+            if fault is not None:
+                return fault
+            f |= {name: outputs[local] for local, name in wire.writes.items()}
+        own = {local: f[name] for local, name in model.head_reads.items()}
+        path = f"model {model.spec.name!r}"
+        scope = ComponentScope("head", model.target.head_name, model.head.forward, path=path, protein=protein)
+        return _fault(model.head, own, model.head(own), scope, hint)
+
+
+def _featurizer_at_fault(model: ProteinModel, f: Mapping[str, Any], protein: str) -> ComponentError | None:
+    """Return the error of the first tensor featurizer with finite inputs that returns NaN or infinity."""
     bad = {name for name, x in _floats(f) if name not in _MAY_BE_NAN and not bool(torch.isfinite(x).all())}
     for component, featurizer in model.plan.tensor:
         wrong = [local for local in featurizer.out if component.writes.get(local, local) in bad]
@@ -106,6 +97,16 @@ def _featurizer_at_fault(model: ProteinModel, batch: Data, protein: str) -> Comp
             scope = ComponentScope("featurizer", component.name, featurizer.__call__, protein=protein)
             return scope.returned(f"returns {wrong[0]!r} with values that are not finite")
     return None
+
+
+def _fault(
+    module: nn.Module, f: Mapping[str, Any], outputs: Mapping[str, Any], scope: ComponentScope, hint: str
+) -> ComponentError | None:
+    """Return the error of a layer or head that makes values that are not finite of finite weights and inputs."""
+    bad = [name for name, x in _floats(outputs) if not bool(torch.isfinite(x).all())]
+    if not bad or not _is_finite(module, f):
+        return None
+    return scope.returned(f"returns {bad[0]!r} with values that are not finite", allowed=hint)
 
 
 def _is_finite(module: nn.Module, f: Mapping[str, Any]) -> bool:

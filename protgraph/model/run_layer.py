@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component_fault import ComponentScope
 
@@ -37,7 +38,7 @@ def run_layer(
     """
     outputs = _call(layer, f, scope)
     for local, spec in layer.out.items():
-        _require_shape(scope, local, outputs[local], spec.trailing_shape, spec.level, rows)
+        check_returned_tensor(scope, local, outputs[local], spec.trailing_shape, spec.level, rows)
     return outputs
 
 
@@ -51,7 +52,7 @@ def run_head(
 ) -> dict[str, Tensor]:
     """Return ``{"logits": (M, *shape)}`` of a head; ``shape`` and ``level`` are the target's. See :func:`run_layer`."""
     outputs = _call(head, f, scope)
-    _require_shape(scope, "logits", outputs["logits"], shape, level, rows)
+    check_returned_tensor(scope, "logits", outputs["logits"], shape, level, rows)
     return outputs
 
 
@@ -67,28 +68,4 @@ def _call(layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope) -> dic
     if torch.is_grad_enabled() != has_gradients:
         torch.set_grad_enabled(has_gradients)
         raise scope.returned("changes the gradient mode of torch", allowed="Use it as a context: with torch.no_grad().")
-    allowed = f"Return a dict of the fields in writes: {', '.join(sorted(layer.writes))}."
-    if not isinstance(outputs, Mapping):
-        raise scope.returned(f"returns {'None' if outputs is None else f'a {type(outputs).__name__}'}", allowed=allowed)
-    if set(layer.writes) - set(outputs):
-        raise scope.returned(f"returns the fields {sorted(outputs)}", allowed=allowed)
-    return outputs
-
-
-def _require_shape(
-    scope: ComponentScope,
-    local: str,
-    value: object,
-    trailing: tuple[int | None, ...],
-    level: str,
-    rows: Mapping[str, int],
-) -> None:
-    if not isinstance(value, Tensor):
-        raise scope.returned(f"returns {local!r} as a {type(value).__name__}", allowed="Return a tensor.")
-    expected = (rows.get(level), *trailing)
-    if len(value.shape) == len(expected) and all(b in (None, a) for a, b in zip(value.shape, expected, strict=True)):
-        return
-    declared = ", ".join("any" if part is None else str(part) for part in expected)
-    raise scope.returned(
-        f"returns {local!r} of shape {tuple(value.shape)}", allowed=f"Declared: ({declared}), one row per {level}."
-    )
+    return check_returned_fields(scope, outputs, layer.writes, may_have_more=True)

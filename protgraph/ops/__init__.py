@@ -1,6 +1,6 @@
 """Reductions over neighbors, proteins and segments: the tensor operations that layers use; depends on torch only."""
 
-from protgraph.ops.cache_blocks import fill_row_blocks, map_edge_blocks, map_row_blocks
+from protgraph.ops.cache_blocks import map_edge_blocks
 from protgraph.ops.edge_order import check_edges
 from protgraph.ops.edges import Edges
 from protgraph.ops.proteins import Proteins
@@ -17,7 +17,5 @@ __all__ = [
     "Segments",
     "SingleBlockLayout",
     "check_edges",
-    "fill_row_blocks",
     "map_edge_blocks",
-    "map_row_blocks",
 ]

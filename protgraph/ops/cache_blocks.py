@@ -1,4 +1,4 @@
-"""Blocks of rows, or of nodes with their incoming edges: intermediates stay in the cache and in memory that is reused.
+"""Blocks of nodes with their incoming edges: intermediates stay in the cache and in memory that is reused.
 
 A tensor of edges × channels of a large structure is memory that the system provides and takes back each time. Without
 blocks, such page faults are 46 % of the CPU time of model ``mpnn`` at 10⁵ residues, and 2 % at 10³ (one thread, torch
@@ -8,23 +8,18 @@ blocks, such page faults are 46 % of the CPU time of model ``mpnn`` at 10⁵ res
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
     from protgraph.ops.edges import Edges
 
-__all__ = ["fill_row_blocks", "map_edge_blocks", "map_row_blocks"]
+__all__ = ["map_edge_blocks"]
 
 Values = Sequence[Tensor | None]
 Pairs = Sequence[tuple[Tensor, Tensor]]
-
-_HUGE_PAGES = 2**22  # bytes from which NumPy asks Linux for pages of 2 MiB
-_DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 def map_edge_blocks(
@@ -73,7 +68,8 @@ def map_edge_blocks(
     """
     has_gradient = torch.is_grad_enabled()
     size = edges.num_nodes
-    if _uses_blocks(edges.device) and edges.num_edges and not (has_gradient and sources):
+    is_plain = edges.device.type == "cpu" and not torch.compiler.is_compiling()
+    if is_plain and edges.num_edges and not (has_gradient and sources):
         degree = -(-edges.num_edges // edges.num_nodes)  # mean, rounded up
         size = _rows_per_block(max([degree * _width(b) for _, b in pairs] + [_width(x) for x in sources], default=1))
     if size >= edges.num_nodes:
@@ -89,83 +85,6 @@ def map_edge_blocks(
     return _joined(list(results())) if has_gradient else _written(results(), edges.num_nodes)
 
 
-def map_row_blocks(function: Callable[..., Any], *values: Tensor, width: int) -> Any:
-    """Apply a function that treats rows alone, in blocks of rows if that saves time and no gradients are enabled.
-
-    Parameters
-    ----------
-    function : callable
-        Gets the rows of a block of each of ``values``; returns a tensor or a tuple of tensors with as many rows.
-    *values : Tensor
-        ``(R, …)`` each.
-    width : int
-        Numbers per row of the widest tensor that the function computes.
-
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        The results of all blocks, ``(R, …)``.
-
-    Examples
-    --------
-    >>> map_row_blocks(torch.neg, torch.tensor([[1.0], [2.0]]), width=1).flatten().tolist()
-    [-1.0, -2.0]
-    """
-    if torch.is_grad_enabled() or not _uses_blocks(values[0].device):
-        return function(*values)
-    blocks = zip(*(x.split(_rows_per_block(width)) for x in values), strict=True)
-    return _written((function(*rows) for rows in blocks), len(values[0]))
-
-
-def fill_row_blocks(function: Callable[..., None], *values: Tensor, width: int, like: Tensor) -> Tensor:
-    """Compute the rows of a tensor in blocks that are written to their place; without gradients only.
-
-    Parameters
-    ----------
-    function : callable
-        Gets the rows of a block of the result, which it writes, and of each of ``values``.
-    *values : Tensor
-        ``(R, …)`` each.
-    width : int
-        Columns of the result.
-    like : Tensor
-        Tensor of any shape with the dtype and device of the result.
-
-    Returns
-    -------
-    Tensor
-        ``(R, width)``.
-
-    Notes
-    -----
-    A large tensor on a CPU is memory of NumPy, which asks Linux for large pages: 3·10⁶ rows of 16 columns are then
-    provided in half of the time (torch 2.13, numpy 2.4.6, 2026-11-23).
-
-    Examples
-    --------
-    >>> x = torch.tensor([[1.0], [2.0]])
-    >>> fill_row_blocks(lambda out, x: torch.add(x, torch.tensor([0.0, 5.0]), out=out), x, width=2, like=x).tolist()
-    [[1.0, 6.0], [2.0, 7.0]]
-    """
-    rows = len(values[0])
-    if not _uses_blocks(like.device):
-        out = like.new_empty(rows, width)
-        function(out, *values)
-        return out
-    out, step = _empty((rows, width), like), _rows_per_block(width)
-    for start in range(0, rows, step):
-        part = slice(start, start + step)
-        function(out[part], *(x[part] for x in values))
-    return out
-
-
-def _empty(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Return memory of NumPy for a large tensor on a CPU, else of torch."""
-    if like.device.type != "cpu" or prod(shape) * like.element_size() < _HUGE_PAGES or like.dtype not in _DTYPES:
-        return like.new_empty(shape)
-    return torch.from_numpy(np.empty(shape, _DTYPES[like.dtype]))
-
-
 def _entries() -> int:
     """Return the numbers per block of the widest tensor: 2^18 per thread, 1 MiB as float32."""
     return 2**18 * torch.get_num_threads()
@@ -178,10 +97,6 @@ def _rows_per_block(width: int) -> int:
 def _width(x: Tensor) -> int:
     """Return the numbers per row."""
     return x.shape[1:].numel()
-
-
-def _uses_blocks(device: torch.device) -> bool:
-    return device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _joined(results: list[Any]) -> Any:
@@ -203,7 +118,7 @@ def _written(results: Iterator[Any], rows: int) -> Any:
         if not joined:
             if len(parts[0]) == rows:
                 return result
-            joined = [_empty((rows, *part.shape[1:]), part) for part in parts]
+            joined = [part.new_empty(rows, *part.shape[1:]) for part in parts]
         for out, part in zip(joined, parts, strict=True):
             out[start : start + len(part)] = part
         start += len(parts[0])

@@ -86,8 +86,6 @@ class Segments:
         """``(R,)`` int64, row numbers sorted by segment."""
         if self.is_sorted:
             return torch.arange(self.index.numel(), device=self._device)
-        if self._is_counted:
-            return self._order_and_ptr[0]
         return torch.argsort(self.index.to(torch.int32), stable=True)  # fewer radix passes than int64
 
     @computed_once
@@ -96,18 +94,7 @@ class Segments:
         each = torch.arange(self.num_segments + 1, device=self._device)
         if self.length is not None:
             return each * self.length
-        if not self.is_sorted and self._is_counted:
-            return self._order_and_ptr[1]
         return torch.searchsorted(self._sorted(self.index).contiguous(), each)
-
-    @computed_once
-    def _order_and_ptr(self) -> tuple[Tensor, Tensor]:
-        return _counting_sort(self.index, self.num_segments)
-
-    @property
-    def _is_counted(self) -> bool:
-        """True if unsorted rows are counted by SciPy; within a transform of torch.func, tensors are wrapped."""
-        return _has_values(self.index)
 
     @computed_once
     def count(self) -> Tensor:
@@ -246,19 +233,3 @@ def _check_index(index: Tensor, num_segments: int, length: int | None, is_sorted
     segments = np.arange(num_segments)  # sorted numbers are equal within a segment if its first and last row are
     if (numbers[::length] != segments).any() or (numbers[length - 1 :: length] != segments).any():
         raise FieldError(f"not every {number_name} has {length} rows. Leave out the number of rows.")
-
-
-def _counting_sort(index: Tensor, num_segments: int) -> tuple[Tensor, Tensor]:
-    """Return the rows in the order of their segments, ``(R,)``, and the row pointer ``(S + 1,)``.
-
-    The rows are those of a sparse matrix with one entry each, which is converted from rows to columns. Not
-    ``torch.argsort`` and ``torch.searchsorted``: together they take 2.4 to 11 times as long for 16 or 30 edges per node
-    and 1,974 to 100,000 nodes (one thread, torch 2.13, SciPy 1.17, 2026-11-23).
-    """
-    from scipy.sparse import csr_array
-
-    number = np.int32 if max(num_segments, len(index)) < 2**31 else np.int64
-    segments, rows = index.numpy().astype(number), np.arange(len(index) + 1, dtype=number)
-    columns = csr_array((np.empty(len(index), np.int8), segments, rows), shape=(len(index), num_segments)).tocsc()
-    order, ptr = (torch.from_numpy(values.astype(np.int64)) for values in (columns.indices, columns.indptr))
-    return order, ptr

@@ -20,7 +20,7 @@ from protgraph.data.datasets.label_table import read_label_table
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import ProtgraphError
 from protgraph.failure import Failure
-from protgraph.featurize.file_cache import FileCache
+from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.structure.alignment import ChainTrace
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.residues.residues import Residues
@@ -87,7 +87,7 @@ def dataset_of_proteins(
     source = dataset.path if isinstance(dataset, GraphStore) else dataset
     keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
     read = read or ReadOptions()
-    fingerprint = partial(FileCache(cache_dir(cache)).fingerprint, read=read)
+    fingerprint = partial(cached_fingerprint, folder=cache_dir(cache), read=read)
     return FolderDataset(find_proteins(source), keys, seed=seed, fingerprint=fingerprint, read_options=read)
 
 

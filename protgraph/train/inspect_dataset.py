@@ -22,7 +22,7 @@ from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import AbsentFilesError, LabelError, ProtgraphError, list_first
-from protgraph.featurize.file_cache import FileCache
+from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.task import Task
@@ -183,7 +183,7 @@ def _inspect_columns(
 ) -> DatasetInspection:
     """Inspect a folder, list or store with every label column of its table, or without a task."""
     read = read or ReadOptions()
-    fingerprint = partial(FileCache(cache_dir(cache)).fingerprint, read=read)
+    fingerprint = partial(cached_fingerprint, folder=cache_dir(cache), read=read)
     common = {"seed": seed, "fingerprint": fingerprint, "read_options": read}
     source = find_proteins(dataset)
     columns, refused = ([], {}) if table is None else _interpret(table, kind, unknown)

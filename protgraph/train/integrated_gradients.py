@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from protgraph.errors import OptionError
 from protgraph.model.build import ProteinModel
-from protgraph.nn.layers import Embed
+from protgraph.nn.layers.embed import Embed
 
 __all__ = ["IntegratedGradients", "integrate_gradients"]
 

@@ -159,7 +159,7 @@ def prepare(
             _check_leak(task, plan, prepared)
             return prepared
     inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
-    notes = _make(folder, inputs, cache, jobs, progress)
+    notes = _make(folder, inputs, jobs, progress)
     release_component_dictionary()  # training does not read it
     release_memory()
     prepared = _open(folder)
@@ -268,9 +268,7 @@ class _Inputs:
         return self.dataset.read_options.with_ligands(self.plan.needs_ligands)
 
 
-def _make(
-    folder: Path, inputs: _Inputs, cache: Path, jobs: int, progress: Callable[[int, int], None] | None
-) -> tuple[str, ...]:
+def _make(folder: Path, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None) -> tuple[str, ...]:
     """Write the graphs of each split, atomically and in the dataset's order; return the messages for the user.
 
     The first of two writers wins. Graphs are written as they come: the memory does not grow with their number.
@@ -278,7 +276,7 @@ def _make(
     try:
         with atomic_write(folder, folder=True) as temporary:
             writer = SplitWriter(temporary, inputs.examples)
-            failures, notes, label_notes = _read(writer, inputs, cache, jobs, progress)
+            failures, notes, label_notes = _read(writer, inputs, jobs, progress)
             writer.close()
             splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
             if inputs.needed not in splits:
@@ -293,7 +291,7 @@ def _make(
 
 
 def _read(
-    writer: SplitWriter, inputs: _Inputs, cache: Path, jobs: int, progress: Callable[[int, int], None] | None
+    writer: SplitWriter, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None
 ) -> tuple[list[Failure], tuple[str, ...], list[str]]:
     """Make the graphs and pass them to the writer; return the failures, messages of this run, and those on labels."""
     failures: list[Failure] = []
@@ -307,7 +305,6 @@ def _read(
         read=inputs.read,
         step=LabeledGraph(inputs.task),
         jobs=jobs if inputs.dataset.reads_files else 1,
-        cache=cache,
         fatal=(LabelError,),
     )
     for done, result in enumerate(results, 1):

@@ -16,7 +16,7 @@ from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.data.store.open_store import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
-from protgraph.featurize.file_cache import FileCache
+from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task
@@ -96,7 +96,7 @@ def user_dataset(
         The table is invalid, or no task is given and it has several label columns.
     """
     read = read or ReadOptions()
-    common = {"seed": seed, "fingerprint": partial(FileCache(cache).fingerprint, read=read), "read_options": read}
+    common = {"seed": seed, "fingerprint": partial(cached_fingerprint, folder=cache, read=read), "read_options": read}
     name = task.name if isinstance(task, Task) else task
     columns = [columns] if isinstance(columns, str) else columns
     if labels is not None:

@@ -9,9 +9,8 @@ import torch
 from e3nn.o3 import rand_matrix
 
 from protgraph.errors import OptionError
-from protgraph.featurize import edge_geometry
 from protgraph.featurize.edge_geometry import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
-from protgraph.ops import Edges, cache_blocks
+from protgraph.ops import Edges
 
 
 @pytest.fixture
@@ -37,11 +36,8 @@ def test_distance_times_direction_is_the_vector(f):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("degree", [None, 7])
-@pytest.mark.parametrize("large", [1, 2**20])
-def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtype, degree, large, monkeypatch):
-    """Without gradients they are computed in place, in blocks if large; all equal norms of vectors, bit for bit."""
-    monkeypatch.setattr(edge_geometry, "_LARGE", large)
-    monkeypatch.setattr(cache_blocks, "_entries", lambda: 100)
+def test_distances_and_radial_basis_are_the_same_with_and_without_gradients(dtype, degree):
+    """All equal norms of vectors, bit for bit."""
     torch.manual_seed(1)
     pos = torch.randn(50, 3, dtype=dtype) * 12
     index = torch.stack([torch.randint(50, (350,)), torch.arange(50).repeat_interleave(7)])

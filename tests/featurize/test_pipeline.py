@@ -40,9 +40,8 @@ def same_graphs(one, two):
         np.testing.assert_array_equal(one[key], two[key], err_msg=key)
 
 
-@pytest.mark.parametrize("has_cache", [False, True])
-def test_every_file_gives_a_graph_or_a_failure(files, tmp_path, has_cache):
-    results = run(files, cache=tmp_path / "cache" if has_cache else None)
+def test_every_file_gives_a_graph_or_a_failure(files):
+    results = run(files)
     assert [r.source for r in results] == [str(f) for f in files]
     assert [isinstance(r, Failure) for r in results] == [False, True, False, True]
     assert [r.error_type for r in results if isinstance(r, Failure)] == ["EmptyStructureError", "StructureFileError"]

@@ -72,7 +72,7 @@ def run():
 @pytest.mark.parametrize(
     ("given", "cause", "words"),
     [
-        (lambda f, h: {"hh": h}, None, r"returns the fields \['hh'\]"),
+        (lambda f, h: {"hh": h}, None, "returns the fields hh"),
         (lambda f, h: None, None, "returns None"),
         (lambda f, h: h, None, "returns a Tensor"),
         (lambda f, h: {"h": 3}, None, "'h' as a int"),

@@ -14,8 +14,11 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
-from protgraph.nn.layers import Attention, Encoder, GraphTransformer, PostNormBlock, PreNormBlock
+from protgraph.nn.layers.attention import Attention
+from protgraph.nn.layers.encoder import Encoder
 from protgraph.nn.layers.evoformer import EvoformerPair
+from protgraph.nn.layers.graph_transformer import GraphTransformer
+from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
 from tests.reference.openfold import load_global_attention

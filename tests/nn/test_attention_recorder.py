@@ -7,7 +7,11 @@ import torch
 
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers import GAT, Encoder, GraphTransformer, PreNormBlock, Transformer
+from protgraph.nn.layers.encoder import Encoder
+from protgraph.nn.layers.gat import GAT
+from protgraph.nn.layers.graph_transformer import GraphTransformer
+from protgraph.nn.layers.transformer import Transformer
+from protgraph.nn.layers.transformer_block import PreNormBlock
 from protgraph.ops import Proteins
 
 pytestmark = pytest.mark.usefixtures("float64")

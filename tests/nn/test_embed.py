@@ -8,7 +8,7 @@ from torch.nn.functional import one_hot
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.layers import Constant, Embed
+from protgraph.nn.layers.embed import Constant, Embed
 
 
 def test_is_one_matrix_over_one_hots_reals_and_masks(float64):

@@ -9,7 +9,8 @@ from torch import nn
 from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError
-from protgraph.nn.layers import Encoder, Position
+from protgraph.nn.layers.encoder import Encoder
+from protgraph.nn.layers.position import Position
 from protgraph.nn.positional_encoding import CHAIN_GAP, sinusoid
 from protgraph.ops import Proteins
 

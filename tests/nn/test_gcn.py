@@ -8,7 +8,7 @@ from torch_geometric.nn import GCNConv
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers import GCN
+from protgraph.nn.layers.gcn import GCN
 
 
 def pair(specs, dim, weighted):

@@ -9,7 +9,8 @@ from torch_geometric.nn import GINConv, SAGEConv
 
 from protgraph.errors import OptionError
 from protgraph.nn.batch_norm import RowBatchNorm
-from protgraph.nn.layers import GIN, SAGE
+from protgraph.nn.layers.gin import GIN
+from protgraph.nn.layers.sage import SAGE
 
 DTYPES = [(torch.float64, 1e-12), (torch.float32, 1e-5)]
 

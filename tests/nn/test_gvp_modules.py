@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.plain_geometric import PlainGVP, PlainGVPConv
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import CheckpointError, OptionError, WiringError
+from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
 from protgraph.nn.layers.gvp import GVPConv, GVPLayer
 from protgraph.ops import Edges
@@ -103,15 +103,7 @@ def test_reference_state_of_a_layer_gives_reference_numbers(shared_reference, na
             assert relative_error(parameter.grad, z["grad/w/" + PARTS[part] + key.removeprefix(part)]) <= tol
 
 
-def test_options_that_the_weights_do_not_contain_are_asked_for(shared_reference):
-    state = {k[2:]: v for k, v in load(shared_reference, "convlayer_plain", torch.float64).items() if k[:2] == "w/"}
-    for options in ({}, {"activations": ("relu", "sigmoid")}, {"activations": ("silu", None), "autoregressive": False}):
-        with pytest.raises(OptionError, match="activations=.*'relu', 'sigmoid'.*'relu', None.*autoregressive"):
-            gvp_conv_from_reference(state, **options)
-    with pytest.raises(CheckpointError, match="attention"):
-        gvp_conv_from_reference(
-            state | {"attention.weight": torch.ones(1)}, activations=("relu", None), autoregressive=False
-        )
+def test_an_encoding_needs_the_decoding_rank():
     with pytest.raises(WiringError, match="decoding_rank"):
         GVPConv(fields_of() | {"encoding": FieldSpec("encoding", "node", NODE.irreps)})
 

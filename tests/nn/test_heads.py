@@ -9,7 +9,10 @@ from e3nn import o3
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn.heads import ContactHead, EdgeHead, GraphHead, NodeHead, Pool
+from protgraph.nn.heads import Pool
+from protgraph.nn.heads.contact import ContactHead
+from protgraph.nn.heads.edge import EdgeHead
+from protgraph.nn.heads.perceptron import GraphHead, NodeHead
 
 SIZES = (7, 5, 9)
 MIXED = FieldSpec("h", "node", "4x0e+3x1o")

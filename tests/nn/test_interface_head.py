@@ -7,7 +7,7 @@ import torch
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.heads import InterfaceHead
+from protgraph.nn.heads.perceptron import InterfaceHead
 from protgraph.ops import Edges, Proteins
 
 DIM = 5

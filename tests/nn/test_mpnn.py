@@ -8,7 +8,9 @@ from torch import nn
 from torch_geometric.nn import MessagePassing, NNConv
 
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers import GRU, MPNN, EdgeNetwork
+from protgraph.nn.layers.edge_network import EdgeNetwork
+from protgraph.nn.layers.merge import GRU
+from protgraph.nn.layers.mpnn import MPNN
 
 
 class PlainMessagePassing(MessagePassing):

@@ -8,7 +8,9 @@ import torch
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.layers import EvoformerPair, OuterProductMean, PairEmbed, TriangleAttention, TriangleMultiplication
+from protgraph.nn.layers.evoformer import EvoformerPair
+from protgraph.nn.layers.pair import OuterProductMean, PairEmbed
+from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 from protgraph.ops import Proteins
 from tests.reference.openfold import load_outer_product_mean, load_triangle_attention, load_triangle_multiplication
 

@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers import GRU, MLP, Add, Concat, LayerNorm, Linear, Residual
+from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
+from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.mlp import activation, mlp
 
 VECTORS = FieldSpec("v", "node", "4x0e+2x1o")

@@ -8,7 +8,7 @@ import torch
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.featurize.residue_identity import SequencePosition
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers import Attention
+from protgraph.nn.layers.attention import Attention
 from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, position_index, rotate, sinusoid
 from protgraph.ops import Proteins
 

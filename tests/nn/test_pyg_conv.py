@@ -8,7 +8,7 @@ from torch_geometric import nn as pyg
 
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, UnknownNameError, WiringError
-from protgraph.nn.layers import PygConv
+from protgraph.nn.layers.pyg_conv import PygConv
 
 
 def given(specs, *more):

@@ -7,7 +7,6 @@ import torch
 from protgraph_plugins.esm.weights import encoder_from_esm
 from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 
-from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers import (
     EGNN,
@@ -28,9 +27,6 @@ from tests.reference.openfold import (
 from tests.reference.schnet import load_interaction_block
 from tests.reference.tfn import load_tensor_product_conv
 
-H = {"h": FieldSpec("h", "node", "8x0e"), "edges": field("edges"), "pos": field("pos"), "proteins": field("proteins")}
-H |= {"edge_vec": field("edge_vec"), "frame": field("frame")}
-PAIR = {"pair": FieldSpec("pair", "pair", "8x0e"), "proteins": field("proteins")}
 #: Loader, a state, and required options.
 CASES = {
     "egnn": (
@@ -83,7 +79,7 @@ def test_each_option_that_the_weights_do_not_contain_is_required(case):
             load(state(), **{k: v for k, v in options.items() if k != name})
 
 
-@pytest.mark.parametrize("case", ["egnn", "gearnet", "gearnet convolution"])
+@pytest.mark.parametrize("case", CASES)
 def test_unknown_choices_are_refused(case):
     load, state, options = CASES[case]
     for name in options:
@@ -115,4 +111,4 @@ LOADERS = {
 @pytest.mark.parametrize("name", LOADERS)
 def test_states_of_other_modules_are_refused(name):
     with pytest.raises(CheckpointError):
-        LOADERS[name]({"other.weight": torch.ones(2, 2)})
+        Encoder.from_reference({"other.weight": torch.ones(2, 2)}, heads=4)

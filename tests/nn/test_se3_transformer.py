@@ -10,7 +10,7 @@ from torch.nn.functional import layer_norm
 
 from benchmarks.plain_steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import CheckpointError, OptionError
+from protgraph.errors import OptionError
 from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv
 from protgraph.nn.layers.se3_transformer import SE3Transformer
@@ -87,7 +87,7 @@ def reference_inputs(z: dict) -> dict:
 )
 def test_convolution_equals_nvidia_and_fuchs(shared_reference, path, irreps, out, dtype):
     z = load(shared_reference / path, dtype)
-    layer = from_reference(part(z, "w/"), irreps_in="4x0e+4x1o", irreps=irreps, flavor="skip")
+    layer = from_reference(part(z, "w/"), irreps_in="4x0e+4x1o", irreps=irreps)
     got = layer(reference_inputs(z))["h"]
     assert relative_error(got, flat(*(z[o] for o in out)), irreps=irreps) < TOLERANCE[dtype]
 
@@ -202,27 +202,3 @@ def test_invalid_options_and_weights_of_other_modules_are_errors():
         SE3Transformer(make_fields("4x0e"), irreps="4x1o", gate=False)
     with pytest.raises(OptionError, match="nets='head'"):
         build("full", nets="head")
-    with pytest.raises(CheckpointError, match="SE"):
-        from_reference({"a": torch.zeros(1)}, irreps_in="4x0e", irreps="4x0e")
-
-
-def test_options_that_the_weights_do_not_contain_are_asked_for(shared_reference):
-    conv = part(load(shared_reference / "se3_fuchs" / "gconv.npz", torch.float64), "w/")
-    for flavor in (None, "TFN"):
-        with pytest.raises(OptionError, match="flavor.*'skip'"):
-            from_reference(conv, irreps_in="4x0e+4x1o", irreps="3x0e+2x1o", flavor=flavor)
-    block = part(load(shared_reference / "se3_nvidia" / "transformer_nonorm.npz", torch.float64), "w/graph_modules.0.")
-    with pytest.raises(OptionError, match="heads"):
-        from_reference(block, irreps_in="8x0e+8x1o", irreps="8x0e+8x1o+8x2e", value="4x0e+4x1o+4x2e")
-
-
-def test_modules_that_are_not_implemented_are_refused(shared_reference):
-    conv = part(load(shared_reference / "se3_fuchs" / "gconv.npz", torch.float64), "w/")
-    options = {"irreps_in": "4x0e+4x1o", "irreps": "3x0e+2x1o", "flavor": "skip"}
-    with pytest.raises(CheckpointError, match="GSE3Res"):
-        from_reference({f"GMAB.v.{k}": v for k, v in conv.items()}, **options)
-    with pytest.raises(CheckpointError, match="kernel_self.1"):
-        from_reference({k: v for k, v in conv.items() if k != "kernel_self.1"}, **options)
-    norm = {f"transform.0.{n}.bn.weight": torch.ones(4) for n in (0, 3)}
-    with pytest.raises(CheckpointError, match="transform.0.3"):
-        from_reference(norm, irreps_in="4x0e", irreps="4x0e")

@@ -8,7 +8,7 @@ from torch_geometric.nn import TransformerConv
 
 from protgraph.errors import OptionError
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers import Transformer
+from protgraph.nn.layers.transformer import Transformer
 from protgraph.ops import Proteins
 
 SIZES = [(7, 5, 9), (6, 6), (4,), (1, 3, 1)]

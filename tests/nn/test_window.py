@@ -8,7 +8,8 @@ from e3nn import o3
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
-from protgraph.nn.layers import Invariants, Window
+from protgraph.nn.layers.invariants import Invariants
+from protgraph.nn.layers.window import Window
 
 READS = ("h", "seq_pos", "chain", "proteins")
 

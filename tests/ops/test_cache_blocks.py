@@ -1,4 +1,4 @@
-"""Blocks of nodes with their edges, and of rows: results as at once, without tensors of edges × channels."""
+"""Blocks of nodes with their edges: results as at once, without tensors of edges × channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from protgraph import registry
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.ops import Edges, cache_blocks, fill_row_blocks, map_edge_blocks, map_row_blocks
+from protgraph.ops import Edges, cache_blocks, map_edge_blocks
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -86,20 +86,6 @@ def test_graph_without_edges_gives_zeros(small_blocks):
     assert out.tolist() == [[0.0]] * NODES
 
 
-def test_row_blocks_equal_all_rows_at_once(small_blocks):
-    x, y = torch.randn(500, 3), torch.randint(0, 5, (500,))
-    sizes = []
-
-    def function(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        sizes.append(len(x))
-        return x * y.unsqueeze(1), y + 1
-
-    with torch.no_grad():
-        found = map_row_blocks(function, x, y, width=3)
-    assert max(sizes) == 133
-    torch.testing.assert_close(found, (x * y.unsqueeze(1), y + 1), rtol=0, atol=0)
-
-
 class _Largest(TorchDispatchMode):
     """Record the largest number of elements of a result."""
 
@@ -140,48 +126,3 @@ def test_layers_in_blocks_equal_all_edges_at_once(name, edges, monkeypatch):
     for local, x in expected.items():
         torch.testing.assert_close(found[local], x.detach(), rtol=1e-12, atol=1e-12)
     assert largest.elements < edges.num_edges * HIDDEN
-
-
-@pytest.mark.parametrize("name", ["embed", "gvp", "mlp"])
-def test_layers_on_edges_in_blocks_equal_all_rows_at_once(name, monkeypatch):
-    reads = {"h": "24x0e"} if name == "mlp" else {"a": "5x0e", "b": "7x0e+2x1o" if name == "gvp" else "7x0e"}
-    fields = {k: FieldSpec(k, "edge", v) for k, v in reads.items()}
-    torch.manual_seed(0)
-    layer = registry.layers.get(name)(fields)
-    f = {k: torch.randn(200, spec.dim) for k, spec in fields.items()}
-    expected = layer(f)["h"].detach()
-    monkeypatch.setattr(cache_blocks, "_entries", lambda: 1000)
-    calls = []
-    hooked = next(m for m in layer.modules() if isinstance(m, torch.nn.Linear))
-    hooked.register_forward_hook(lambda *_: calls.append(1))
-    with torch.no_grad():
-        torch.testing.assert_close(layer(f)["h"], expected, rtol=1e-12, atol=1e-13)
-    assert len(calls) > 5
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
-@pytest.mark.parametrize("rows", [0, 7, 2**18])
-def test_rows_written_in_blocks_equal_those_at_once(dtype, rows):
-    """2^18 rows of 16 numbers are large enough for memory of NumPy, in its dtypes."""
-    x = torch.arange(rows, dtype=torch.float64).remainder(100).to(dtype)[:, None]
-    columns = torch.arange(16, dtype=dtype)
-    found = fill_row_blocks(lambda out, x: torch.mul(x, columns, out=out), x, width=16, like=x)
-    assert found.dtype == dtype
-    assert found.is_contiguous()
-    assert torch.equal(found, x * columns)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_results_of_blocks_with_further_dimensions_equal_those_at_once():
-    x = torch.randn(100, 3, 2)
-    double, first = map_row_blocks(lambda x: (2 * x, x[:, 0, 0] > 0), x, width=40)
-    assert torch.equal(double, 2 * x)
-    assert torch.equal(first, x[:, 0, 0] > 0)
-
-
-def test_rows_on_another_device_are_written_at_once():
-    x, calls = torch.empty(10**6, 1, device="meta"), []
-    found = fill_row_blocks(lambda out, x: calls.append(len(out)), x, width=16, like=x)
-    assert found.shape == (10**6, 16)
-    assert found.device.type == "meta"
-    assert calls == [10**6]

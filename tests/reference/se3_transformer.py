@@ -27,7 +27,6 @@ from e3nn import o3
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.errors import CheckpointError, OptionError
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.layers.norm_relu import NormReLU
 from protgraph.nn.layers.se3_conv import SE3Conv
@@ -44,7 +43,6 @@ def from_reference(
     irreps: str,
     value: str = "",
     heads: int | None = None,
-    flavor: str | None = None,
 ) -> SE3Transformer | SE3Conv | NormReLU:
     """Build the layer that equals a module of a published code, with its weights.
 
@@ -52,53 +50,23 @@ def from_reference(
     ----------
     state_dict : mapping of str to Tensor
         State of NVIDIA's ``AttentionBlockSE3``, ``ConvSE3`` (with self-interaction and pooling) or ``NormSE3`` (equal
-        multiplicities), or of Fuchs' ``GConvSE3`` or ``GNormSE3``.
+        multiplicities), or of Fuchs' ``GConvSE3`` (flavor "skip") or ``GNormSE3``.
     irreps_in, irreps : str
         Input and output irreps; degree l of these codes is ``l`` with parity (−1)^l, e.g. ``"8x0e+8x1o"``.
     value : str
         Irreps of values: the output's multiplicities divided by ``channels_div``. "": ``irreps``.
     heads : int
         Number of attention heads of ``AttentionBlockSE3``, which its state does not contain.
-    flavor : {"skip"}
-        Self-interaction of Fuchs' ``GConvSE3``, which its state does not contain: "skip" (default of that code). Its
-        flavor "TFN" is not implemented.
 
     Returns
     -------
     SE3Transformer or SE3Conv or NormReLU
         In the dtype of the weights. The first two read ``edge_attr``: invariant edge features, then the distance.
-
-    Raises
-    ------
-    OptionError
-        If an option that the state does not contain is missing or not supported.
-    CheckpointError
-        If names or shapes are those of another module, e.g. of Fuchs' ``GSE3Res``, which is not implemented.
     """
-    try:
-        return _build(dict(state_dict), irreps_in, irreps, value, heads, flavor)
-    except KeyError as e:
-        raise CheckpointError(
-            f"weights of an SE(3)-Transformer module: no parameter {e.args[0]!r} among {sorted(state_dict)[:4]} …. "
-            "Supported: AttentionBlockSE3, ConvSE3 and NormSE3 of NVIDIA, GConvSE3 and GNormSE3 of Fuchs."
-        ) from e
-
-
-def _build(
-    weights: dict[str, Tensor], irreps_in: str, irreps: str, value: str, heads: int | None, flavor: str | None
-) -> SE3Transformer | SE3Conv | NormReLU:
-    if any(k.startswith("GMAB.") for k in weights):
-        raise CheckpointError(
-            "weights of GSE3Res are not supported: its keys and values have separate radial networks. Supported: "
-            "AttentionBlockSE3, ConvSE3 and NormSE3 of NVIDIA, GConvSE3 and GNormSE3 of Fuchs."
-        )
+    weights = dict(state_dict)
     if any("norm" in k or k.startswith("transform.") for k in weights) and not any("net." in k for k in weights):
         return _norm(weights, irreps)
     nets = [k for k in weights if k.endswith("net.0.weight")]
-    if not nets:
-        raise CheckpointError(
-            f"no radial network among {sorted(weights)[:4]} …: not the state of an SE(3)-Transformer module."
-        )
     width, dtype = weights[nets[0]].size(1), weights[nets[0]].dtype
     fields = {"h": FieldSpec("h", "node", irreps_in), "edge_vec": field("edge_vec"), "edges": field("edges")}
     fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{width}x0e")
@@ -112,22 +80,12 @@ def _build(
     }
     with torch.no_grad():
         if "to_query.weights.0" in weights:
-            if heads is None:
-                raise OptionError(
-                    "weights of AttentionBlockSE3: heads=None. The weights do not contain it. Give the number of "
-                    "attention heads of the block, e.g. heads=8."
-                )
             layer = SE3Transformer(fields, value=value, heads=heads, mode="full", gate=False, **options).to(dtype)
             _channels(layer.query, [weights[f"to_query.weights.{ir.l}"] for _, ir in layer.query.irreps_out])
             _channels(layer.project, [weights[f"project.weights.{ir.l}"] for _, ir in layer.project.irreps_out])
             _kernel(layer.attention.kernel, weights, "to_key_value.conv")
             return layer
         fuchs = any(k.startswith("kernel_unary") for k in weights)
-        if fuchs and flavor != "skip":
-            raise OptionError(
-                f"weights of GConvSE3: flavor={flavor!r}, which the weights do not contain. Allowed: 'skip' (default "
-                "of that code; 'TFN' is not implemented)."
-            )
         layer = SE3Conv(fields, reduce="mean" if fuchs else "sum", **options).to(dtype)
         own = "kernel_self.{}" if fuchs else "to_kernel_self.{}"
         _channels(layer.own, [weights[own.format(ir.l)].flatten(0, -2) for _, ir in layer.own.irreps_out])
@@ -137,11 +95,6 @@ def _build(
 
 def _norm(weights: Mapping[str, Tensor], irreps: str) -> NormReLU:
     layer = NormReLU({"h": FieldSpec("h", "node", irreps)})
-    unknown = [
-        k for k in weights if not re.fullmatch(r"group_norm\.(weight|bias)|transform\.\d+\.0\.bn\.(weight|bias)", k)
-    ]
-    if unknown:
-        raise CheckpointError(f"weights of a norm: {unknown[0]!r} is not supported (num_layers above 0).")
     for name in ("weight", "bias"):
         one = weights.get(f"group_norm.{name}")
         many = [weights.get(f"transform.{ir.l}.0.bn.{name}") for _, ir in layer.irreps]
@@ -149,13 +102,13 @@ def _norm(weights: Mapping[str, Tensor], irreps: str) -> NormReLU:
         with torch.no_grad():
             for norm, part in zip(layer.norms, parts, strict=True):
                 layer.to(part.dtype)
-                _copy(getattr(norm, name), part)
+                getattr(norm, name).copy_(part)
     return layer
 
 
 def _channels(linear: IrrepsLinear, matrices: list[Tensor]) -> None:
     for ours, theirs in zip(linear.maps, matrices, strict=True):
-        _copy(ours.weight, theirs)
+        ours.weight.copy_(theirs)
         if ours.bias is not None:
             ours.bias.zero_()
 
@@ -174,9 +127,9 @@ def _kernel(kernel: PairwiseKernel, weights: Mapping[str, Tensor], prefix: str) 
         # Theirs is the Wigner 3j of (J, l_in, l_out), ours of (l_in, J, l_out): a swap costs (−1)^(J + l_in + l_out).
         sign = (-1) ** (path.s + a + b) * ((-1) ** path.s if fuchs else 1)
         last_map = net[f"{last}.weight"].unflatten(0, shape)[:, :, before[name]]  # (W, U, T)
-        _copy(ours[:-1], sign * scale * last_map.permute(2, 1, 0))
+        ours[:-1].copy_(sign * scale * last_map.permute(2, 1, 0))
         bias = net.get(f"{last}.bias", torch.zeros(math.prod(shape), dtype=ours.dtype)).unflatten(0, shape)
-        _copy(ours[-1], sign * scale * bias[:, :, before[name]].t())
+        ours[-1].copy_(sign * scale * bias[:, :, before[name]].t())
         before[name] += 1
         _hidden(kernel.nets[name], net)
 
@@ -184,15 +137,5 @@ def _kernel(kernel: PairwiseKernel, weights: Mapping[str, Tensor], prefix: str) 
 def _hidden(ours: nn.Module, net: Mapping[str, Tensor]) -> None:
     for name, parameter in ours.named_parameters():
         layer, kind = name.split(".")
-        key = next((k for k in net if re.fullmatch(rf"{layer}\.(bn\.)?{kind}", k)), None)
-        if key is None:
-            raise CheckpointError(f"the radial network has no parameter {name!r}, only {sorted(net)}.")
-        _copy(parameter, net[key])
-
-
-def _copy(ours: Tensor, theirs: Tensor) -> None:
-    if ours.shape != theirs.shape:
-        raise CheckpointError(
-            f"a weight of shape {tuple(theirs.shape)} does not fit {tuple(ours.shape)}. Check irreps."
-        )
-    ours.copy_(theirs)
+        key = next(k for k in net if re.fullmatch(rf"{layer}\.(bn\.)?{kind}", k))
+        parameter.copy_(net[key])

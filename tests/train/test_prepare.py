@@ -19,12 +19,11 @@ from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.store_description import shard_path
 from protgraph.errors import DatasetError, LabelError, LeakError
-from protgraph.featurize import file_cache
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
-from protgraph.structure.io import read_residues
+from protgraph.structure.io import sources
 from protgraph.task import builtin, default_task
 from protgraph.train.prepare import prepare
 from protgraph.train.resolve import load_dataset, resolve_task
@@ -62,18 +61,16 @@ def test_a_second_preparation_uses_the_cached_graphs(small, plan, tmp_path, monk
     def refuse(*args):
         raise AssertionError("read again")
 
-    monkeypatch.setattr(file_cache, "read_residues", refuse)
+    monkeypatch.setattr(sources, "load_structure", refuse)
     monkeypatch.setattr(FeaturePlan, "precompute", refuse)
     second = prepare(small, task, FeaturePlan(FEATURES), cache=tmp_path)
     assert [s.path for s in second.splits.values()] == [s.path for s in first.splits.values()]
 
 
-def test_a_file_is_read_once_for_all_its_chains_tasks_and_features(small, plan, tmp_path, monkeypatch):
+def test_a_file_is_read_once_for_all_its_chains(small, plan, tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(file_cache, "read_residues", lambda f, o: read.append(f.path) or read_residues(f, o))
-    for task in ("helix", "inverse_folding"):
-        for features in (FEATURES, ["dihedral", component("knn", k=4)]):
-            prepare(small, resolve_task(task, small), FeaturePlan(features), cache=tmp_path)
+    monkeypatch.setattr(sources, "load_structure", lambda f, **o: read.append(f.path) or load_structure(f, **o))
+    prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
     assert len(read) == len(set(read)) == 11
 
 
@@ -87,7 +84,7 @@ def test_chains_are_single_if_those_of_training_are(split, small, plan, structur
     assert prepared.one_chain == (split == "val")
 
 
-def test_a_fasta_file_is_opened_once_for_fingerprint_and_graphs(tmp_path, opened_files):
+def test_a_fasta_file_is_opened_once_for_fingerprints_and_once_for_graphs(tmp_path, opened_files):
     rng = np.random.default_rng(0)
     path = tmp_path / "files" / "many.fasta"
     path.parent.mkdir()
@@ -96,7 +93,7 @@ def test_a_fasta_file_is_opened_once_for_fingerprint_and_graphs(tmp_path, opened
     dataset = load_dataset(path.parent, task="masked_lm", cache=tmp_path)
     prepared = prepare(dataset, resolve_task("masked_lm", dataset), FeaturePlan(["residue_one_hot"]), cache=tmp_path)
     assert sum(proteins for proteins, _ in prepared.sizes.values()) == 12
-    assert opened_files.count(str(path)) == 1
+    assert opened_files.count(str(path)) == 2
 
 
 @pytest.mark.parametrize("change", ["options", "task", "labels", "split"])
@@ -317,7 +314,7 @@ def test_another_target_under_a_registered_name_is_an_error(small):
 def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeypatch):
     task = resolve_task("helix", small)
     alone = prepare(small, task, plan, cache=tmp_path / "one")
-    monkeypatch.setattr(file_cache, "read_residues", lambda *args: pytest.fail("read in this process"))
+    monkeypatch.setattr(sources, "load_structure", lambda *args, **options: pytest.fail("read in this process"))
     several = prepare(small, task, plan, cache=tmp_path / "two", jobs=2)
     for a, b in zip(alone.splits["train"], several.splits["train"], strict=True):
         assert torch.equal(a.pos, b.pos)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,10 @@ import numpy as np
 
 from protgraph.errors import ProtgraphError, StructureFileError
 from protgraph.structure.io.fasta import FastaRecord, read_fasta
-from protgraph.structure.io.sniff import FileContent, read_file
+from protgraph.structure.io.sniff import read_file
 
 if TYPE_CHECKING:
+    from protgraph.structure.io.read_options import ReadOptions
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Fingerprint", "chain_digests", "fingerprint_file"]
@@ -71,21 +72,21 @@ class Fingerprint:
         return cls(digest, chain_digests(residues), None, lengths)
 
 
-def fingerprint_file(
-    path: Path, *, read: Callable[[FileContent], Residues | list[FastaRecord]] | None = None
-) -> Fingerprint:
+def fingerprint_file(path: Path, *, read: ReadOptions | None = None) -> Fingerprint:
     """Compute the digests of a file, which is opened once."""
+    from protgraph.structure.io.sources import read_residues
+
     try:
         file = read_file(path)
     except StructureFileError:
         return Fingerprint("")
     try:
-        parsed = (read or _read)(file)
+        if file.format == "fasta":
+            return _fasta(file.sha256, read_fasta(file))
+        residues = read_residues(file, read)
     except Exception:  # noqa: BLE001 -- parsers raise many types of error; they are raised again where the file is used
         return Fingerprint(file.sha256)
-    if isinstance(parsed, list):
-        return _fasta(file.sha256, parsed)
-    return Fingerprint.from_residues(file.sha256, parsed)
+    return Fingerprint.from_residues(file.sha256, residues)
 
 
 def chain_digests(residues: Residues) -> dict[str, str]:
@@ -108,9 +109,3 @@ def _fasta(sha256: str, records: list[FastaRecord]) -> Fingerprint:
 
 def _digest(sequence: str) -> str:
     return hashlib.sha256(sequence.encode()).hexdigest() if set(sequence) - {"X"} else ""
-
-
-def _read(file: FileContent) -> Residues | list[FastaRecord]:
-    from protgraph.structure.io.sources import read_residues
-
-    return read_fasta(file) if file.format == "fasta" else read_residues(file)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
 from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure import Residues, Structure, clean
 from protgraph.structure.residues.identity import residue_ids
+
+if TYPE_CHECKING:
+    from biotite.structure.io import pdbx
 
 __all__ = ["prepare_structures", "protein_bytes"]
 
@@ -55,16 +59,25 @@ def protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
     """Return a BinaryCIF file of residues of a structure, heavy atoms only."""
     from biotite.structure.io import pdbx
 
-    from protgraph.structure.io.bcif_encodings import with_small_encodings
-
     # By position: `clean` gives another chain id or insertion code to residues whose identity is not unique.
     positions = set(map(tuple, residues.atom_pos.tolist()))
     is_kept = [position in positions for position in map(tuple, structure.atoms.coord.tolist())]
     atoms = structure.atoms[np.array(is_kept)]
     file, content = pdbx.BinaryCIFFile(), io.BytesIO()
     pdbx.set_structure(file, atoms, data_block=name)
-    with_small_encodings(file).write(content)
+    _compressed(file).write(content)
     return content.getvalue()
+
+
+def _compressed(file: pdbx.BinaryCIFFile) -> pdbx.BinaryCIFFile:
+    """Return a file with the same values in fewer bytes, if there is one; no number is rounded."""
+    from biotite.structure.io import pdbx
+
+    try:
+        # A positive tolerance is required; this one is smaller than the distance of numbers.
+        return pdbx.compress(file, rtol=0, atol=1e-15)
+    except ValueError:  # fixed-point numbers whose differences exceed 32 bits, e.g. 200 Å with seven decimals
+        return file
 
 
 @dataclass(frozen=True)

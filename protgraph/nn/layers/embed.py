@@ -13,7 +13,6 @@ from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.standardize import Standardize
-from protgraph.ops import map_row_blocks
 
 __all__ = ["Constant", "Embed"]
 ENTRY_POINTS = {"protgraph.layers": {"constant": "Constant", "embed": "Embed"}}
@@ -66,8 +65,7 @@ class Embed(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: embeddings of categorical fields plus a linear map of the others."""
-        values = [f[name] for name in self._order]
-        return {"h": map_row_blocks(self._embed, *values, width=max(self.out["h"].dim, sum(self.real.values())))}
+        return {"h": self._embed(*(f[name] for name in self._order))}
 
     def _embed(self, *values: Tensor) -> Tensor:
         """Embed rows of the categories and then of the real fields, ``(M, dim)``."""

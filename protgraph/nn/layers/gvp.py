@@ -22,7 +22,7 @@ from protgraph.nn.gvp_modules import (
 )
 from protgraph.nn.irreps_blocks import named_irreps_blocks
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import Edges, map_edge_blocks, map_row_blocks
+from protgraph.ops import Edges, map_edge_blocks
 
 __all__ = ["GVPConv", "GVPLayer"]
 ENTRY_POINTS = {"protgraph.layers": {"gvp": "GVPLayer", "gvp_conv": "GVPConv"}}
@@ -90,8 +90,7 @@ class GVPLayer(GraphLayer):
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute ``h (N, S + 3V)`` row by row."""
-        width = max(sum(spec.dim for spec in self.fields.values()), self.out["h"].dim)
-        return {"h": map_row_blocks(self._perceptron, *(f[name] for name in self.fields), width=width)}
+        return {"h": self._perceptron(*(f[name] for name in self.fields))}
 
     def _perceptron(self, *values: Tensor) -> Tensor:
         """Apply the perceptron to rows of the fields, in the order of their wiring."""
@@ -178,8 +177,7 @@ class GVPConv(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, S + 3V)``: the mean message of the neighbors, then a feed-forward update."""
         h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
-        message, widest = self._mean_message(h, e, f), 4 * self.node.scalars + 6 * self.node.vectors
-        return {"h": map_row_blocks(self._update, *h, *message, width=widest)}
+        return {"h": self._update(*h, *self._mean_message(h, e, f))}
 
     def _update(self, s: Tensor, v: Tensor, message_s: Tensor, message_v: Tensor) -> Tensor:
         """Compute the output of rows from h and the mean of messages."""

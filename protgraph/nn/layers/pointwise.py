@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn import mlp as dense
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import map_row_blocks
 
 __all__ = ["MLP", "LayerNorm", "Linear"]
 ENTRY_POINTS = {"protgraph.layers": {"layer_norm": "LayerNorm", "linear": "Linear", "mlp": "MLP"}}
@@ -93,12 +92,10 @@ class MLP(GraphLayer):
         dim = dim or width
         inner = [hidden or 4 * dim] * (depth - 1)
         self.mlp = dense.mlp([width, *inner, dim], act=act, dropout=dropout)
-        self.widest = max(width, *inner, dim)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Compute ``h (N, dim)``, in blocks of rows that fit the cache."""
-        return {"h": map_row_blocks(self.mlp, f["h"], width=self.widest)}
+        return {"h": self.mlp(f["h"])}  # (N, dim)
 
 
 class LayerNorm(GraphLayer):

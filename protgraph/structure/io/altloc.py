@@ -1,4 +1,4 @@
-"""Select one conformation per residue from alternate locations, and gather those that a file has apart.
+"""Select one conformation per residue from alternate locations.
 
 Not biotite: its choice drops every residue whose altloc ids are digits, e.g. in 1k6p (biotite 1.6.0, 2026-11-22).
 """
@@ -13,7 +13,6 @@ from protgraph.structure.residues.runs import LEAST_CA_DISTANCE
 __all__ = [
     "altloc_mask",
     "check_altloc",
-    "gather_conformations",
     "group_residues",
     "name_blank_conformations",
     "separate_copies",
@@ -203,91 +202,3 @@ def name_blank_conformations(
     ids = altloc_id.copy()
     ids[blank[np.array(chosen, bool)]] = " "
     return ids
-
-
-def gather_conformations(
-    altloc_id: np.ndarray,
-    atom_name: np.ndarray,
-    start: np.ndarray,
-    residue: np.ndarray,
-    chain: np.ndarray,
-    res_id: np.ndarray,
-) -> tuple[np.ndarray, int] | None:
-    """Move conformations that a file has apart from their residue next to it.
-
-    Parameters
-    ----------
-    altloc_id, atom_name : ndarray
-        ``(A,)`` str; an empty id means one location.
-    start : ndarray
-        ``(R,)`` int64, first atom of each run of atoms of one residue and residue name.
-    residue : ndarray
-        ``(R,)`` int64, equal for the runs of a residue (:func:`group_residues`).
-    chain, res_id : ndarray
-        ``(R,)`` chain id and residue number of each run.
-
-    Returns
-    -------
-    tuple or None
-        The atoms ``(A,)`` int64 in their new order, and how many residues are moved; None if no run moves.
-
-    Notes
-    -----
-    Runs belong together if all atoms of one have an id, and the other has none of them with the same name and id. A run
-    that repeats them is another residue of the same number, e.g. of a second chain of this name. Their place is that of
-    the run between residues of the preceding and the following number, or else of the first one.
-    """
-    apart = np.flatnonzero(~_follows_its_residue(residue))
-    if len(apart) == 0:
-        return None
-    stop = np.append(start[1:], len(altloc_id))
-    head = np.arange(len(start))  # first run of the residue that each run belongs to
-    locations: dict[int, set[tuple[str, str]]] = {}  # head → ids and names
-    latest: dict[int, int] = {}  # residue → head of its latest runs
-    is_located: dict[int, bool] = {}  # head → all atoms have an id
-    is_apart = np.zeros(len(start), bool)
-    is_apart[apart] = True
-    shared = np.isin(residue, residue[apart])
-    for run in np.flatnonzero(shared).tolist():
-        rows = slice(start[run], stop[run])
-        own = list(zip(altloc_id[rows].tolist(), atom_name[rows].tolist(), strict=True))
-        before = latest.get(int(residue[run]))
-        has_ids = all(i for i, _ in own)
-        joins = before is not None and (
-            not is_apart[run] or ((has_ids or is_located[before]) and not locations[before].intersection(own))
-        )
-        head[run] = before if joins else run
-        latest[int(residue[run])] = int(head[run])
-        locations.setdefault(int(head[run]), set()).update(own)
-        is_located[int(head[run])] = has_ids and is_located.get(int(head[run]), True)
-    order = np.argsort(_places(head, is_apart, chain, res_id), kind="stable")
-    if (order == np.arange(len(order))).all():
-        return None
-    rows = np.concatenate([np.arange(start[run], stop[run]) for run in order.tolist()])
-    return rows, len(np.unique(head[is_apart & (head != np.arange(len(head)))]))
-
-
-def _places(head: np.ndarray, is_apart: np.ndarray, chain: np.ndarray, res_id: np.ndarray) -> np.ndarray:
-    """Return the run at whose place each run is, ``(R,)`` int64: that of its residue with the closest neighbors."""
-    place = head.copy()
-    for group in np.unique(head[is_apart & (head != np.arange(len(head)))]).tolist():
-        runs = np.flatnonzero(head == group)
-        score = []
-        for run in runs.tolist():
-            sides = ((run - 1, -1), (run + 1, 1))
-            score.append(
-                sum(
-                    0 <= i < len(head) and chain[i] == chain[run] and res_id[i] - res_id[run] in (0, step)
-                    for i, step in sides
-                )
-            )
-        place[runs] = runs[int(np.argmax(score))]
-    return place
-
-
-def _follows_its_residue(residue: np.ndarray) -> np.ndarray:
-    """Return True for runs that are the first of their residue or directly after another run of it, ``(R,)`` bool."""
-    first = np.zeros(len(residue), bool)
-    first[np.unique(residue, return_index=True)[1]] = True
-    first[1:] |= residue[1:] == residue[:-1]
-    return first

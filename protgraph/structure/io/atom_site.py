@@ -13,7 +13,7 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError, StructureFileError
-from protgraph.structure.io.cif_column import CategoryTable, ColumnValues, parse_columns
+from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 from protgraph.structure.io.elements import complete_elements
 from protgraph.structure.io.unit_cell import unit_cell_vectors
 from protgraph.structure.residues.structure import MOLECULE
@@ -188,8 +188,7 @@ class AtomSite:
         if set(missing) & set(_POSITION):
             raise StructureFileError(f"{self._where}: atom_site has no column {missing[0]}. Coordinates are required.")
         present = [name for name in names if name not in missing]
-        columns = [self._column(name, rows) for name in present]
-        numbers = dict(zip(present, parse_columns(columns, [self._item(name) for name in present]), strict=True))
+        numbers = {name: self._column(name, rows).numbers(self._item(name)) for name in present}
         for name in missing:
             numbers[name] = np.full(len(numbers["Cartn_x"]), np.nan)
         if "B_iso_or_equiv" in missing:

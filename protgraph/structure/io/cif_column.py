@@ -1,12 +1,8 @@
-"""Values of one mmCIF or BinaryCIF column as texts or numbers, with a mask for ``.`` and ``?``.
-
-Decimal numbers of text are converted by :mod:`protgraph.structure.io.decimals`, column by column.
-"""
+"""Values of one mmCIF or BinaryCIF column as texts or numbers, with a mask for ``.`` and ``?``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,9 +11,8 @@ import numpy as np
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.decimals import plain_decimals
 
-__all__ = ["CategoryTable", "ColumnValues", "DataBlock", "canonical_name", "parse_columns"]
+__all__ = ["CategoryTable", "ColumnValues", "DataBlock", "canonical_name"]
 
-_SPACE = ord(" ")
 _FEW = 8  # numbers that are parsed faster one by one
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:\(\d+\))?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -53,8 +48,7 @@ class ColumnValues:
     Parameters
     ----------
     values : ndarray
-        ``(rows,)`` bytes (ASCII), str or numbers, or ``(width, rows)`` uint8: ASCII characters, blank or 0 after the
-        end of a text, which has no blanks. With ``index``: distinct texts, ``(texts,)`` str.
+        ``(rows,)`` bytes (ASCII), str or numbers. With ``index``: distinct texts, ``(texts,)`` str.
     mask : ndarray, optional
         ``(rows,)`` uint8: 0 for a value, 1 for ``.`` (inapplicable), 2 for ``?`` (unknown). None: all are values.
     index : ndarray, optional
@@ -76,18 +70,18 @@ class ColumnValues:
             raise ValueError(f"{len(self)} values and {len(self.mask)} elements of the mask")
 
     def __len__(self) -> int:
-        return self.values.shape[-1] if self.index is None else len(self.index)
+        return len(self.values) if self.index is None else len(self.index)
 
     @property
     def is_text(self) -> bool:
         """True for values that are text, not numbers."""
-        return self.values.ndim == 2 or self.values.dtype.kind in "SU"
+        return self.values.dtype.kind in "SU"
 
     @property
     def is_constant(self) -> bool:
         """True if no value is masked and all are equal."""
         which = self.values if self.index is None else self.index
-        return self.mask is None and bool((which == which[..., :1]).all())
+        return self.mask is None and bool((which == which[:1]).all())
 
     def select(self, rows: slice | np.ndarray) -> ColumnValues:
         """Return some rows: a slice, or ``(R,)`` indices or mask."""
@@ -96,7 +90,7 @@ class ColumnValues:
         mask = None if self.mask is None else self.mask[rows]
         if self.index is not None:
             return ColumnValues(self.values, mask, self.index[rows])
-        return ColumnValues(self.values[..., rows], mask)
+        return ColumnValues(self.values[rows], mask)
 
     def texts(self, *, width: int = 1, blank: bool = False) -> np.ndarray:
         """Return str of at least ``width`` characters, ``(rows,)``; masked values are "." and "?", or ""."""
@@ -126,7 +120,7 @@ class ColumnValues:
             A value is not a number.
         """
         if self.is_text:
-            numbers = _parse_numbers(self._rows(self.values), np.zeros(0) if self.mask is None else self.mask, where)
+            numbers = _parse_numbers(self._rows(self.values), self.mask, where)
         else:
             numbers = self.values.astype(np.float64)  # a copy, which the mask may change
         if self.mask is not None:
@@ -154,8 +148,6 @@ class ColumnValues:
 
 def _widen(values: np.ndarray, width: int) -> np.ndarray:
     """Convert values of any kind to str of at least ``width`` characters."""
-    if values.ndim == 2:
-        return _join_characters(values, width)
     if values.dtype.kind != "S":
         texts = values if values.dtype.kind == "U" else values.astype(str)
         return texts.astype(f"U{width}") if texts.itemsize < 4 * width else texts
@@ -166,31 +158,16 @@ def _widen(values: np.ndarray, width: int) -> np.ndarray:
     return points.view(f"U{points.shape[1]}")[:, 0]
 
 
-def _join_characters(chars: np.ndarray, width: int) -> np.ndarray:
-    """Convert ``(characters, rows)`` ASCII to str of at least ``width`` characters, ``(rows,)``."""
-    points = np.zeros((chars.shape[1], max(len(chars), width)), np.uint32)  # (rows, width)
-    for i, row in enumerate(chars):
-        points[:, i] = row * (row > _SPACE)
-    return points.view(f"U{points.shape[1]}")[:, 0]
-
-
-def _characters(values: np.ndarray) -> np.ndarray:
-    """Return the characters of bytes ``(rows,)``, ``(width, rows)`` uint8."""
-    chars = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
-    return np.ascontiguousarray(chars.T)
-
-
-def _parse_numbers(values: np.ndarray, mask: np.ndarray, where: str) -> np.ndarray:
+def _parse_numbers(values: np.ndarray, mask: np.ndarray | None, where: str) -> np.ndarray:
     """Parse texts: plain decimals with NumPy, the others (exponents, uncertainties, long numbers) one by one."""
-    count = values.shape[-1]
-    numbers = np.full(count, np.nan)
-    is_plain = np.zeros(count, bool)
-    if values.dtype.kind != "U" and count > _FEW:
-        numbers, is_plain = plain_decimals(values if values.ndim == 2 else _characters(values))
-    if not is_plain.all():
-        for row in np.flatnonzero(~is_plain).tolist():
-            if not (len(mask) and mask[row]):
-                numbers[row] = _parse_number(_text(values, row), where, row)
+    numbers = np.full(len(values), np.nan)
+    is_plain = np.zeros(len(values), bool)
+    if values.dtype.kind == "S" and len(values) > _FEW:
+        chars = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)  # (rows, width)
+        numbers, is_plain = plain_decimals(np.ascontiguousarray(chars.T))
+    is_other = ~is_plain if mask is None else ~is_plain & (mask == 0)
+    for row in np.flatnonzero(is_other).tolist():
+        numbers[row] = _parse_number(_text(values, row), where, row)
     return numbers
 
 
@@ -203,30 +180,7 @@ def _parse_number(text: str, where: str, row: int) -> float:
 
 
 def _text(values: np.ndarray, row: int) -> str:
-    if values.ndim == 2:
-        return values[:, row].tobytes().rstrip(b" \n\0").decode("ascii")
     return values[row].decode("ascii") if values.dtype.kind == "S" else str(values[row])
-
-
-def parse_columns(columns: Sequence[ColumnValues], where: Sequence[str]) -> Sequence[np.ndarray]:
-    """Return several columns of one length as float64, ``(rows,)`` each; see :meth:`ColumnValues.numbers`.
-
-    Columns of ASCII text are parsed together, which is faster for small files.
-    """
-    count = len(columns[0])
-    shape = len(columns), count
-    if count == 0 or not all(column.is_text and column.values.dtype.kind != "U" for column in columns):
-        return [column.numbers(name) for column, name in zip(columns, where, strict=True)]
-    chars = [c.values if c.values.ndim == 2 else _characters(c.values) for c in columns]
-    joined = np.zeros((max(map(len, chars)), shape[0] * shape[1]), np.uint8)
-    for i, each in enumerate(chars):
-        joined[: len(each), i * count : (i + 1) * count] = each
-    values, plain = plain_decimals(joined)
-    numbers, is_plain = values.reshape(shape), plain.reshape(shape)
-    for i, column in enumerate(columns):
-        if not is_plain[i].all():
-            numbers[i] = column.numbers(where[i])
-    return numbers
 
 
 class CategoryTable(Protocol):

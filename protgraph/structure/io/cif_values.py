@@ -14,8 +14,7 @@ from protgraph.errors import StructureFileError
 from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock
 from protgraph.structure.io.cif_column import CategoryTable
-from protgraph.structure.io.cif_parse import ParsedBlock, TokenTable, parse_cif, unify_lines
-from protgraph.structure.io.cif_rows import AlignedTable, find_atom_site
+from protgraph.structure.io.cif_parse import ParsedBlock, TextTable, parse_cif, unify_lines
 from protgraph.structure.io.cif_text import Columns, category_text, decimal_texts, quote_all
 from protgraph.structure.io.polymers import POLYMER_CATEGORIES, Polymers, same_columns
 from protgraph.structure.io.sniff import FileContent
@@ -179,9 +178,11 @@ def _read_source(file: FileContent, model: int) -> _Source:
         unpacked = msgpack.unpackb(file.data, raw=False, strict_map_key=False)
         return _rewritten([BinaryBlock(block) for block in unpacked["dataBlocks"]], file.path, model)
     content = unify_lines(file.data)
-    block = find_atom_site(content, file.path)
-    if block is not None and block.rest.isascii():
-        source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", block.rest))
+    blocks = parse_cif(content, file.path, [_SITE])
+    if len(blocks) == 1 and _SITE in blocks[0].loops and content.isascii():
+        loop = blocks[0].loops[_SITE]
+        rest = content[: loop.start] + content[loop.stop :].removeprefix(b"\n")
+        source = _Source(blocks[0].get(_SITE), _OWN_DETAILS.sub(b"", rest))
         has_other_models = AtomSite(source.site, None, file.path).models > 1
         if not source.has(DETAILS) and not (has_other_models and source.has(_ANISOTROPIC)):
             return source
@@ -241,7 +242,7 @@ def _details(details: Sequence[str]) -> bytes:
 
 def _written(table: CategoryTable, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
     """Return values of a column as they are written, ``(rows,)`` bytes."""
-    if isinstance(table, AlignedTable | TokenTable):
+    if isinstance(table, TextTable):
         return table.characters(name, rows)
     column = table.column(name, rows)
     if column.index is not None:

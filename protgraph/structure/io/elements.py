@@ -13,7 +13,6 @@ import numpy as np
 
 from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES, residue_kind
 from protgraph.structure.residues.atoms import ELEMENTS
-from protgraph.structure.residues.text_codes import HASH_BASE, pack_texts
 
 __all__ = [
     "UNKNOWN_ELEMENT",
@@ -118,21 +117,10 @@ def complete_elements(
     rows = rows[(some == "") | contradicts_residue(some, res_name[rows])]
     if len(rows):
         written = (symbols if index is None else symbols[index])[rows]
-        elements[rows] = _elements_of_names(res_name[rows], atom_name[rows])
+        names = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
+        elements[rows] = [element_of_name(residue, atom) for residue, atom in names]
         elements[rows[is_dummy_symbol(written)]] = UNKNOWN_ELEMENT
     return elements, len(rows)
-
-
-def _elements_of_names(res_name: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
-    """Infer the elements of atoms from names without columns, ``(A,)`` str each; once for each pair of names."""
-    codes = pack_texts(res_name), pack_texts(atom_name)
-    hashes, inverse = np.unique(codes[0] * HASH_BASE + codes[1], return_inverse=True)
-    some = np.zeros(len(hashes), np.int64)  # an atom of each pair
-    some[inverse] = np.arange(len(inverse))
-    if any((code[some[inverse]] != code).any() for code in codes):  # two pairs of names with one hash
-        some = inverse = np.arange(len(res_name))
-    pairs = zip(res_name[some].tolist(), atom_name[some].tolist(), strict=True)
-    return np.array([element_of_name(*pair) for pair in pairs])[inverse]
 
 
 def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray:

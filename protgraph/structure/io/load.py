@@ -14,7 +14,6 @@ from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import (
     altloc_mask,
     check_altloc,
-    gather_conformations,
     group_residues,
     name_blank_conformations,
     separate_copies,
@@ -136,8 +135,7 @@ def resolve_atoms(
     usable = is_small.all(axis=1)
     if not usable.any():
         raise EmptyStructureError(f"{source or name}: none of {len(atoms)} atoms has usable coordinates")
-    keep, moved = usable.copy(), 0
-    order = np.arange(len(atoms))
+    keep = usable.copy()
     if has_altlocs:
         start = residue_starts(atoms)
         residue = group_residues(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
@@ -145,12 +143,8 @@ def resolve_atoms(
         of_atoms = np.repeat(residue, np.diff(start, append=len(atoms)))
         ids = name_blank_conformations(atoms.altloc_id, atoms.atom_name, atoms.res_name, of_atoms)
         keep &= altloc_mask(ids, atoms.occupancy, of_atoms, altloc=altloc, required=atoms.atom_name == "CA")
-        identity = (atoms.chain_id[start], atoms.res_id[start])
-        order, moved = gather_conformations(ids, atoms.atom_name, start, residue, *identity) or (order, 0)
     atoms.del_annotation("altloc_id")
-    left_out = LossReport(
-        invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()), moved_residues=moved
-    )
-    if moved or not keep.all():
-        atoms = atoms[order[keep[order]]]
+    left_out = LossReport(invalid_atoms=int((~usable).sum()), altloc_atoms=int((usable & ~keep).sum()))
+    if not keep.all():
+        atoms = atoms[keep]
     return Structure(name, atoms, source, form, report.merge(left_out), predicted)

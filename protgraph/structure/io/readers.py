@@ -23,7 +23,6 @@ from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
 from protgraph.structure.io.cif_column import DataBlock
 from protgraph.structure.io.cif_parse import parse_cif, unify_lines
-from protgraph.structure.io.cif_rows import find_atom_site
 from protgraph.structure.io.cif_values import DETAILS
 from protgraph.structure.io.foldcomp import foldcomp_text
 from protgraph.structure.io.pdb import read_model
@@ -36,11 +35,8 @@ __all__ = ["ParsedFile", "read_atoms"]
 
 _FIELDS = ["b_factor", "occupancy"]
 
-# Categories of BinaryCIF that are unpacked.
-_CATEGORIES = (
-    *("_atom_site", "_cell", "_ma_qa_metric", "_pdbx_struct_assembly_gen", "_pdbx_struct_oper_list"),
-    f"_{DETAILS}",
-)
+# Categories of mmCIF and BinaryCIF that are read.
+_CATEGORIES = ("atom_site", "cell", "ma_qa_metric", "pdbx_struct_assembly_gen", "pdbx_struct_oper_list", DETAILS)
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
 _ALPHAFOLD_ID = re.compile(r"^TITLE +AF-[A-Z0-9]+-F[0-9]+(-model_v[0-9]+)? *$", re.MULTILINE)
@@ -215,9 +211,7 @@ class _CIFReader(_Reader):
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
         text = without_padding(content)
         self.notes = _padding_note(content, text)
-        content = unify_lines(text)
-        found = find_atom_site(content, self.path)
-        return parse_cif(content, self.path) if found is None else [found]
+        return parse_cif(unify_lines(text), self.path, _CATEGORIES)
 
     def models(self) -> int:
         return self.site.models
@@ -247,7 +241,8 @@ class _BinaryCIFReader(_CIFReader):
     format = "bcif"
 
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
-        return [BinaryBlock(block) for block in unpack_categories(content, _CATEGORIES)["dataBlocks"]]
+        names = [f"_{category}" for category in _CATEGORIES]
+        return [BinaryBlock(block) for block in unpack_categories(content, names)["dataBlocks"]]
 
 
 _READERS: dict[str, type[_Reader]] = {

@@ -13,7 +13,6 @@ from functools import cached_property
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.foldcomp import MAGIC
 from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
-from protgraph.structure.io.gunzip import gunzip
 
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file", "without_padding"]
 
@@ -60,7 +59,7 @@ class FileContent:
         if not self.stored.startswith(_GZIP):
             return self.stored
         try:
-            return gunzip(self.stored)
+            return gzip.decompress(self.stored)
         except (EOFError, OSError, zlib.error) as e:
             raise StructureFileError(f"{self.path}: the gzip stream is damaged or cut off ({e})") from e
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from glob import glob, has_magic
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure.io.accession import as_accession, parse_accession
-from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, read_fasta
+from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
 from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.foldcomp_database import (
     is_foldcomp_database,
@@ -36,7 +36,6 @@ __all__ = [
     "protein_files_in",
     "proteins_of",
     "read_residues",
-    "record_sources",
 ]
 
 SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", ".fcz", *FASTA_SUFFIXES)
@@ -228,11 +227,7 @@ def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = Non
     label = file.path if label is None else label
     if file.format != "fasta":
         return [ProteinSource(label, cache(partial(read_residues, file, read)))]
-    return record_sources(read_fasta(file), read, label)
-
-
-def record_sources(records: Sequence[FastaRecord], read: ReadOptions, label: str) -> list[ProteinSource]:
-    """Return the proteins of the records of a FASTA file; parameters and errors as for :func:`proteins_of`."""
+    records = read_fasta(file)
     selected = [record for record in records if read.chains is None or record.chain in read.chains]
     if not selected:
         raise SelectionError(f"{records[0].path}: no record is of chain {' or '.join(map(repr, read.chains or ()))}")

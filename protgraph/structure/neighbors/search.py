@@ -7,8 +7,8 @@ neighbors, and the edges do not depend on the origin.
 Notes
 -----
 Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1000 positions come from
-all pairs, of more from all pairs of a compact block of positions and the positions around it
-(:mod:`~protgraph.structure.neighbors.compact_blocks`). Close calls are decided by the squared distance
+all pairs, of more from the tree, with more candidates where the last one may be as near as the k-th. Close calls are
+decided by the squared distance
 ``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force search bit for bit, ties included.
 NumPy partitions and sorts distances as integers that include the index
 (:mod:`~protgraph.structure.neighbors.all_pairs`), which takes a sixth of the time of a query of the tree for 200
@@ -24,7 +24,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from protgraph.structure.neighbors.all_pairs import nearest_of_points
-from protgraph.structure.neighbors.compact_blocks import nearest_by_blocks
 from protgraph.structure.vectors import squared
 
 __all__ = [
@@ -40,7 +39,9 @@ __all__ = [
 ]
 
 _MARGIN = 1e-9  # relative; far above the rounding of the tree's float64 distances, far below any real difference
-_ALL_PAIRS = 1000  # largest number of positions for which all pairs are faster than blocks
+_ALL_PAIRS = 1000  # largest number of positions for which all pairs are faster than the tree
+_MORE = 4  # candidates beyond k, for ties
+_CANDIDATES = 2**20  # rows × candidates at once, for the memory
 
 
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
@@ -72,9 +73,32 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     if n <= max(_ALL_PAIRS, 4 * k):
         edges[0] = nearest_of_points(pos, pos, np.arange(n), k)[0]
     else:
-        nearest_by_blocks(pos, k, edges[0])
+        _nearest_by_tree(pos, k, edges[0])
     edges[1] = np.arange(n)[:, None]
     return edges.reshape(2, -1)
+
+
+def _nearest_by_tree(pos: np.ndarray, k: int, out: np.ndarray) -> None:
+    """Write the k nearest others of each position ``pos (N, 3)``, ties by index, to ``out (N, k)`` int64."""
+    tree, candidates = cKDTree(pos), k + 1 + _MORE  # one of them is the position itself
+    rows = np.arange(len(pos))
+    while len(rows):
+        candidates = min(candidates, len(pos))
+        remaining = []
+        step = max(1, _CANDIDATES // candidates)
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            near = tree.query(pos[some], candidates)[1]  # (R, candidates)
+            square = squared(pos[near] - pos[some, None])
+            square[near == some[:, None]] = np.inf
+            order = np.lexsort((near, square), axis=1)
+            near, square = (np.take_along_axis(values, order, 1) for values in (near, square))
+            out[some] = near[:, :k]
+            # Another position may be as near as the k-th neighbor if the last candidate is.
+            if candidates < len(pos):
+                remaining.append(some[square[:, k - 1] >= square[:, -2] * (1 - _MARGIN)])
+        rows = np.concatenate(remaining) if remaining else rows[:0]
+        candidates *= 2
 
 
 def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:

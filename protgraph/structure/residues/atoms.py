@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from protgraph.errors import MissingCoordinatesError, OptionError
-from protgraph.structure.residues.identity import residue_id_array
+from protgraph.structure.residues.identity import residue_ids
 from protgraph.structure.residues.residues import BACKBONE, Residues
 
 __all__ = ["ATOM37", "ELEMENTS", "NODE_TYPES", "NodeAtoms", "atom37", "nodes_of"]
@@ -82,7 +82,7 @@ class NodeAtoms:
     def ids(self, residues: Residues) -> np.ndarray:
         """Return readable ids, ``(M,)`` str: "A:42" for residues, "A:42:CB" for atoms."""
         if self.node_type == "residue":
-            return residue_id_array(residues.chain, residues.res_id, residues.ins_code)
+            return np.array(residue_ids(residues.chain, residues.res_id, residues.ins_code), dtype=str)
         ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
         return np.char.add(np.char.add(ids[self.residue], ":"), self.name)
 

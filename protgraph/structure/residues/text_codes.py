@@ -10,10 +10,7 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["HASH_BASE", "pack_text", "pack_texts", "text_changes"]
-
-HASH_BASE = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ divided by the golden ratio; its multiples modulo 2⁶⁴ are well spread."""
+__all__ = ["pack_text", "pack_texts", "text_changes"]
 
 _LONGEST = 8  # characters of a code; two characters of eight bits are 32 bits apart
 _NOT_ASCII = np.uint64(0xFFFFFF80FFFFFF80)  # bits of two code points

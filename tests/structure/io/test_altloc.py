@@ -10,9 +10,7 @@ import pytest
 from protgraph.errors import OptionError
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io.altloc import altloc_mask, group_residues
-from protgraph.structure.io.load import resolve_atoms
 from protgraph.structure.io.readers import read_atoms
-from protgraph.structure.residues.loss_report import LossReport
 
 IDS = np.array(["", "A", "B", "A", "B", "A", "C", "C"])
 OCC = np.array([1.0, 0.4, 0.6, 0.4, 0.6, 0.5, 0.5, 0.0])
@@ -88,67 +86,6 @@ def test_all_atoms_of_a_residue_have_one_conformation(write_pdb, pdb_lines):
     chosen = clean(load_structure(path))
     assert chosen.res_name.tolist() == ["PRO", "GLU"] and chosen.report.altloc_atoms == 4
     assert clean(load_structure(path, altloc="A")).res_name.tolist() == ["SER", "GLU"]
-
-
-def _moved(atoms, altloc: str) -> list[str]:
-    """Return residues in the order of their first atom, each with the atoms of one conformation, with dictionaries."""
-    keep = _slow(atoms, altloc)
-    order: dict[tuple, list[str]] = {}
-    for i in range(len(atoms)):
-        key = (str(atoms.chain_id[i]), int(atoms.res_id[i]), str(atoms.ins_code[i]))
-        order.setdefault(key, [])
-        if keep[i]:
-            order[key].append(f"{key} {atoms.res_name[i]} {atoms.atom_name[i]} {atoms.coord[i].tolist()}")
-    return [text for texts in order.values() for text in texts]
-
-
-@pytest.mark.parametrize("altloc", ["occupancy", "first", "A", "B"])
-@pytest.mark.parametrize("entry", ["1k6p", "3o5r", "3wip"])
-@pytest.mark.parametrize("suffix", ["pdb", "cif"])
-def test_conformations_written_apart_do_not_move_their_residues(shared_data, tmp_path, entry, altloc, suffix):
-    """Move every second alternate location, of whole residues too, to the end of its chain or of the file."""
-    path = shared_data / "formats" / f"{entry}.{suffix}"
-    atoms = read_atoms(path).atoms
-    parsed = resolve_atoms(_apart(atoms), name=entry, source="", form="biotite", altloc=altloc, report=LossReport())
-    whole = resolve_atoms(atoms.copy(), name=entry, source="", form="biotite", altloc=altloc, report=LossReport())
-    assert parsed.report.moved_residues > 5 and whole.report.moved_residues == 0
-    texts = [f"{(str(a.chain_id), int(a.res_id), str(a.ins_code))} {a.res_name} {a.atom_name} {a.coord.tolist()}"
-             for a in parsed.atoms]  # fmt: skip
-    assert texts == _moved(_apart(atoms), altloc)
-    assert clean(parsed).ids == clean(whole).ids and clean(parsed).sequence == clean(whole).sequence
-
-
-def _apart(atoms):
-    """Return the atoms with all ids but the first of each residue after all other atoms, in reverse order of ids."""
-    residue = group_residues(atoms.chain_id, atoms.res_id, atoms.ins_code)
-    first = {}
-    for number, alt in zip(residue.tolist(), atoms.altloc_id.tolist(), strict=True):
-        if alt:
-            first.setdefault(number, alt)
-    apart = np.array(
-        [bool(a) and first[n] != a for n, a in zip(residue.tolist(), atoms.altloc_id.tolist(), strict=True)]
-    )
-    return atoms[np.concatenate([np.flatnonzero(~apart), np.flatnonzero(apart)])]
-
-
-def test_a_conformation_after_the_chain_is_in_its_residue(write_pdb, pdb_lines):
-    _, residue = pdb_lines
-    chain = [residue("GLY", "A", 1, 0.0), residue("SER", "A", 2, 3.9, alt="A", occ=0.4), residue("GLU", "A", 3, 7.8)]
-    path = write_pdb(*chain, residue("PRO", "A", 2, 3.9, alt="B", occ=0.6))
-    residues = clean(load_structure(path))
-    assert residues.sequence == "GPE" and residues.report.moved_residues == 1 and residues.report.gaps == 0
-    assert clean(load_structure(path, altloc="A")).sequence == "GSE"
-
-
-@pytest.mark.parametrize("apart", ["A", "B"])
-def test_a_conformation_before_the_chain_is_in_its_residue(write_pdb, pdb_lines, apart):
-    _, residue = pdb_lines
-    places = {"A": residue("SER", "A", 2, 3.9, alt="A", occ=0.4), "B": residue("PRO", "A", 2, 3.9, alt="B", occ=0.6)}
-    inside = places["B" if apart == "A" else "A"]
-    path = write_pdb(places[apart], residue("GLY", "A", 1, 0.0), inside, residue("GLU", "A", 3, 7.8))
-    residues = clean(load_structure(path))
-    assert residues.sequence == "GPE" and residues.ids == ["A:1", "A:2", "A:3"] and residues.report.gaps == 0
-    assert clean(load_structure(path, altloc="A")).sequence == "GSE"
 
 
 @pytest.mark.parametrize("altloc", ["occupancy", "first", "B"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from protgraph.structure.io import elements
 
@@ -11,10 +10,7 @@ RES_NAME, ATOM_NAME = np.array([["GLY", "CA", "GLY", "HOH", "GLY", "ZN"], ["CA",
 ELEMENTS = ["C", "CA", "N", "O", "C", "ZN"]
 
 
-@pytest.mark.parametrize("base", [0, 1, int(elements.HASH_BASE)])
-def test_elements_are_inferred_by_pairs_of_names(monkeypatch, base):
-    """With base 0, atoms CA of glycine and of calcium have one hash."""
-    monkeypatch.setattr(elements, "HASH_BASE", np.uint64(base))
+def test_elements_are_inferred_by_pairs_of_names():
     found, inferred = elements.complete_elements(np.full(6, ""), RES_NAME, ATOM_NAME)
     assert found.tolist() == ELEMENTS and inferred == 6
 

@@ -14,7 +14,7 @@ from protgraph.data.datasets.protein_folder import open_folder
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize import FeaturePlan, iter_graphs
-from protgraph.featurize.file_cache import FileCache
+from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.prepare import file_records, prepare_store
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import FoldcompDatabase, expand_files, read_residues
@@ -141,15 +141,12 @@ def test_one_crash_is_one_failure(database, entries, tmp_path):
             assert (one.graph.edge_index == two.graph.edge_index).all() and (one.graph.pos == two.graph.pos).all()
 
 
-def test_run_continues_and_caches_without_decompressing(database, tmp_path, monkeypatch):
-    first = list(iter_graphs(database, PLAN, cache=tmp_path / "cache"))
-    with monkeypatch.context() as patch:
-        patch.setattr("protgraph.structure.io.foldcomp.decompress", lambda *_: pytest.fail("decompressed again"))
-        second = list(iter_graphs(database, PLAN, cache=tmp_path / "cache"))
-    assert [r.sha256 for r in first] == [r.sha256 for r in second] and len(second) == 5
-    assert FileCache(tmp_path / "cache").fingerprint(Path(f"{database}:one")).sequences.keys() == {"A"}
+def test_entries_have_fingerprints_and_their_graphs_do_not_depend_on_the_folder(database, tmp_path):
+    first = list(iter_graphs(database, PLAN))
+    found = cached_fingerprint(Path(f"{database}:one"), folder=tmp_path / "cache", read=ReadOptions())
+    assert found.sequences.keys() == {"A"}
     moved = shutil.copytree(tmp_path, tmp_path / "other", ignore=shutil.ignore_patterns("cache", "other"))
-    assert [r.sha256 for r in iter_graphs(moved / "db", PLAN, cache=tmp_path / "cache")] == [r.sha256 for r in first]
+    assert [r.sha256 for r in iter_graphs(moved / "db", PLAN)] == [r.sha256 for r in first]
 
 
 def test_prepared_store_is_reused(database, entries, tmp_path):

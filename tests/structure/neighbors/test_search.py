@@ -7,7 +7,7 @@ import pytest
 from biotite.structure import CellList
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.neighbors import all_pairs, compact_blocks
+from protgraph.structure.neighbors import all_pairs
 from protgraph.structure.neighbors import search as neighbors
 
 STRUCTURES = 36
@@ -66,7 +66,7 @@ def test_knn_equals_brute_force(proteins, k):
 
 @pytest.mark.parametrize("offset", [0.0, 9e4])
 @pytest.mark.parametrize("n", [neighbors._ALL_PAIRS, neighbors._ALL_PAIRS + 1])
-def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_blocks(n, offset):
+def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_a_tree(n, offset):
     corner = np.stack(np.unravel_index(np.arange(n), (13, 14, 14)), 1) * 1.5
     pos = (corner + offset).astype(np.float32)
     d2 = squared_distances(pos, pos) + np.diag(np.full(n, np.inf))
@@ -76,7 +76,7 @@ def test_knn_of_a_lattice_breaks_ties_by_index_with_and_without_blocks(n, offset
 
 @pytest.mark.parametrize("k", [1, 30, 130])
 @pytest.mark.parametrize("shape", ["sparse", "dense and sparse", "line", "coincident groups"])
-def test_knn_of_blocks_equals_brute_force(k, shape):
+def test_knn_of_trees_equals_brute_force(k, shape):
     rng, n = np.random.default_rng(0), neighbors._ALL_PAIRS + 60
     pos = {
         "sparse": rng.normal(size=(n, 3)) * 100,
@@ -89,8 +89,8 @@ def test_knn_of_blocks_equals_brute_force(k, shape):
     assert np.array_equal(neighbors.knn(pos, k)[0].reshape(n, k), source)
 
 
-def test_knn_of_blocks_equals_brute_force_in_crystals_of_a_protein(proteins):
-    """Copies of a protein at a distance: positions of many blocks have equal distances to their neighbors."""
+def test_knn_of_trees_equals_brute_force_in_crystals_of_a_protein(proteins):
+    """Copies of a protein at a distance: many positions have equal distances to their neighbors."""
     residues = proteins[0].pos[:150].astype(np.float64)
     steps = np.stack(np.meshgrid(*[np.arange(3) * 64.0] * 3), -1).reshape(-1, 1, 3)
     pos = (residues - residues[0] + steps).reshape(-1, 3)
@@ -100,40 +100,20 @@ def test_knn_of_blocks_equals_brute_force_in_crystals_of_a_protein(proteins):
     assert np.array_equal(neighbors.knn(pos, 30)[0].reshape(len(pos), 30), source)
 
 
-@pytest.mark.parametrize("pairs", [1, 2**18])
-@pytest.mark.parametrize("reach", [0.3, 1.0, 3.0])
-def test_blocks_give_the_same_neighbors_for_every_first_guess_of_the_radius(reach, pairs, monkeypatch):
-    monkeypatch.setattr(compact_blocks, "_REACH", reach)
-    monkeypatch.setattr(compact_blocks, "_PAIRS", pairs)
-    pos = np.random.default_rng(0).normal(size=(1800, 3)) * 20
+@pytest.mark.parametrize("candidates", [17, 400])
+def test_candidates_at_once_do_not_change_the_neighbors(candidates, monkeypatch):
+    monkeypatch.setattr(neighbors, "_CANDIDATES", candidates)
+    pos = np.random.default_rng(0).integers(0, 12, size=(1100, 3)).astype(np.float64)
     d2 = squared_distances(pos, pos) + np.diag(np.full(len(pos), np.inf))
-    out = np.empty((len(pos), 16), np.int64)
-    compact_blocks.nearest_by_blocks(pos, 16, out)
-    assert np.array_equal(out, np.argsort(d2, axis=1, kind="stable")[:, :16])
-
-
-def test_second_search_compares_its_few_rows_with_positions_around_them(monkeypatch):
-    """Its rows are far from each other: if they are one block, its candidates are a large part of all positions."""
-    candidates: list[int] = []
-    search = compact_blocks.nearest_of_points
-
-    def count(points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        candidates.append(len(points))
-        return search(points, targets, own, k)
-
-    monkeypatch.setattr(compact_blocks, "nearest_of_points", count)
-    rng, n = np.random.default_rng(0), 32_000
-    centers = rng.uniform(size=(n // 20, 1, 3)) * 250
-    pos = (centers + 4 * rng.normal(size=(n // 20, 20, 3))).reshape(-1, 3)
-    compact_blocks.nearest_by_blocks(pos, 30, np.empty((n, 30), np.int64))
-    assert max(candidates) < n / 4
+    source = np.argsort(d2, axis=1, kind="stable")[:, :16]
+    assert np.array_equal(neighbors.knn(pos, 16)[0].reshape(-1, 16), source)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_blocks_refuse_positions_that_are_not_finite(value):
+def test_trees_refuse_positions_that_are_not_finite(value):
     pos = np.zeros((1200, 3))
     pos[700, 1] = value
-    with pytest.raises(ValueError, match="position 700"):
+    with pytest.raises(ValueError, match="finite"):
         neighbors.knn(pos, 16)
 
 

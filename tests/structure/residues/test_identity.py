@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from protgraph.structure.residues.identity import by_appearance, residue_id_array, residue_ids, run_lengths
+from protgraph.structure.residues.identity import by_appearance, residue_ids, run_lengths
 
 
 def test_numbers_follow_the_order_of_appearance():
@@ -19,20 +18,6 @@ def test_ids_join_chain_number_and_insertion_code():
     ids = residue_ids(np.array(["A", "", "H"]), np.array([-3, 7, 100]), np.array(["", "", "B"]))
     assert ids == ["A:-3", ":7", "H:100B"]
     assert residue_ids(*[np.array([], dtype=kind) for kind in (str, int, str)]) == []
-
-
-@pytest.mark.parametrize("chains", [["A"], ["A", "b"], ["AA", "Bc"], [""], ["A", "AA"], ["Å"]])
-@pytest.mark.parametrize(("low", "high"), [(0, 10), (0, 1000), (5, 10_000), (9990, 10_010), (-5, 5)])
-@pytest.mark.parametrize("codes", [[""], ["", "B"]])
-def test_array_of_ids_equals_the_list(chains, low, high, codes):
-    rng = np.random.default_rng(0)
-    numbers = np.append(rng.integers(low, high, 50), [low, high - 1])
-    columns = rng.choice(np.array(chains, "U4"), 52), numbers, rng.choice(np.array(codes, "U1"), 52)
-    expected = np.array(residue_ids(*columns), dtype=str)
-    found = residue_id_array(*columns)
-    assert found.dtype == expected.dtype and np.array_equal(found, expected)
-    none = residue_id_array(*(column[:0] for column in columns))
-    assert none.shape == (0,) and none.dtype.kind == "U"
 
 
 def test_run_lengths_equal_those_of_numpy():

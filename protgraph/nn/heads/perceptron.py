@@ -1,0 +1,170 @@
+"""Heads that are a perceptron: its rows are residues, pooled residues, or pooled residues of an interface."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.nn.heads.pool import Pool
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.mlp import mlp
+from protgraph.nn.module import Head
+
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
+
+__all__ = ["GraphHead", "InterfaceHead", "NodeHead"]
+ENTRY_POINTS = {
+    "protgraph.heads": {
+        "graph_classifier": "GraphHead",
+        "graph_interface": "InterfaceHead",
+        "graph_multilabel": "GraphHead",
+        "graph_regressor": "GraphHead",
+        "node_classifier": "NodeHead",
+        "node_multilabel": "NodeHead",
+        "node_regressor": "NodeHead",
+    },
+}
+
+
+class PerceptronHead(Head):
+    """Perceptron on rows of invariants: one per residue or protein, by ``level``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    target : Target
+        Its size C is the width of the logits.
+    hidden : sequence of int
+        Widths of the hidden layers.
+    act : str
+        Activation function.
+    dropout : float
+        Dropout probability after each activation.
+
+    Notes
+    -----
+    For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
+    training labels, and their mean ``shift`` ``(C,)`` is added.
+    """
+
+    level: ClassVar[str] = "graph"
+    more_columns: ClassVar[int] = 0
+    """Columns of the rows beside the invariants of h."""
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields, target)
+        self._build(hidden, act, dropout)
+
+    def _build(self, hidden: Sequence[int], act: str, dropout: float) -> None:
+        size, h = self.target.size, self.fields["h"]
+        if self.target.kind == "regression":
+            self.register_buffer("scale", torch.ones(size))
+            self.register_buffer("shift", torch.zeros(size))
+        self.mlp = mlp([invariant_width(h) + self.more_columns, *hidden, size], act=act, dropout=dropout)
+        self.declare(logits=FieldSpec("logits", self.level, f"{size}x0e", chiral=invariants_are_chiral(h)))
+
+    @property
+    def last_linear(self) -> nn.Linear:
+        """The last linear map, whose bias is set to the label frequencies."""
+        return self.mlp[-1]
+
+    @abstractmethod
+    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        """Return the rows that enter the perceptron, ``(N, D)`` or ``(B, D)``, from invariants ``x (N, D)``."""
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {"logits": self.rescale(self.mlp(self.rows(invariants(f["h"], self.fields["h"]), f)))}
+
+
+class NodeHead(PerceptronHead):
+    """Perceptron per residue: ``logits_i = MLP(invariants(h_i))``; one linear map without hidden layers.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps: scalars, and norms of the other channels. Writes: ``logits`` ``(N, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    level = "node"
+
+    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        return x
+
+
+class GraphHead(PerceptronHead):
+    """Perceptron on pooled residues: ``logits = MLP(pool_i invariants(h_i))`` per protein.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    target : Target
+        Its size C is the width of the logits.
+    pool : {"mean", "sum", "max", "attention", "queries"}
+        Pooling of residues, see :class:`protgraph.nn.heads.Pool`.
+    hidden, act, dropout
+        As in :class:`NodeHead`.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``proteins``. Writes: ``logits`` ``(B, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "proteins")
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        target: Target,
+        *,
+        pool: str = "mean",
+        hidden: Sequence[int] = (),
+        act: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        Head.__init__(self, fields, target)
+        self.pool = Pool(invariant_width(fields["h"]), pool)  # before the perceptron: seeds give the same weights
+        self._build(hidden, act, dropout)
+
+    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        return self.pool(x, f["proteins"])
+
+
+class InterfaceHead(PerceptronHead):
+    """Perceptron on the residues of interfaces: ``logits = MLP([mean_I x, log(1 + |I|)])``, ``x = invariants(h)``.
+
+    I are the residues with an edge from a residue of another chain, so that the edge featurizer defines the interface:
+    ``contact`` with a cutoff between heavy atoms, ``radius`` with one between CA. Proteins without such a residue, e.g.
+    single chains, have a mean of 0.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``chain`` ``(N,)``; ``edges``; ``proteins``. Writes: ``logits`` ``(B, C)``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "chain", "edges", "proteins")
+    more_columns = 1
+
+    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        edges, proteins = f["edges"], f["proteins"]
+        chain = f["chain"][:, None]
+        crosses = (edges.source(chain) != edges.target(chain)).to(x.dtype)  # (E, 1)
+        inside = (edges.sum(crosses) > 0).to(x.dtype)  # (N, 1)
+        count = proteins.sum(inside)  # (B, 1)
+        pooled = proteins.sum(inside * x) / count.clamp(min=1)  # (B, D)
+        return torch.cat([pooled, count.log1p()], 1)
