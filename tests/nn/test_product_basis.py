@@ -11,7 +11,7 @@ from e3nn import o3
 
 from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import CheckpointError, OptionError, WiringError
 from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.nn.polynomial import (
     bombieri_weights,

@@ -1,4 +1,4 @@
-"""Reductions of ``Edges``, ``Proteins`` and ``Segments`` against loops over rows."""
+"""Reductions of ``Edges``, ``Proteins`` and ``Segments`` against loops over rows, and against torch-scatter."""
 
 from __future__ import annotations
 
@@ -85,6 +85,29 @@ def test_gradients_equal_those_of_loops(graph):
         (out * weight).sum().backward()
         (expected * weight).sum().backward()
         torch.testing.assert_close(ours.grad, plain.grad, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [None, 4])
+def test_reductions_and_gradients_equal_torch_scatter(degree):
+    torch_scatter = pytest.importorskip("torch_scatter", reason="torch-scatter is not installed")
+    n = 50
+    counts = torch.arange(n) % 7 if degree is None else torch.full((n,), degree)
+    target = torch.arange(n).repeat_interleave(counts)
+    source = torch.arange(target.numel()).flip(0) % n
+    edges = Edges(torch.stack([source, target]), n, degree=degree)
+    m = torch.randn(target.numel(), 3, dtype=torch.float64)
+    for name in (*LOOPS, "softmax"):
+        ours, theirs = m.clone().requires_grad_(), m.clone().requires_grad_()
+        out = getattr(edges, name)(ours)
+        if name == "softmax":
+            expected = torch_scatter.composite.scatter_softmax(theirs, target, dim=0, dim_size=n)
+        else:
+            expected = torch_scatter.segment_csr(theirs, edges.ptr, reduce=name)
+        torch.testing.assert_close(out, expected, rtol=1e-12, atol=1e-14)
+        weight = torch.arange(out.numel(), dtype=m.dtype).sin().view_as(out)
+        (out * weight).sum().backward()
+        (expected * weight).sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-11, atol=1e-13)
 
 
 def test_large_logits_do_not_overflow():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError
-from protgraph.nn.layers import ProductBasis
+from protgraph.nn.layers.product_basis import ProductBasis
 from protgraph.nn.polynomial import bombieri_weights, monomial_variables
 from protgraph.nn.reference_weights import check_parameter_names
 

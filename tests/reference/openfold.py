@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers import (
-    IPA,
-    BackboneUpdate,
-    GlobalAttention,
-    OuterProductMean,
-    TriangleAttention,
-    TriangleMultiplication,
-)
+from protgraph.nn.layers.attention import GlobalAttention
+from protgraph.nn.layers.backbone_frames import BackboneUpdate
+from protgraph.nn.layers.ipa import IPA
+from protgraph.nn.layers.pair import OuterProductMean
+from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 from protgraph.validation import check_choice
 

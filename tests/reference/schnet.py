@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers import SchNet
+from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["load_interaction_block"]

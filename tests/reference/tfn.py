@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers import TFN
+from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 
 __all__ = ["load_tensor_product_conv"]
