@@ -13,11 +13,11 @@ _HOME = {
     "BenchSpec": "protgraph.bench.spec",
     "ProgressBar": "protgraph.bench.progress",
     "RunDifference": "protgraph.bench.run_comparison",
-    "Summary": "protgraph.bench.summary",
+    "Summary": "protgraph.bench.summaries",
     "compare_runs": "protgraph.bench.run_comparison",
     "read_rows": "protgraph.bench.rows",
     "run_bench": "protgraph.bench.run",
-    "summarize": "protgraph.bench.summary",
+    "summarize": "protgraph.bench.summaries",
     "write_report": "protgraph.bench.report",
 }
 

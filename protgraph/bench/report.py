@@ -33,7 +33,7 @@ from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import SplitStatistics, load_runs, split_statistics
-from protgraph.bench.summary import compare_with_baselines, summarize
+from protgraph.bench.summaries import compare_with_baselines, summarize
 from protgraph.bench.tables import (
     breakdown_table,
     confusion_table,
@@ -49,7 +49,7 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
 
-__all__ = ["FAILURES", "write_page", "write_report"]
+__all__ = ["FAILURES", "write_report_page", "write_report"]
 
 #: Manifest of the proteins that could not be used, in the folder of the report.
 FAILURES = "failures.csv"
@@ -94,7 +94,7 @@ def write_report(spec: BenchSpec, rows: Sequence[BenchRow]) -> Path:
     write_text_file(folder / RUN_FILE, json.dumps({"spec": spec.to_dict(), "rows": [row.key for row in rows]}) + "\n")
     write_failures(folder / FAILURES, dict.fromkeys(failure for row in rows for failure in row.failures))
     _write_pictures(spec, rows)
-    return write_page(spec, rows, statistics, versions)
+    return write_report_page(spec, rows, statistics, versions)
 
 
 def _write_pictures(spec: BenchSpec, rows: Sequence[BenchRow]) -> None:
@@ -138,7 +138,7 @@ def _file_name(*parts: str) -> str:
     return "_".join(parts).replace("/", "_") + ".png"
 
 
-def write_page(
+def write_report_page(
     spec: BenchSpec, rows: Sequence[BenchRow], statistics: Sequence[SplitStatistics], versions: Mapping[str, Any]
 ) -> Path:
     """Write ``report.html`` into the folder of the benchmark.

@@ -17,7 +17,7 @@ from protgraph.bench.figures import TYPE_ORDER
 from protgraph.bench.protein_scores import resample_mean
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
-from protgraph.bench.summary import Spread, Summary, by_task
+from protgraph.bench.summaries import Spread, Summary, by_task
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.train.bootstrap import percentile_interval
 

@@ -106,7 +106,7 @@ def bench_command(
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.job_plan import describe_folder
     from protgraph.bench.report import FAILURES
-    from protgraph.bench.summary import compare_with_baselines, summarize
+    from protgraph.bench.summaries import compare_with_baselines, summarize
     from protgraph.wording import count_noun
 
     is_file = spec.endswith(".toml") or Path(spec).exists()

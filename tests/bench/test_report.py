@@ -12,7 +12,7 @@ import pytest
 
 from protgraph.bench.environment import environment
 from protgraph.bench.published import PublishedScore
-from protgraph.bench.report import write_page
+from protgraph.bench.report import write_report_page
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
 from protgraph.bench.tables import estimates_csv, pairs_csv
@@ -53,7 +53,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(run):
-    return write_page(*run, environment())
+    return write_report_page(*run, environment())
 
 
 def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
@@ -106,7 +106,9 @@ def test_a_task_without_predictions_per_protein_has_a_table_of_each_tested_split
     spec, rows, _ = run
     apart = [replace(row, metrics=row.metrics | {"apart": {"auprc": 0.25 + row.seed}}) for row in rows]
     (tmp_path / spec.name).mkdir()
-    text = write_page(spec.model_copy(update={"out": tmp_path}), apart, [], environment()).read_text(encoding="utf-8")
+    text = write_report_page(spec.model_copy(update={"out": tmp_path}), apart, [], environment()).read_text(
+        encoding="utf-8"
+    )
     test, other = text.split("<h3>test: pdb_core</h3>")[1].split("<h3>apart: pdb_core</h3>")
     for model in MODELS:
         own = [row.metrics["test"]["auprc"] for row in rows if row.model == model]

@@ -12,7 +12,7 @@ import pytest
 
 from protgraph.bench.paired_tests import holm, sign_permutation_tests
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.summary import Spread, compare_with_baselines, summarize
+from protgraph.bench.summaries import Spread, compare_with_baselines, summarize
 from protgraph.bench.tables import csv_table, markdown_table
 
 BASELINES = ("majority", "mlp")
