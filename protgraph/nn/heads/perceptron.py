@@ -88,6 +88,7 @@ class PerceptronHead(Head):
         """Return the rows that enter the perceptron, ``(N, D)`` or ``(B, D)``, from invariants ``x (N, D)``."""
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return ``logits`` ``(N, C)`` or ``(B, C)``."""
         return {"logits": self.rescale(self.mlp(self.rows(invariants(f["h"], self.fields["h"]), f)))}
 
 
@@ -103,6 +104,7 @@ class NodeHead(PerceptronHead):
     level = "node"
 
     def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        """Return a row per residue, ``(N, D)``."""
         return x
 
 
@@ -142,6 +144,7 @@ class GraphHead(PerceptronHead):
         self._build(hidden, act, dropout)
 
     def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        """Return a row per protein, ``(B, D)``: its pooled residues."""
         return self.pool(x, f["proteins"])
 
 
@@ -161,6 +164,7 @@ class InterfaceHead(PerceptronHead):
     more_columns = 1
 
     def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+        """Return a row per protein, ``(B, D + 1)``: the mean and the number of residues of its interfaces."""
         edges, proteins = f["edges"], f["proteins"]
         chain = f["chain"][:, None]
         crosses = (edges.source(chain) != edges.target(chain)).to(x.dtype)  # (E, 1)

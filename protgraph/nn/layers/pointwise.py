@@ -95,7 +95,8 @@ class MLP(GraphLayer):
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {"h": self.mlp(f["h"])}  # (N, dim)
+        """Return ``h'`` ``(N, dim)``."""
+        return {"h": self.mlp(f["h"])}
 
 
 class LayerNorm(GraphLayer):
