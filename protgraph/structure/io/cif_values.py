@@ -13,9 +13,9 @@ from biotite.structure import AtomArray
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock
-from protgraph.structure.io.cif_column import CategoryTable
+from protgraph.structure.io.cif_column import CategoryTable, DataBlock
 from protgraph.structure.io.cif_parse import ParsedBlock, TokenTable, parse_cif, unify_lines
-from protgraph.structure.io.cif_rows import AlignedTable, find_atom_site
+from protgraph.structure.io.cif_rows import AlignedTable, TextBlock
 from protgraph.structure.io.cif_text import Columns, category_text, decimal_texts, quote_all
 from protgraph.structure.io.polymers import POLYMER_CATEGORIES, Polymers, same_columns
 from protgraph.structure.io.sniff import FileContent
@@ -96,6 +96,7 @@ def atoms_as_cif(
 
 def edited_cif(
     file: FileContent,
+    block: DataBlock,
     model: int,
     atoms: AtomArray,
     b_factor: np.ndarray,
@@ -114,6 +115,8 @@ def edited_cif(
     Parameters
     ----------
     file : FileContent
+    block : DataBlock
+        Block of the file that the atoms were read from.
     model : int
         Model to keep, by its place in the file, from 1.
     atoms : AtomArray
@@ -130,7 +133,7 @@ def edited_cif(
     StructureFileError
         A category cannot be read, or the model has another number of atoms.
     """
-    source = _read_source(file, model)
+    source = _read_source(file, block, model)
     rows = AtomSite(source.site, None, file.path).rows(model)
     try:
         site = {name: _written(source.site, name, rows) for name in source.site.names}
@@ -173,19 +176,17 @@ class _Source:
         return f"_{category.lower()}.".encode() in self.before.lower()
 
 
-def _read_source(file: FileContent, model: int) -> _Source:
+def _read_source(file: FileContent, block: DataBlock, model: int) -> _Source:
     """Read a file; text is not parsed apart from the atoms if all of it can stay."""
     if file.format == "bcif":
         unpacked = msgpack.unpackb(file.data, raw=False, strict_map_key=False)
         return _rewritten([BinaryBlock(block) for block in unpacked["dataBlocks"]], file.path, model)
-    content = unify_lines(file.data)
-    block = find_atom_site(content, file.path)
-    if block is not None and block.rest.isascii():
+    if isinstance(block, TextBlock) and block.rest.isascii():
         source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", block.rest))
         has_other_models = AtomSite(source.site, None, file.path).models > 1
         if not source.has(DETAILS) and not (has_other_models and source.has(_ANISOTROPIC)):
             return source
-    return _rewritten(parse_cif(content, file.path), file.path, model)
+    return _rewritten(parse_cif(unify_lines(file.data), file.path), file.path, model)
 
 
 def _rewritten(blocks: Sequence[BinaryBlock | ParsedBlock], path: str, model: int) -> _Source:
