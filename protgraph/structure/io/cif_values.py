@@ -177,10 +177,11 @@ class _Source:
 
 
 def _read_source(file: FileContent, block: DataBlock, model: int) -> _Source:
-    """Read a file; text is not parsed apart from the atoms if all of it can stay."""
+    """Return a file apart from its atoms; text is parsed again only if a part of it cannot stay."""
     if file.format == "bcif":
         unpacked = msgpack.unpackb(file.data, raw=False, strict_map_key=False)
-        return _rewritten([BinaryBlock(block) for block in unpacked["dataBlocks"]], file.path, model)
+        blocks = [BinaryBlock(columns) for columns in unpacked["dataBlocks"]]
+        return _rewritten(blocks, file.path, model)
     if isinstance(block, TextBlock) and block.rest.isascii():
         source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", block.rest))
         has_other_models = AtomSite(source.site, None, file.path).models > 1
