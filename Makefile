@@ -6,6 +6,7 @@ PYTHONS ?= python3.11 python3.12 python3.13
 CONSTRAINTS ?= constraints.txt
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+SCATTER_ARGS ?=
 
 ifneq ($(words $(VENV)),1)
 $(error invalid VENV: '$(VENV)'. Use a path without spaces)
@@ -40,10 +41,11 @@ test-pythons:  ## run the tests with each version of Python in PYTHONS, in envir
 	    $(MAKE) test PYTHON="$$python" VENV="build/venv-$$version"; \
 	done
 
+# pip caches the torch-scatter that it compiled for another torch.
 test-lowest:  ## run the tests with the lowest allowed version of each dependency
 	@mkdir -p build
 	$(PYTHON) tools/lowest_versions.py > build/lowest.txt
-	$(MAKE) test VENV=build/venv-lowest CONSTRAINTS=build/lowest.txt
+	$(MAKE) test VENV=build/venv-lowest CONSTRAINTS=build/lowest.txt SCATTER_ARGS=--no-cache-dir
 
 proofs: test-slow test-pythons test-lowest  ## all that takes too long for each change
 
@@ -81,7 +83,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@headers="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"; \
 	if command -v c++ >/dev/null && test -f "$$headers/Python.h"; then \
 	    echo "compiling torch-scatter (some minutes)"; \
-	    $(INSTALL) --no-build-isolation --editable '.[scatter]'; \
+	    $(INSTALL) $(SCATTER_ARGS) --no-build-isolation --editable '.[scatter]'; \
 	else \
 	    echo "no C++ compiler or no headers of Python: tests that compare with torch-scatter are skipped"; \
 	fi

@@ -6,11 +6,13 @@ import os
 import resource
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from protgraph.cli.app import COMMANDS
+from protgraph.deferred_imports import deferred_names
 
 HEAVY = ("torch", "numpy", "e3nn", "biotite", "torch_geometric", "lightning", "pandas", "matplotlib")
 IMPORT_SECONDS = 0.01  # processor time; measured 0.001 to 0.003
@@ -91,7 +93,10 @@ def loaded_by(arguments: list[str], unused: tuple[str, ...]) -> str:
     return python(code).splitlines()[-1]
 
 
-UNUSED = ("e3nn", "lightning", "pandas", "sympy", "torch._dynamo.utils", "torchmetrics", "transformers")
+#: With another torch, its import loads what is deferred.
+IS_TORCH_DEFERRED = any(name.startswith("torch.") for name in deferred_names(version("torch")))
+DEFERRED = ("sympy", "torch._dynamo.utils") if IS_TORCH_DEFERRED else ()
+UNUSED = ("e3nn", "lightning", "pandas", *DEFERRED, "torchmetrics", "transformers")
 
 
 @pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])

@@ -7,7 +7,7 @@ Record each state with the ``protgraph`` command of its environment, then compar
     python tools/compare_states.py compare before after
 
 FILES are structure files that every trained model predicts. ``--checkpoint`` is a checkpoint that an older state wrote,
-``--rows`` the ``results.json`` of a benchmark. ``compare`` prints a line per difference, and exits with 1 if a
+``--rows`` the ``rows.jsonl`` of a benchmark. ``compare`` prints a line per difference, and exits with 1 if a
 prediction, a checkpoint or a row differs, or if a name is missing; other names and help texts are printed only.
 """
 
@@ -25,7 +25,7 @@ from typing import Any
 
 __all__ = ["compare", "main", "record"]
 
-NAMES, HELP, PREDICTIONS, ROWS = "names.txt", "help", "predictions", "rows.json"
+NAMES, HELP, PREDICTIONS, ROWS = "names.txt", "help", "predictions", "rows.jsonl"
 #: What a benchmark measures of the machine; it differs from run to run.
 MEASURED = {"residues_per_second", "seconds", "peak_memory_mib"}
 _COMMAND = re.compile(r"^│ ([a-z][a-z-]*) ", re.MULTILINE)
@@ -68,7 +68,12 @@ def record(folder: Path, program: str, files: list[str], checkpoints: list[str],
     checkpoints : list of str
         Checkpoints that predict the files, too.
     rows : Path, optional
-        Rows of a benchmark as JSON, of which measured times and memory are left out.
+        Rows of a benchmark, one JSON object per line, of which measured times and memory are left out.
+
+    Raises
+    ------
+    ValueError
+        Two of the trained models and checkpoints have the same name.
     """
     folder.mkdir(parents=True)
     names = _printed(program, "list")
@@ -88,14 +93,18 @@ def record(folder: Path, program: str, files: list[str], checkpoints: list[str],
     models = sorted(name for kind, name in _components(names) if kind == "trained_models")
     for model in [*models, *checkpoints]:
         table = folder / PREDICTIONS / f"{Path(model).stem}.csv"
+        if table.with_suffix(".txt").exists():
+            raise ValueError(f"two models have the name {table.stem!r}. Rename the checkpoint.")
         # Files in which the model predicts nothing, e.g. without an antibody, are named in the output.
         code, printed = _run(program, "predict", model, *files, "--out", str(table))
         text = f"exit code {code}\n{printed.replace(str(folder), 'FOLDER')}"
         table.with_suffix(".txt").write_text(text, encoding="utf-8")
 
     if rows is not None:
-        records = _without_measured(json.loads(rows.read_text(encoding="utf-8")))
-        (folder / ROWS).write_text(json.dumps(records, indent=1, sort_keys=True), encoding="utf-8")
+        records = [_without_measured(json.loads(line)) for line in rows.read_text(encoding="utf-8").splitlines()]
+        # Runs end in another order if several work side by side.
+        lines = sorted(json.dumps(record, sort_keys=True) for record in records)
+        (folder / ROWS).write_text("\n".join(lines), encoding="utf-8")
 
 
 def _printed(program: str, *arguments: str) -> str:

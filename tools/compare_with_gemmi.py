@@ -17,7 +17,7 @@ import re
 import sys
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -233,7 +233,7 @@ def _compare_residues(file: str, residues: Residues | None, model: gemmi.Model) 
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     expected = {i: r for i, r in theirs.items() if r.is_polymer and r.atoms.get("CA", ("",))[0] == "C"}
     for identity in expected.keys() - ours.keys():
-        reason = _judge_absent(residues, identity, theirs[identity])
+        reason = _judge_absent(residues, identity, ours, theirs[identity])
         if reason != "nucleotide":
             found["residue", reason].append(f"none; gemmi: {identity} {theirs[identity].name}")
     for identity, (name, atoms) in ours.items():
@@ -264,8 +264,10 @@ def _ours(r: Residues) -> dict[Identity, tuple[str, dict[str, tuple[str, tuple[f
     return {i: (n, atoms) for i, n, atoms in zip(identities, r.res_name.tolist(), rows, strict=True)}
 
 
-def _judge_absent(residues: Residues | None, identity: Identity, other: _Reference) -> str:
-    if residues is not None and any(name.startswith(f"{identity[0]}-") for name in residues.report.repeated_chains):
+def _judge_absent(residues: Residues | None, identity: Identity, ours: Mapping, other: _Reference) -> str:
+    chain, *number = identity
+    renamed = [] if residues is None else residues.report.repeated_chains
+    if any(name.startswith(f"{chain}-") and (name, *number) in ours for name in renamed):
         return "a second chain of the same id is renamed; gemmi merges both"
     if residues is not None and any("segment ids" in text for text in residues.report.warnings):
         return "chain ids are segment ids, see the atoms"

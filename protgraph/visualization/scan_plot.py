@@ -174,7 +174,7 @@ def _draw_line(panel: Axes, scan: SubstitutionScan, members: np.ndarray, longest
     panel.set_yticks(range(len(SCAN_ORDER)), list(SCAN_ORDER), fontsize=6, family="monospace")
     labels = column_labels(scan, members)
     ticks = [column for column, label in enumerate(labels) if label]
-    panel.set_xticks(ticks, [labels[column] for column in ticks], fontsize=6, rotation="vertical")
+    panel.set_xticks(ticks, [labels[column] for column in ticks], fontsize=5.5, rotation="vertical")
     for column, place in enumerate(wild_type):
         style = {"fontsize": 6, "family": "monospace", "ha": "center", "va": "bottom"}
         panel.text(column, -0.7, SCAN_ORDER[place], **style)

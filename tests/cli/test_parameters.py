@@ -23,7 +23,8 @@ import pytest
 )
 def test_an_empty_value_is_refused_with_the_name_of_its_parameter(run, args: list[str], parameter: str) -> None:
     result = run(*args)
-    assert result.code == 2 and parameter in result.err and "''" in result.err
+    # Old versions of Typer print the names of arguments in capitals.
+    assert result.code == 2 and parameter in result.err.lower() and "''" in result.err
 
 
 def test_an_empty_value_is_allowed_where_it_is_the_default(run, tmp_path) -> None:

@@ -28,10 +28,12 @@ else:
 
 
 def record(folder: Path, name: str, rows: dict, **texts: str) -> Path:
-    program, table = folder / f"{name}.py", folder / f"{name}.json"
+    program, table = folder / f"{name}.py", folder / f"{name}.jsonl"
     program.write_text(PROGRAM.format(python=sys.executable, **texts), encoding="utf-8")
     program.chmod(0o755)
-    table.write_text(json.dumps([rows]), encoding="utf-8")
+    lines = [{"model": "gcn", **rows}, {"model": "gat"}]
+    lines = lines if name == "before" else lines[::-1]
+    table.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     compare_states.record(folder / name, str(program), ["a.cif"], ["mine.safetensors"], table)
     predicted = {path.stem for path in (folder / name / "predictions").iterdir()}
     assert predicted == {"site", "mine"}
@@ -47,7 +49,7 @@ def record(folder: Path, name: str, rows: dict, **texts: str) -> Path:
         ({"text": "Other."}, 0, "help of protgraph"),
         ({"layer": "gat"}, 1, "missing: gcn (layers)"),
         ({"value": "0.3"}, 1, "predictions/mine.csv"),
-        ({"rows": {"f1": 0.6, "seconds": 1.0}}, 1, "rows.json"),
+        ({"rows": {"f1": 0.6, "seconds": 1.0}}, 1, "rows.jsonl"),
     ],
 )
 def test_each_kind_of_difference_is_found(tmp_path, capsys, changed, code, printed):
@@ -55,3 +57,12 @@ def test_each_kind_of_difference_is_found(tmp_path, capsys, changed, code, print
     folders = [record(tmp_path, "before", **state), record(tmp_path, "after", **state | changed)]
     assert compare_states.main(["compare", *map(str, folders)]) == code
     assert printed in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program that begins with #!")
+def test_a_checkpoint_with_the_name_of_a_model_is_an_error(tmp_path):
+    program = tmp_path / "protgraph.py"
+    program.write_text(PROGRAM.format(python=sys.executable, layer="gcn", text="", value="1"), encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(ValueError, match="site"):
+        compare_states.record(tmp_path / "a", str(program), ["a.cif"], ["mine/site.safetensors"], None)

@@ -120,15 +120,25 @@ class ParsedBlock:
         Categories by name.
     loops : dict of str to slice
         Category → characters of the loop that has all of its items.
+    content : bytes, optional
+        Text of the file if it has no other block.
     """
 
     name: str
     tables: dict[str, TextTable] = field(default_factory=dict)
     loops: dict[str, slice] = field(default_factory=dict)
+    content: bytes | None = None
 
     def get(self, category: str) -> TextTable | None:
         """Return a category; None if the block does not have it."""
         return self.tables.get(category)
+
+    def text_without(self, category: str) -> bytes | None:
+        """Return the file apart from a category; None if it has other blocks, or not all items in one loop."""
+        loop = self.loops.get(category)
+        if loop is None or self.content is None:
+            return None
+        return self.content[: loop.start] + self.content[loop.stop :].removeprefix(b"\n")
 
 
 # --- parser -------------------------------------------------------------------------------------------------------
@@ -262,7 +272,10 @@ class _Parser:
                 place = self._after_blanks(k)
                 if place < self._end(k):
                     self._raise(place, "value without a tag")
-        return [block.parsed() for block in statements]
+        blocks = [block.parsed() for block in statements]
+        if len(blocks) == 1:
+            blocks[0].content = self.content
+        return blocks
 
     def _chosen_marks(self, categories: Collection[str] | None) -> list[int]:
         """Return the numbers of the reserved words and of the tags of some categories, ascending."""

@@ -13,7 +13,7 @@ from biotite.structure import AtomArray
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock
-from protgraph.structure.io.cif_column import CategoryTable
+from protgraph.structure.io.cif_column import CategoryTable, DataBlock
 from protgraph.structure.io.cif_parse import ParsedBlock, TextTable, parse_cif, unify_lines
 from protgraph.structure.io.cif_text import Columns, category_text, decimal_texts, quote_all
 from protgraph.structure.io.polymers import POLYMER_CATEGORIES, Polymers, same_columns
@@ -95,6 +95,7 @@ def atoms_as_cif(
 
 def edited_cif(
     file: FileContent,
+    block: DataBlock,
     model: int,
     atoms: AtomArray,
     b_factor: np.ndarray,
@@ -113,6 +114,8 @@ def edited_cif(
     Parameters
     ----------
     file : FileContent
+    block : DataBlock
+        Block of the file that the atoms were read from.
     model : int
         Model to keep, by its place in the file, from 1.
     atoms : AtomArray
@@ -129,7 +132,7 @@ def edited_cif(
     StructureFileError
         A category cannot be read, or the model has another number of atoms.
     """
-    source = _read_source(file, model)
+    source = _read_source(file, block, model)
     rows = AtomSite(source.site, None, file.path).rows(model)
     try:
         site = {name: _written(source.site, name, rows) for name in source.site.names}
@@ -172,21 +175,19 @@ class _Source:
         return f"_{category.lower()}.".encode() in self.before.lower()
 
 
-def _read_source(file: FileContent, model: int) -> _Source:
-    """Read a file; text is not parsed apart from the atoms if all of it can stay."""
+def _read_source(file: FileContent, block: DataBlock, model: int) -> _Source:
+    """Return a file apart from its atoms; text is parsed again only if a part of it cannot stay."""
     if file.format == "bcif":
         unpacked = msgpack.unpackb(file.data, raw=False, strict_map_key=False)
-        return _rewritten([BinaryBlock(block) for block in unpacked["dataBlocks"]], file.path, model)
-    content = unify_lines(file.data)
-    blocks = parse_cif(content, file.path, [_SITE])
-    if len(blocks) == 1 and _SITE in blocks[0].loops and content.isascii():
-        loop = blocks[0].loops[_SITE]
-        rest = content[: loop.start] + content[loop.stop :].removeprefix(b"\n")
-        source = _Source(blocks[0].get(_SITE), _OWN_DETAILS.sub(b"", rest))
+        blocks = [BinaryBlock(columns) for columns in unpacked["dataBlocks"]]
+        return _rewritten(blocks, file.path, model)
+    text = block.text_without(_SITE) if isinstance(block, ParsedBlock) else None
+    if text is not None and text.isascii():
+        source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", text))
         has_other_models = AtomSite(source.site, None, file.path).models > 1
         if not source.has(DETAILS) and not (has_other_models and source.has(_ANISOTROPIC)):
             return source
-    return _rewritten(parse_cif(content, file.path), file.path, model)
+    return _rewritten(parse_cif(unify_lines(file.data), file.path), file.path, model)
 
 
 def _rewritten(blocks: Sequence[BinaryBlock | ParsedBlock], path: str, model: int) -> _Source:

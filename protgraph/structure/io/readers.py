@@ -62,6 +62,8 @@ class ParsedFile:
         AlphaFold), or by the TITLE of PDB files of the AlphaFold database.
     inferred_elements : int
         Atoms whose element is inferred from their name.
+    block : DataBlock, optional
+        Data block of an mmCIF or BinaryCIF file that the atoms are from.
     """
 
     atoms: AtomArray
@@ -70,6 +72,7 @@ class ParsedFile:
     warnings: tuple[str, ...]
     predicted: bool
     inferred_elements: int = 0
+    block: DataBlock | None = None
 
 
 def read_atoms(
@@ -108,13 +111,16 @@ def read_atoms(
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} has no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
-    return ParsedFile(atoms, reader.format, models, tuple(texts), reader.predicted(), reader.inferred_elements)
+    return ParsedFile(
+        atoms, reader.format, models, tuple(texts), reader.predicted(), reader.inferred_elements, reader.block
+    )
 
 
 class _Reader(ABC):
     """Reader of one format; ``open`` parses the content that the other methods use."""
 
     format: ClassVar[str]
+    block: DataBlock | None = None
 
     def __init__(self, path: str) -> None:
         self.path = path

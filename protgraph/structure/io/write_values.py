@@ -133,7 +133,7 @@ def write_residue_values(
         data, changes = edited.text.encode("utf-8"), edited.changes
     elif is_cif:
         inferred = parsed.inferred_elements > 0
-        edit = partial(edited_cif, file, read.model_number, atoms, b_factor, details)
+        edit = partial(edited_cif, file, parsed.block, read.model_number, atoms, b_factor, details)
         data = edit(inferred_elements=inferred, polymers=partial(_polymers, atoms, identity, file, read))
     else:
         name = Path(Path(file.path).name.removesuffix(".gz")).stem

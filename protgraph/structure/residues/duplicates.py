@@ -215,13 +215,14 @@ class _Block(NamedTuple):
 def _blocks(
     name: str, res_id: np.ndarray, ins_code: np.ndarray, backbone: np.ndarray, molecule: np.ndarray
 ) -> list[_Block]:
-    """Split the residues of a chain id where they are not bonded, and numbers do not ascend or a TER record is."""
+    """Split the residues of a chain id where no bond is and the numbers do not ascend, or a TER record is."""
     ca = backbone[:, CA].astype(np.float64)
     step = np.diff(res_id)
     falls = (step < 0) | ((step == 0) & (ins_code[1:] == ins_code[:-1]))
     # One residue, e.g. a modified one, may have a number out of order: the numbers beside it decide.
     is_beside = np.linalg.norm(ca[2:] - ca[:-2], axis=1) <= 2 * CA_BOND
-    falls[1:] &= ~((res_id[2:] > res_id[:-2]) & (res_id[1:-1] > res_id[2:]) & is_beside)
+    is_out_of_order = (res_id[2:] > res_id[:-2]) & (res_id[1:-1] > res_id[2:])
+    falls[1:] &= ~(is_out_of_order & is_beside)
     distance = np.linalg.norm(np.diff(ca, axis=0), axis=1)
     # N and C of one residue are as far apart as in a long bond, so two residues at one place are not bonded.
     bonded = bonded_to_next(np.zeros(len(res_id)), backbone, backbone[:, CA]) & ~(distance < LEAST_CA_DISTANCE)
