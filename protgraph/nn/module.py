@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -152,13 +152,14 @@ class GraphLayer(nn.Module, ABC):
             self.out[name] = spec.as_(name, chiral=spec.chiral or chiral)
 
     @abstractmethod
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute exactly the fields in ``writes``; inputs are never modified in place.
 
-        The fields in ``f`` and in the result all have the shapes of their specs.
+        The fields in ``f`` and in the result all have the shapes of their specs; ``f["edges"]`` and
+        ``f["proteins"]`` are :class:`~protgraph.Edges` and :class:`~protgraph.Proteins`, all others tensors.
         """
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Compute :meth:`forward` for the next nodes of each protein only, given a cache of the earlier ones.
 
         A layer that reads neither ``edges`` nor ``proteins`` treats nodes independently and leaves the cache as it is.

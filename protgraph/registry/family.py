@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from protgraph.errors import OptionError
 
 __all__ = ["Family"]
 
+T = TypeVar("T")
 
-class Family:
+
+class Family(Generic[T]):
     """Variants of a component under one registry name; the first one is the default.
 
     Parameters
@@ -35,13 +38,13 @@ class Family:
     'second'
     """
 
-    def __init__(self, variants: Mapping[str, object], *, doc: str = "") -> None:
+    def __init__(self, variants: Mapping[str, T], *, doc: str = "") -> None:
         if not isinstance(variants, Mapping) or not variants:
             raise OptionError(f"Family: variants = {variants!r}. Allowed: a mapping of one variant name or more.")
         for name in variants:
             if "." in name or not name:
                 raise OptionError(f"variant name {name!r}. Give the part after the dot only, e.g. 'satorras2021'.")
-        self.variants: Mapping[str, object] = MappingProxyType(dict(variants))
+        self.variants: Mapping[str, T] = MappingProxyType(dict(variants))
         self.doc = doc
 
     @property

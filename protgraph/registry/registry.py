@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
-from typing import TypeVar, overload
+from typing import Generic, TypeVar, cast, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
 from protgraph.registry.component_names import check_component_name, normalized_distribution, split_distribution
@@ -34,12 +34,14 @@ from protgraph.registry.provider import (
 __all__ = ["Registry"]
 
 T = TypeVar("T")
+ComponentT = TypeVar("ComponentT")  # what a name stands for: a class, or an instance such as a model spec
+InstanceT = TypeVar("InstanceT")  # what create returns
 _MISSING: object = object()
 _LISTED = 12  # names in an error that suggests one
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
-class Registry:
+class Registry(Generic[ComponentT, InstanceT]):
     """Mapping of names to components of one kind.
 
     Installed distributions provide components through an entry-point group, the running process through
@@ -143,7 +145,7 @@ class Registry:
         self._session[name] = new
         return obj
 
-    def get(self, name: str) -> object:
+    def get(self, name: str) -> ComponentT:
         """Return a component, importing it on first use; the name of a family gives its default variant.
 
         Raises
@@ -170,12 +172,14 @@ class Registry:
             raise UnknownNameError(f"no {self.kind} {name}.{variant}: {name!r} has no variants.")
         return obj
 
-    def family(self, name: str) -> Family | None:
+    def family(self, name: str) -> Family[ComponentT] | None:
         """Return the family of a name, or None if the component has no variants."""
         obj = self._load(self._split(name)[0])
         return obj if isinstance(obj, Family) else None
 
-    def create(self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS) -> object:
+    def create(
+        self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS
+    ) -> InstanceT:
         """Call a component with checked options; return components that are instances (model specs, tasks) as they are.
 
         Parameters
@@ -197,10 +201,10 @@ class Registry:
         label = path if path.endswith(f"({name})") else f"{path} ({name})" if path else f"{self.kind} {name!r}"
         if callable(component):
             check_options(component, args, options, label, name)
-            return component(*args, **options)
+            return cast(InstanceT, component(*args, **options))
         if options:
             raise OptionError(f"{label}: got {next(iter(options))!r}; {name} takes no options")
-        return component
+        return cast(InstanceT, component)
 
     def names(self) -> list[str]:
         """Return all names, sorted, without importing components.
@@ -325,14 +329,14 @@ class Registry:
             return name, ""
         return (f"{distribution}/{base}" if distribution else base), variant
 
-    def _load(self, name: str) -> object:
+    def _load(self, name: str) -> ComponentT | Family[ComponentT]:
         first, *others = self._providers(name) or [self._find(name)]
         if not all(is_same(first, other) for other in others):
             raise conflict_error(self.kind, name, [first, *others])
         obj = first.load()
         if self.type is not None:
             self.type.check(obj, f"{self.kind} {name!r} of {first.description}")
-        return obj
+        return cast("ComponentT | Family[ComponentT]", obj)
 
     def _unknown(self, name: str) -> UnknownNameError:
         names = self.names()

@@ -33,6 +33,7 @@ from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
+    from torch_geometric.data import Data
 
 __all__ = ["cross_validate"]
 
@@ -42,7 +43,7 @@ _BASELINE = "majority"
 
 def cross_validate(
     model: str | ModelSpec | Mapping[str, Any],
-    dataset: str | Path | Dataset,
+    dataset: str | Path | Dataset | Sequence[Data],
     task: str | Task,
     *,
     folds: Folds = 5,

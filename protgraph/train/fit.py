@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
     from lightning.pytorch.loggers import Logger
     from lightning.pytorch.strategies import Strategy
+    from torch_geometric.data import Data
 
     from protgraph.train.module import FitModule
     from protgraph.train.trainer import TrainerOptions
@@ -54,7 +55,7 @@ __all__ = ["fit"]
 @only_thread_that_trains()
 def fit(
     model: str | ModelSpec | Mapping[str, Any],
-    dataset: str | Path | Dataset,
+    dataset: str | Path | Dataset | Sequence[Data],
     task: str | Task | None = None,
     *,
     config: FitConfig | None = None,

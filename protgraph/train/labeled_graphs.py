@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.graph_dataset import GraphDataset
+from protgraph.data.datasets.labeled_graphs import LabeledGraphs
+from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import DatasetError, list_first
 from protgraph.failure import Failure
@@ -19,21 +21,13 @@ from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, resolve_task
 from protgraph.wording import count_noun
 
-__all__ = ["LabeledGraphs", "read_labeled_graphs"]
+__all__ = ["read_labeled_graphs"]
 
 
-class LabeledGraphs(Sequence[ProteinGraph]):
-    """Graphs with labels ``y``, ``y_level``, ``name`` and ``split``, read from disk when they are used.
+class _PreparedGraphs(LabeledGraphs):
+    """Prepared graphs, read from disk when they are used."""
 
-    Attributes
-    ----------
-    target : Target
-        Of the task; :func:`protgraph.build_model` takes it.
-    failures : tuple of Failure
-        Proteins that could not be used.
-    """
-
-    def __init__(self, prepared: Prepared, plan: FeaturePlan, splits: Sequence[str], target: Any) -> None:
+    def __init__(self, prepared: Prepared, plan: FeaturePlan, splits: Sequence[str], target: Target) -> None:
         self.target, self.failures = target, prepared.failures
         self._plan, self._temporary = plan, prepared.temporary
         stores = [(split, prepared.splits[split]) for split in splits]
@@ -42,24 +36,11 @@ class LabeledGraphs(Sequence[ProteinGraph]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, i: int) -> ProteinGraph: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[ProteinGraph]: ...
-    def __getitem__(self, i: int | slice) -> ProteinGraph | list[ProteinGraph]:
-        """Return a graph, or a list of graphs, as copies that may be changed."""
-        if isinstance(i, slice):
-            return [self[number] for number in range(*i.indices(len(self)))]
+    def read_graph(self, i: int) -> ProteinGraph:
         split, store, number = self._places[i]
         graph = self._plan.featurize(store[number])
         graph.split = split
         return graph
-
-    def __iter__(self) -> Iterator[ProteinGraph]:
-        return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"LabeledGraphs({count_noun(len(self), 'graph')} of task {self.target.name!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for worker processes; the temporary folder belongs to this process."""
@@ -69,15 +50,15 @@ class LabeledGraphs(Sequence[ProteinGraph]):
 class _GivenGraphs(LabeledGraphs):
     """Graphs of a dataset of graphs, with their features as they are."""
 
-    def __init__(self, source: GraphDataset, examples: Sequence[Example], target: Any) -> None:
+    def __init__(self, source: GraphDataset, examples: Sequence[Example], target: Target) -> None:
         self.target, self.failures = target, ()
-        self._source, self._places = source, list(examples)
-        self._temporary = None
+        self._source, self._examples = source, list(examples)
 
-    def __getitem__(self, i: int | slice) -> ProteinGraph | list[ProteinGraph]:
-        if isinstance(i, slice):
-            return [self[number] for number in range(*i.indices(len(self)))]
-        example = self._places[i]
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def read_graph(self, i: int) -> ProteinGraph:
+        example = self._examples[i]
         given, y = self._source.labeled_graph(example)
         graph = copy(given)
         graph.name, graph.y, graph.y_level, graph.split = example.id, y, self.target.level, example.split
@@ -113,7 +94,7 @@ def read_labeled_graphs(
             f"{prepared.failures[0]}"
         )
     _warn_of_failures(dataset, prepared.failures)
-    return LabeledGraphs(prepared, plan, chosen, resolved.target)
+    return _PreparedGraphs(prepared, plan, chosen, resolved.target)
 
 
 def _warn_of_failures(dataset: Dataset, failures: Sequence[Failure]) -> None:

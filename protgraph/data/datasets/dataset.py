@@ -22,8 +22,8 @@ from protgraph.structure.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.description import DatasetDescription
+    from protgraph.data.datasets.labeled_graphs import LabeledGraphs
     from protgraph.data.datasets.target import Target
-    from protgraph.data.graph.protein_graph import ProteinGraph
     from protgraph.registry.component import ComponentSpec
     from protgraph.structure.residues.residues import Residues
 
@@ -172,7 +172,7 @@ class Dataset(ABC):
         node_type: str = "residue",
         cache: str | Path | None = None,
         jobs: int = 1,
-    ) -> Sequence[ProteinGraph]:
+    ) -> LabeledGraphs:
         """Return the labeled graphs of a task, for a training loop of your own.
 
         Each graph has the labels ``y`` in the form of the target (−1 or NaN: unknown), ``y_level``, ``name`` and
@@ -195,8 +195,9 @@ class Dataset(ABC):
 
         Returns
         -------
-        sequence of ProteinGraph
-            With the attributes ``target`` and ``failures``, the proteins that could not be used; a warning counts them.
+        LabeledGraphs
+            Sequence of :class:`~protgraph.ProteinGraph` with the attributes ``target`` and ``failures``, the proteins
+            that could not be used; a warning counts them.
 
         Examples
         --------

@@ -97,6 +97,15 @@ class ProteinGraph(Data):
         Loss report of the structure; see :meth:`protgraph.structure.LossReport.to_dict`.
     """
 
+    # PyG declares these as optional.
+    edge_index: Tensor  # type: ignore[assignment]
+    edge_attr: Tensor  # type: ignore[assignment]
+    pos: Tensor  # type: ignore[assignment]
+    x: Tensor  # type: ignore[assignment]
+    y: Tensor  # type: ignore[assignment]
+    name: str
+    split: str
+
     def __contains__(self, key: str) -> bool:
         return key in self._store._mapping  # PyG makes a list of all names
 

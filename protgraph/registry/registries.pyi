@@ -1,0 +1,20 @@
+"""Types of the registries. They name classes of higher packages, which ``registries.py`` does not import."""
+
+from protgraph.data.datasets.dataset import Dataset
+from protgraph.featurize.base import Featurizer
+from protgraph.model.spec import ModelSpec
+from protgraph.nn.module import GraphLayer, Head
+from protgraph.registry.registry import Registry
+from protgraph.structure.mutation.scorer import ScorerMethods
+from protgraph.task.task import Task
+from protgraph.train.trained_model import TrainedModel
+
+featurizers: Registry[type[Featurizer], Featurizer]
+layers: Registry[type[GraphLayer], GraphLayer]
+heads: Registry[type[Head], Head]
+models: Registry[ModelSpec, ModelSpec]
+tasks: Registry[Task, Task]
+datasets: Registry[type[Dataset] | Dataset, Dataset]
+trained_models: Registry[TrainedModel, TrainedModel]
+mutation_scorers: Registry[type[ScorerMethods], ScorerMethods]
+registries: dict[str, Registry]
