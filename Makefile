@@ -52,6 +52,8 @@ proofs: test-slow test-pythons test-lowest  ## all that takes too long for each 
 lint: $(VENV)/.installed-test  ## check code style, docstrings, language and entry points
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_style.py
+	$(BIN)/python tools/check_numbers.py
+	$(BIN)/python tools/check_readability.py
 	$(BIN)/python tools/entry_points.py --check
 
 docs: $(VENV)/.installed-docs  ## build the documentation site: build/site/index.html

@@ -1,4 +1,4 @@
-"""Check what ruff does not: file sizes, exported names, and the words of code, documentation and command-line help.
+"""Check what ruff does not: exported names, and the words of code, documentation and command-line help.
 
 Run ``python tools/check_style.py`` in the checkout (``make lint`` does), or with files or folders to check only those.
 Prints one line per finding and exits with 1 if there is any.
@@ -19,7 +19,6 @@ __all__ = ["Finding", "main", "words_in_text"]
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("protgraph", "plugins", "datasets", "benchmarks", "tools")
-MODULE_LINES, FUNCTION_LINES, LAYER_LINES = 600, 80, 150
 VAGUE_FILES = {"utils", "util", "common", "helpers", "misc"}
 
 #: Figurative verbs and archaisms that readers of PyG, biotite or scikit-learn documentation do not expect.
@@ -136,11 +135,9 @@ def words_in_help() -> Iterator[Finding]:
 
 
 def module_form(path: Path) -> Iterator[Finding]:
-    """Yield modules that are too long, undocumented, vaguely named, or without ``__all__``."""
+    """Yield modules that are undocumented, vaguely named, or without ``__all__``."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source, str(path))
-    if len(source.splitlines()) > MODULE_LINES:
-        yield path, 1, f"module has {len(source.splitlines())} lines; at most {MODULE_LINES}"
     if VAGUE_FILES & {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}:
         yield path, 1, f"a file name must state its content; not {', '.join(sorted(VAGUE_FILES))}"
     if path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.relative_to(ROOT).parts:
@@ -154,23 +151,6 @@ def module_form(path: Path) -> Iterator[Finding]:
         yield path, 1, f"no __all__, but public names: {', '.join(sorted(public))}"
     elif declared is not None and not declared <= bound_names(tree) and path.name != "__init__.py":
         yield path, 1, f"__all__ lists names that do not exist: {', '.join(sorted(declared - bound_names(tree)))}"
-
-
-def function_lengths(path: Path) -> Iterator[Finding]:
-    """Yield functions with too many lines of code; the docstring does not count."""
-    for item in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(item, ast.FunctionDef):
-            first = item.body[1] if ast.get_docstring(item) and len(item.body) > 1 else item.body[0]
-            if (lines := item.end_lineno - first.lineno + 1) > FUNCTION_LINES:
-                yield path, item.lineno, f"{item.name} has {lines} lines of code; at most {FUNCTION_LINES}"
-
-
-def layer_lengths(path: Path) -> Iterator[Finding]:
-    """Yield classes of layers that are too long, docstring included."""
-    for item in ast.parse(path.read_text(encoding="utf-8")).body:
-        is_layer = isinstance(item, ast.ClassDef) and any(getattr(b, "id", "") == "GraphLayer" for b in item.bases)
-        if is_layer and (lines := item.end_lineno - item.lineno + 1) > LAYER_LINES:
-            yield path, item.lineno, f"layer {item.name} has {lines} lines; at most {LAYER_LINES}"
 
 
 def public_names(tree: ast.Module) -> set[str]:
@@ -202,8 +182,6 @@ def findings(*, with_help: bool = True) -> Iterator[Finding]:
         if path != Path(__file__).resolve() and path.name != "test_check_style.py":
             yield from words_in_code(path)
     for path in python_files(*CODE):
-        yield from function_lengths(path)
-        yield from layer_lengths(path)
         yield from relative_titles(path)
         yield from joined_titles(path)
         if not {"tests", "benchmarks"} & set(path.relative_to(ROOT).parts):
