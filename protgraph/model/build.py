@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from protgraph.model.run_layer import run_head, run_layer
 from protgraph.model.spec import ModelSpec, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
-from protgraph.nn.module import Head
+from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.validation import Seed, check_value
 
@@ -58,7 +58,7 @@ class ProteinModel(nn.Module):
         self.plan = spec.plan()
         self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
-        self.layers = nn.ModuleList()
+        layers: list[GraphLayer] = []
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
             specs = {local: self.fields[name] for local, name in w.reads.items()}
@@ -73,7 +73,8 @@ class ProteinModel(nn.Module):
                     f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
                 )
             self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
-            self.layers.append(layer)
+            layers.append(layer)
+        self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.head, self.head_reads = self._make_head()
         self._needs = self._fields_needed()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -41,7 +41,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ModelSpec:
     """Specification of a model: everything that distinguishes one architecture from another, as plain data.
 
@@ -76,27 +76,41 @@ class ModelSpec:
     """
 
     name: str
-    features: Sequence[ComponentSpec | str | Mapping[str, Any]] = ()
-    layers: Sequence[ComponentSpec | str | Mapping[str, Any]] = ()
-    readout: Mapping[str, str] = field(default_factory=lambda: {"h": "h"})
-    heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    doc: str = ""
-    weights: str = ""
-    node_type: str = "residue"
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    features: tuple[ComponentSpec, ...]
+    layers: tuple[ComponentSpec, ...]
+    readout: Mapping[str, str]
+    heads: Mapping[str, Mapping[str, Any]]
+    doc: str
+    weights: str
+    node_type: str
+    inputs: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        check_fields(self, "name", "readout", "heads", "doc", "weights", "inputs", error=WiringError)
-        if self.node_type not in NODE_TYPES:
-            hint = suggest(str(self.node_type), NODE_TYPES)
-            raise WiringError(
-                f"ModelSpec: node_type = {self.node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}."
-            )
-        object.__setattr__(self, "features", as_components(self.features, "features"))
-        object.__setattr__(self, "layers", as_components(self.layers, "layers"))
-        object.__setattr__(self, "inputs", MappingProxyType(dict(self.inputs)))
-        object.__setattr__(self, "readout", MappingProxyType(dict(self.readout)))
-        object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in self.heads.items()}))
+    def __init__(
+        self,
+        name: str,
+        features: Sequence[ComponentSpec | str | Mapping[str, Any]] = (),
+        layers: Sequence[ComponentSpec | str | Mapping[str, Any]] = (),
+        readout: Mapping[str, str] = MappingProxyType({"h": "h"}),
+        heads: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        doc: str = "",
+        weights: str = "",
+        node_type: str = "residue",
+        inputs: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        values = {"name": name, "readout": readout, "heads": heads, "doc": doc, "weights": weights, "inputs": inputs}
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+        check_fields(self, *values, error=WiringError)
+        if node_type not in NODE_TYPES:
+            hint = suggest(str(node_type), NODE_TYPES)
+            allowed = ", ".join(map(repr, NODE_TYPES))
+            raise WiringError(f"ModelSpec: node_type = {node_type!r}.{hint} Allowed: {allowed}.")
+        object.__setattr__(self, "node_type", node_type)
+        object.__setattr__(self, "features", as_components(features, "features"))
+        object.__setattr__(self, "layers", as_components(layers, "layers"))
+        object.__setattr__(self, "inputs", MappingProxyType(dict(inputs)))
+        object.__setattr__(self, "readout", MappingProxyType(dict(readout)))
+        object.__setattr__(self, "heads", MappingProxyType({k: dict(v) for k, v in heads.items()}))
 
     def __repr__(self) -> str:
         nodes = "" if self.node_type == "residue" else f", node_type={self.node_type!r}"
@@ -128,16 +142,21 @@ class ModelSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON and TOML; ``weights``, ``node_type`` and ``inputs`` only if not the default."""
-        optional = {"weights": (self.weights, ""), "node_type": (self.node_type, "residue")}
-        optional["inputs"] = (dict(self.inputs), {})
-        return {
+        data: dict[str, Any] = {
             "name": self.name,
             "features": [n.to_dict() for n in self.features],
             "layers": [n.to_dict() for n in self.layers],
             "readout": dict(self.readout),
             "heads": {k: dict(v) for k, v in self.heads.items()},
             "doc": self.doc,
-        } | {key: value for key, (value, default) in optional.items() if value != default}
+        }
+        if self.weights:
+            data["weights"] = self.weights
+        if self.node_type != "residue":
+            data["node_type"] = self.node_type
+        if self.inputs:
+            data["inputs"] = dict(self.inputs)
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelSpec:

@@ -60,10 +60,9 @@ class ComponentScope:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if error is None or not self.is_fault(error):
-            return False
-        raise self.raised(error) from error
+    ) -> None:
+        if error is not None and self.is_fault(error):
+            raise self.raised(error) from error
 
     @staticmethod
     def is_fault(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from protgraph.errors import ComponentTypeError
 from protgraph.registry.family import Family
@@ -55,14 +56,14 @@ class ComponentType:
         is_class = issubclass(type(obj), type)
         if not (self.classes if is_class else self.instances):
             return False
-        own = obj if is_class else type(obj)
+        cls: Any = obj if is_class else type(obj)
         if self.protocol:
             import_module(self.base.partition(":")[0])
         base, without = _loaded(self.base), _loaded(self.without)
-        return base is not None and issubclass(own, base) and not (without is not None and issubclass(own, without))
+        return base is not None and issubclass(cls, base) and not (without is not None and issubclass(cls, without))
 
 
-def _parts(obj: object) -> Iterator[tuple[str, object]]:
+def _parts(obj: Any) -> Iterator[tuple[str, object]]:
     """Yield the variants of a family with their suffixes, or the object itself."""
     if issubclass(type(obj), Family):
         yield from ((f".{name}", part) for name, part in obj.variants.items())
@@ -75,7 +76,7 @@ def _loaded(ref: str) -> type | None:
     return getattr(sys.modules.get(module), name, None)
 
 
-def _description(obj: object) -> str:
+def _description(obj: Any) -> str:
     """Return the kind of an object without using its own methods, which may raise."""
     own = type(obj)
     if issubclass(own, type):

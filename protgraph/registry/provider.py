@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from protgraph.errors import DuplicateNameError, PluginLoadError
 from protgraph.registry.component_names import split_distribution
@@ -124,7 +124,7 @@ class Provider:
         self._obj = obj
 
     @classmethod
-    def from_session(cls, name: str, kind: str, obj: object, caller: FrameType) -> Provider:
+    def from_session(cls, name: str, kind: str, obj: Any, caller: FrameType) -> Provider:
         """Create the provider for ``registry.register(name, obj)``, called in a frame."""
         module = caller.f_globals.get("__name__", "")
         ref = f"{obj.__module__}:{obj.__qualname__}" if _has_name(obj) else f"{module}:{type(obj).__qualname__}"
@@ -264,8 +264,8 @@ def check_claims(kind: str, name: str, providers: Sequence[Provider], installed:
     if differ(providers):
         raise conflict_error(kind, name, providers)
     bare = split_distribution(name)[1]
-    owner, *claims = installed or [None]
-    if bare != name and owner is not None and owner.distribution == BUILT_IN and providers[0] in claims:
+    is_claimed = bool(installed) and installed[0].distribution == BUILT_IN and providers[0] in installed[1:]
+    if bare != name and is_claimed:
         raise DuplicateNameError(
             f"{kind} {bare!r} is the name of a component of {BUILT_IN}. {providers[0].description} is available as "
             f"{name!r}."
@@ -285,7 +285,9 @@ def is_redefinition(old: Provider, new: Provider) -> bool:
     if hasattr(sys, "ps1") and new.ref.startswith("__main__:") and _has_name(new.load()):
         return True
     files = [provider.line.rpartition(":")[0] for provider in (old, new)]
-    executed_again = old.code is not new.code and {old.code.co_name, new.code.co_name} == {"<module>"}
+    if old.code is None or new.code is None or old.code is new.code:
+        return False
+    executed_again = old.code.co_name == new.code.co_name == "<module>"
     return executed_again and files[0] == files[1] and not files[0].startswith("<")
 
 

@@ -20,7 +20,7 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, known_labels
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.task.predictions import SplitPredictions
+from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["CONTACT", "CONTACT_CUTOFF", "PRECISIONS", "beta_carbons", "contact_labels", "precision", "top_rows"]
@@ -64,11 +64,18 @@ def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Dat
     return graph, torch.cat(labels)
 
 
+def _pairs_of(o: SplitPredictions) -> ResiduePairs:
+    """Return the residue pairs of the rows; the predictions of this task have them."""
+    assert o.pairs is not None
+    return o.pairs
+
+
 def top_rows(o: SplitPredictions) -> Tensor:
     """Select the rows ``(K,)`` of one protein for :func:`precision`: the L most probable per separation, with ties."""
-    size, kept = int(o.pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
+    pairs = _pairs_of(o)
+    size, kept = int(pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
-        rows = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
+        rows = ((pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
         if len(rows):
             logits = o.logits[rows, 0]
             kept[rows[logits >= logits.topk(min(size, len(rows))).values[-1]]] = True
@@ -91,10 +98,11 @@ def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     separation : int
         Smallest distance in positions along the chain. Pairs of two chains are beyond every bound.
     """
-    mask = ((o.pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
-    count = torch.bincount(o.pairs.protein[mask], minlength=len(o.pairs.sizes)).tolist()
+    pairs = _pairs_of(o)
+    mask = ((pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
+    count = torch.bincount(pairs.protein[mask], minlength=len(pairs.sizes)).tolist()
     values = []
-    for rows, size in zip(mask.split(count), o.pairs.sizes.tolist(), strict=True):
+    for rows, size in zip(mask.split(count), pairs.sizes.tolist(), strict=True):
         if len(rows):
             most = min(max(size // part, 1), len(rows))
             logits, true = o.logits[rows, 0], o.y[rows, 0].double()

@@ -73,7 +73,7 @@ class InputMasking:
         object.__setattr__(self, "hidden", frozenset(self.hidden))
         object.__setattr__(self, "label_featurizers", frozenset(self.label_featurizers))
         object.__setattr__(self, "readable_featurizers", frozenset(self.readable_featurizers))
-        unknown = sorted(self.hidden - HIDEABLE)
+        unknown = sorted(set(self.hidden) - HIDEABLE)
         if unknown:
             raise DatasetError(f"InputMasking: hidden = {unknown}. Allowed: {', '.join(sorted(HIDEABLE))}.")
         if self.noise < 0:

@@ -168,7 +168,8 @@ def accuracy(o: SplitPredictions) -> float:
     """Fraction of entries whose class is predicted."""
     from torchmetrics.functional.classification import multiclass_accuracy
 
-    return multiclass_accuracy(o.logits, o.y, num_classes=o.logits.size(1), average="micro", ignore_index=-1)
+    classes = o.logits.size(1)
+    return float(multiclass_accuracy(o.logits, o.y, num_classes=classes, average="micro", ignore_index=-1))
 
 
 @as_metric("max")
@@ -176,13 +177,14 @@ def macro_f1(o: SplitPredictions) -> float:
     """Mean F1 over the classes that occur in labels or predictions."""
     from torchmetrics.functional.classification import multiclass_f1_score
 
-    return multiclass_f1_score(o.logits, o.y, num_classes=o.logits.size(1), average="macro", ignore_index=-1)
+    classes = o.logits.size(1)
+    return float(multiclass_f1_score(o.logits, o.y, num_classes=classes, average="macro", ignore_index=-1))
 
 
 @as_metric("min")
 def perplexity(o: SplitPredictions) -> float:
     """Exponential of the mean negative log-likelihood per entry; the number of classes for a uniform guess."""
-    return cross_entropy(o.logits.double(), o.y).exp()
+    return float(cross_entropy(o.logits.double(), o.y).exp())
 
 
 @as_metric("max")
@@ -194,19 +196,20 @@ def recovery(o: SplitPredictions) -> float:
 @as_metric("max")
 def recovery_median(o: SplitPredictions) -> float:
     """Median over chains of the fraction of residues whose type is predicted."""
-    return _recoveries(o).quantile(0.5)
+    return float(_recoveries(o).quantile(0.5))
 
 
 @as_metric("max")
 def recovery_mean(o: SplitPredictions) -> float:
     """Mean over chains of the fraction of residues whose type is predicted."""
-    return _recoveries(o).mean()
+    return float(_recoveries(o).mean())
 
 
 @as_metric("min")
 def perplexity_mean(o: SplitPredictions) -> float:
     """Mean over chains of the perplexity of each."""
-    return torch.stack([cross_entropy(o.logits[rows].double(), o.y[rows]).exp() for rows in o.chains()]).mean()
+    per_chain = [cross_entropy(o.logits[rows].double(), o.y[rows]).exp() for rows in o.chains()]
+    return float(torch.stack(per_chain).mean())
 
 
 def _recoveries(o: SplitPredictions) -> Tensor:
@@ -249,7 +252,7 @@ def dice_mean(o: SplitPredictions) -> float:
     protein = torch.zeros(len(o.y), dtype=torch.int64) if o.protein is None else o.protein
     place = protein.unique(return_inverse=True)[1]
     values = torch.cat([_dice(*counts) for counts in _decisions(o, place)])
-    return values.nanmean()
+    return float(values.nanmean())
 
 
 def _decisions(o: SplitPredictions, place: Tensor | None = None) -> Iterable[list[Tensor]]:

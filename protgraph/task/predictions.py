@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -83,7 +84,7 @@ class SplitPredictions:
         pairs = self.pairs
         if pairs is not None:
             pairs = ResiduePairs(**{name: x.clone() for name, x in vars(pairs).items()})
-        tensors = {name: x.clone() for name, x in vars(self).items() if isinstance(x, Tensor)}
+        tensors: dict[str, Any] = {name: x.clone() for name, x in vars(self).items() if isinstance(x, Tensor)}
         return replace(self, **tensors, pairs=pairs)
 
     def with_threshold(self, threshold: Tensor | None) -> SplitPredictions:

@@ -114,7 +114,7 @@ def _pairs(o: SplitPredictions) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     known = SplitPredictions(o.logits[:, _CA], o.y[:, _CA, :1], o.chain)
     for rows in known.chains():
         if len(rows) >= 3:
-            yield tuple(points[rows, _CA].double().numpy() for points in (o.y, o.logits))
+            yield o.y[rows, _CA].double().numpy(), o.logits[rows, _CA].double().numpy()
 
 
 def _mean(values: list[float]) -> float:

@@ -246,6 +246,8 @@ def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
     >>> default_task(Target("active", level="node", kind="multilabel", size=1)).monitor
     'auprc'
     """
+    loss: Callable[..., Tensor]
+    metrics: tuple[Metric, ...]
     if target.kind == "classification":
         loss, metrics, monitor = cross_entropy, (m.accuracy, m.macro_f1), "accuracy"
     elif target.kind == "multilabel":
