@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOME = {
     # registries
     "Family": "protgraph.registry",
+    "commands": "protgraph.registry",
     "datasets": "protgraph.registry",
     "featurizers": "protgraph.registry",
     "heads": "protgraph.registry",

@@ -7,8 +7,10 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -119,6 +121,28 @@ def float64():
     torch.set_default_dtype(torch.float64)
     yield torch.float64
     torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return a function that puts a distribution on ``sys.path``: entry points by group, modules by name."""
+
+    def make(name: str, points: Mapping[str, Mapping[str, str]], modules: Mapping[str, str] | None = None) -> Path:
+        site = tmp_path / name
+        info = site / f"{name}-1.2.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+        sections = [
+            f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items()) for group, names in points.items()
+        ]
+        (info / "entry_points.txt").write_text("\n".join(sections))
+        for module, text in (modules or {}).items():
+            (site / f"{module}.py").write_text(textwrap.dedent(text))
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.syspath_prepend(str(site))
+        return site
+
+    return make
 
 
 @pytest.fixture(autouse=True)

@@ -62,10 +62,15 @@ def declared(root: Path = ROOT) -> dict[str, dict[str, str]]:
 def block(groups: dict[str, dict[str, str]]) -> str:
     """Return the TOML tables of the entry points, between the marker lines."""
     tables = (
-        f'[project.entry-points."{group}"]\n' + "".join(f'{name} = "{ref}"\n' for name, ref in names.items())
+        f'[project.entry-points."{group}"]\n' + "".join(f'{_key(name)} = "{ref}"\n' for name, ref in names.items())
         for group, names in groups.items()
     )
     return START + "\n".join(tables) + END
+
+
+def _key(name: str) -> str:
+    """Return the key of TOML; a dot would begin a table."""
+    return f'"{name}"' if "." in name else name
 
 
 def replace_block(text: str, new: str) -> str:

@@ -1,1 +1,43 @@
-"""The command line: one module a command or two, loaded when that command is asked for."""
+"""The command line: one module a command or two, loaded when that command is asked for.
+
+The names of this package are for commands of extensions, which register them in ``protgraph.commands``.
+"""
+
+from __future__ import annotations
+
+from protgraph.lazy_names import lazy_names
+
+# Public name → module that exports it.
+_HOME = {
+    # printing
+    "print_error": "protgraph.cli.error_report",
+    "print_rows": "protgraph.cli.console",
+    "print_warning": "protgraph.cli.error_report",
+    "text_console": "protgraph.cli.console",
+    # output files
+    "FAILURES_SUFFIX": "protgraph.cli.output_path",
+    "Overwrite": "protgraph.cli.output_path",
+    "WARNINGS_SUFFIX": "protgraph.cli.output_path",
+    "check_output": "protgraph.cli.output_path",
+    "check_output_folder": "protgraph.cli.output_path",
+    "check_output_store": "protgraph.cli.output_path",
+    # structure files and labels
+    "LabelFile": "protgraph.cli.label_options",
+    "chain_names": "protgraph.cli.read_options",
+    "chains_option": "protgraph.cli.read_options",
+    "find_checkpoint": "protgraph.cli.model_argument",
+    "parse_feature": "protgraph.cli.feature_options",
+    "print_reader_notes": "protgraph.cli.read_options",
+    "reads_structures": "protgraph.cli.read_options",
+    # files that fail, and interruptions
+    "end_interrupted": "protgraph.cli.interrupted",
+    "end_with_files_left": "protgraph.cli.interrupted",
+    "failures_of_errors": "protgraph.cli.failures",
+    "report_failures": "protgraph.cli.failures",
+    # commands
+    "CommandGroup": "protgraph.cli.command_group",
+}
+
+__all__ = [*_HOME]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -10,51 +10,32 @@ import faulthandler
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 
+from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.console import escape_unencodable
 from protgraph.cli.error_report import print_error, print_fault, print_warning
 from protgraph.cli.parameters import check_parameters
 from protgraph.cli.signals import exit_code, raise_on_signals
 from protgraph.deferred_imports import defer_imports
-from protgraph.errors import ProtgraphError, ProtgraphWarning, suggest
+from protgraph.errors import ComponentTypeError, ProtgraphError, ProtgraphWarning, suggest
+from protgraph.registry import commands
+from protgraph.registry.component_names import split_distribution
 
 __all__ = ["COMMANDS", "app", "main"]
 
-#: Subcommand → its function, or the table of a group of commands. The docstring is the help text; the module has no
-#: heavy imports at the top.
-COMMANDS = {
-    "list": "protgraph.cli.list_info:list_command",
-    "info": "protgraph.cli.list_info:info_command",
-    "doctor": "protgraph.cli.doctor:doctor_command",
-    "describe": "protgraph.cli.describe:describe_command",
-    "fetch": "protgraph.cli.fetch:fetch_command",
-    "featurize": "protgraph.cli.featurize:featurize_command",
-    "export": "protgraph.cli.export:export_command",
-    "data": "protgraph.cli.data:SUBCOMMANDS",
-    "train": "protgraph.cli.train:train_command",
-    "recipe": "protgraph.cli.recipe:recipe_command",
-    "predict": "protgraph.cli.predict:predict_command",
-    "embed": "protgraph.cli.predict:embed_command",
-    "search": "protgraph.cli.search:search_command",
-    "attention": "protgraph.cli.attention:attention_command",
-    "generate": "protgraph.cli.generate:generate_command",
-    "design": "protgraph.cli.design:design_command",
-    "score": "protgraph.cli.score:score_command",
-    "compare": "protgraph.cli.compare:compare_command",
-    "mutate": "protgraph.cli.mutate:mutate_command",
-    "scan": "protgraph.cli.scan:scan_command",
-    "view": "protgraph.cli.view:view_command",
-    "bench": "protgraph.cli.bench:SUBCOMMANDS",
-    "check": "protgraph.cli.check:check_command",
-    "new-plugin": "protgraph.cli.new_plugin:new_plugin_command",
-}
+#: Commands in the order of ``protgraph --help``; those that are not here, e.g. of other distributions, follow.
+COMMANDS = (
+    *("list", "info", "doctor", "describe", "fetch", "featurize", "export", "data", "train", "recipe", "predict"),
+    *("embed", "search", "attention", "generate", "design", "score", "compare", "mutate", "scan", "view", "bench"),
+    *("check", "new-plugin"),
+)
 
 
 @dataclass
@@ -99,30 +80,35 @@ _WITHOUT_COMPONENTS = ("doctor", "fetch", "new-plugin")
 
 
 class _LazyGroup(TyperGroup):
-    """Command group that imports each subcommand when it is used."""
+    """Group of the commands of the entry points ``protgraph.commands``; each is imported when it is used."""
 
-    table: Mapping[str, str] = COMMANDS
-    default: str = ""
-    """Subcommand of a call without one."""
+    path: str = ""
+    """Name of the group; "" for ``protgraph`` itself."""
+    description = CommandGroup("", first=COMMANDS)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if self.default and (not args or args[0] not in (*self.table, "--help")):
-            args = [self.default, *args]
+        default = self.description.default
+        if default and (not args or args[0] not in (*self.list_commands(ctx), "--help")):
+            args = [default, *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.table)
+        names = _commands_of(self.path)
+        first = [name for name in self.description.first if name in names]
+        return [*first, *(name for name in names if name not in first)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.table:
+        registered = _commands_of(self.path).get(cmd_name)
+        if registered is None:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(cmd_name, self.table)
+            self.commands[cmd_name] = _load(registered, cmd_name)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and args[0] not in self.table:
-            hint = suggest(args[0], self.table)
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            hint = suggest(args[0], names)
             ctx.fail(f"No such command {args[0]!r}.{hint} '{ctx.command_path} --help' lists all commands.")
         return super().resolve_command(ctx, args)
 
@@ -135,34 +121,67 @@ class _LazyGroup(TyperGroup):
             raise typer.Exit(code) from None
 
 
-def _load(name: str, table: Mapping[str, str] = COMMANDS) -> Any:
-    """Import one subcommand, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
-    from importlib import import_module
+def _commands_of(group: str) -> dict[str, str]:
+    """Return the names of the commands in a group, "" for the top level, and their names in the registry."""
+    names: dict[str, str] = {}
+    for registered in commands.names():
+        distribution, bare = split_distribution(registered)
+        prefix, _, name = bare.rpartition(".")
+        if prefix == group:
+            names[f"{distribution}/{name}" if distribution else name] = registered
+        elif not group:  # a group that no distribution describes
+            names.setdefault(prefix, prefix)
+    return names
 
-    from rich.markup import escape
 
-    module, _, attribute = table[name].partition(":")
-    found = getattr(import_module(module), attribute)
-    if isinstance(found, Mapping):
-        return _group(name, found, import_module(module))
+def _load(registered: str, name: str) -> Any:
+    """Import a command or group; one that cannot be imported raises when it is used, so that others have their help."""
+    try:
+        if registered not in commands:
+            return _group(registered, CommandGroup(f"Commands: {', '.join(_commands_of(registered))}."))
+        command = commands.get(registered)
+        if isinstance(command, CommandGroup):
+            return _group(registered, command)
+        return _single(registered, name, command)
+    except ProtgraphError as e:
+        return _BrokenCommand(name, e)
+
+
+class _BrokenCommand(TyperCommand):
+    """Command that raises the error of its import, also for ``--help``."""
+
+    def __init__(self, name: str, error: ProtgraphError) -> None:
+        reason = f"{type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else str(error)
+        super().__init__(name, callback=_no_options, help=escape(f"Not available: {reason.splitlines()[0]}"))
+        self.error = error
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        raise self.error
+
+
+def _single(registered: str, name: str, function: Any) -> Any:
+    """Return the command of a function, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name)(found)
-    command = typer.main.get_command(single)
-    command.params += _common_options(name)
+    single.command(name)(function)
+    try:
+        command = typer.main.get_command(single)
+    except Exception as e:  # typer raises several types for a parameter that it cannot read from the command line
+        source = commands.entry(registered).source
+        raise ComponentTypeError(f"command {registered!r} of {source} is not a command of typer: {e}") from e
+    command.params += _common_options(registered)
     check_parameters(command)
     command.help = _unwrapped(command.help or "")
-    for part in (command, *command.params):
-        if getattr(part, "help", None):
-            part.help = escape(part.help)
+    for documented in (command, *command.params):
+        if getattr(documented, "help", None):
+            documented.help = escape(documented.help)
     return command
 
 
-def _group(name: str, table: Mapping[str, str], module: ModuleType) -> Any:
-    """Return a group of commands that imports each of them when it is used; ``module`` has its help and default."""
-    text = module.GROUP_HELP
+def _group(registered: str, description: CommandGroup) -> Any:
     group = typer.main.get_command(typer.Typer(cls=_LazyGroup, callback=_no_options, no_args_is_help=True))
-    group.name, group.table, group.help = name, table, _unwrapped(text)
-    group.params, group.default = _common_options(name), getattr(module, "DEFAULT", "")
+    group.name = group.path = registered
+    group.description, group.help = description, _unwrapped(description.help)
+    group.params = _common_options(registered)
     return group
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"attention": "attention_command"}}
+
 #: Number of heads in the printed table; the CSV has all.
 _SHOWN = 12
 

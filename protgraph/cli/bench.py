@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
+from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.interrupted import end_interrupted
 from protgraph.cli.output_path import check_output_folder
 
-__all__ = ["DEFAULT", "GROUP_HELP", "SUBCOMMANDS", "bench_command"]
+__all__ = ["GROUP", "bench_command"]
 
-SUBCOMMANDS = {
-    "run": "protgraph.cli.bench:bench_command",
-    "compare": "protgraph.cli.bench_compare:bench_compare_command",
-    "mutations": "protgraph.cli.bench_mutations:bench_mutations_command",
-}
-"""Subcommand → its function."""
+ENTRY_POINTS = {"protgraph.commands": {"bench": "GROUP", "bench.run": "bench_command"}}
 
-DEFAULT = "run"
-"""Subcommand of ``protgraph bench`` without one."""
-
-GROUP_HELP = """Compare models; test two runs against each other; score mutations.
+GROUP = CommandGroup(
+    """Compare models; test two runs against each other; score mutations.
 
 Without a subcommand, 'run' is used. Built-in specs: pdb_core (default), sequences, contacts, complexes, ts50, sites.
 
@@ -32,7 +26,10 @@ Examples:
   protgraph bench spec.toml
   protgraph bench compare runs/before runs/after
   protgraph bench mutations
-"""
+""",
+    default="run",
+    first=("run", "compare", "mutations"),
+)
 
 
 def bench_command(

@@ -12,6 +12,8 @@ from protgraph.errors import OptionError
 
 __all__ = ["bench_compare_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"bench.compare": "bench_compare_command"}}
+
 
 def bench_compare_command(
     a: Annotated[Path, typer.Argument(help="Folder of a finished run, e.g. runs/before.")],

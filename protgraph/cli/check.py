@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"check": "check_command"}}
+
 _KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets")
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORES_SUFFIX", "compare_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"compare": "compare_command"}}
+
 #: Appended to the name of the table of residues: the scores of the whole model.
 SCORES_SUFFIX = ".scores.csv"
 

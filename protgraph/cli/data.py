@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, UnknownTexts
 from protgraph.cli.read_options import reads_structures
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
 
-__all__ = ["GROUP_HELP", "SUBCOMMANDS", "inspect_command", "verify_command"]
+__all__ = ["GROUP", "inspect_command", "verify_command"]
 
-SUBCOMMANDS = {
-    "list": "protgraph.cli.data_sets:list_datasets_command",
-    "info": "protgraph.cli.data_sets:show_dataset_command",
-    "prepare": "protgraph.cli.data_sets:prepare_dataset_command",
-    "inspect": "protgraph.cli.data:inspect_command",
-    "split": "protgraph.cli.data_splits:split_command",
-    "check": "protgraph.cli.data_splits:check_splits_command",
-    "verify": "protgraph.cli.data:verify_command",
+ENTRY_POINTS = {
+    "protgraph.commands": {
+        "data": "GROUP",
+        "data.inspect": "inspect_command",
+        "data.verify": "verify_command",
+    }
 }
-"""Subcommand → its function."""
 
-GROUP_HELP = """Datasets and graph stores before training.
+GROUP = CommandGroup(
+    """Datasets and graph stores before training.
 
 \b
 Examples:
@@ -36,7 +35,9 @@ Examples:
   protgraph data split structures/ -o splits.csv
   protgraph data check pdb_core
   protgraph data verify store
-"""
+""",
+    first=("list", "info", "prepare", "inspect", "split", "check", "verify"),
+)
 
 
 @reads_structures()

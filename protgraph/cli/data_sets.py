@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["list_datasets_command", "prepare_dataset_command", "show_dataset_command"]
 
+ENTRY_POINTS = {
+    "protgraph.commands": {
+        "data.list": "list_datasets_command",
+        "data.info": "show_dataset_command",
+        "data.prepare": "prepare_dataset_command",
+    }
+}
+
 
 def list_datasets_command() -> None:
     """List the datasets: tasks, proteins, license, and the folder of those that are prepared.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_splits_command", "split_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"data.split": "split_command", "data.check": "check_splits_command"}}
+
 Data = Annotated[
     list[str], typer.Argument(help="Dataset by name, folder or graph store, structure or FASTA files, patterns.")
 ]

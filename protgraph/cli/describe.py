@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"describe": "describe_command"}}
+
 #: Width of a terminal below which options are listed under the name of the component.
 _NARROW = 100
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
 
+ENTRY_POINTS = {"protgraph.commands": {"design": "design_command"}}
+
 _SILENCE = 20.0  # seconds without a line when standard error is no terminal
 
 Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]

@@ -22,6 +22,8 @@ from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
 __all__ = ["doctor_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"doctor": "doctor_command"}}
+
 DISTRIBUTIONS = ("protgraph-pyg", "torch", "torch-geometric", "e3nn", "biotite", "lightning", "torchmetrics", "numpy")
 #: Optional distribution → (module, extra that installs it).
 EXTRAS = {

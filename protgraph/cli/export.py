@@ -11,6 +11,8 @@ from protgraph.cli.output_path import Overwrite
 
 __all__ = ["export_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"export": "export_command"}}
+
 _FORMATS = ("litdata",)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["featurize_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"featurize": "featurize_command"}}
+
 FILES_PER_PROCESS = 100  # a process takes some seconds to start
 
 

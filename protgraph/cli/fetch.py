@@ -12,6 +12,8 @@ from protgraph.cli.output_path import Overwrite, check_output_folder
 
 __all__ = ["fetch_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"fetch": "fetch_command"}}
+
 
 def fetch_command(
     ids: Annotated[

@@ -13,6 +13,8 @@ from protgraph.cli.output_path import Overwrite, check_output
 
 __all__ = ["generate_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"generate": "generate_command"}}
+
 
 def generate_command(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a causal model, written by 'protgraph train'.")],

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["info_command", "list_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"list": "list_command", "info": "info_command"}}
+
 
 def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models or mutation_scorers.  "
-            "[default: all]"
+            help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models, mutation_scorers or "
+            "commands.  [default: all]"
         ),
     ] = None,
 ) -> None:

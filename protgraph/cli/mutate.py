@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mutate_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"mutate": "mutate_command"}}
+
 _LISTED_SIZES = 3  # numbers of mutations per variant in a message
 
 Files = Annotated[

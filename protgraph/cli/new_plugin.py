@@ -21,6 +21,8 @@ from protgraph.registry import registries
 
 __all__ = ["new_plugin_command", "render_template"]
 
+ENTRY_POINTS = {"protgraph.commands": {"new-plugin": "new_plugin_command"}}
+
 SUFFIX = ".tmpl"
 PLACEHOLDER = "PACKAGE"  # name of the package in the paths of template files
 PREFIX = "protgraph_"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["embed_command", "predict_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"predict": "predict_command", "embed": "embed_command"}}
+
 Checkpoint = Annotated[
     str, typer.Argument(help="Trained model by name (protgraph list trained_models), or checkpoint file.")
 ]

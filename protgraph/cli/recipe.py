@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["recipe_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"recipe": "recipe_command"}}
+
 
 def recipe_command(
     recipe: Annotated[str, typer.Argument(help="TOML file, or trained model by name.")],

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["scan_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"scan": "scan_command"}}
+
 ScannedChains = chains_option("Chains to scan, 'A,B'; the others are visible.  [default: all]")
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["score_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"score": "score_command"}}
+
 ScoredChains = chains_option("Chains to score, 'A,B'; the others are visible.")
 ScoreValue = Annotated[str, typer.Option(help="Value of each residue for --structure and --defattr: p or log_p.")]
 

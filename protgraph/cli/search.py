@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["search_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"search": "search_command"}}
+
 _SHOWN_HITS = 50
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["train_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"train": "train_command"}}
+
 
 @reads_structures()
 def train_command(

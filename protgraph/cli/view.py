@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["view_command"]
 
+ENTRY_POINTS = {"protgraph.commands": {"view": "view_command"}}
+
 #: Format → suffix of the output file.
 _SUFFIX = {"html": ".html", "molviewspec": ".mvsj", "pymol": ".pml", "chimerax": ".cxc"}
 

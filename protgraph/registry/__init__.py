@@ -13,6 +13,7 @@ from protgraph.registry.import_source import import_source
 from protgraph.registry.options import Option, component_options
 from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.registries import (
+    commands,
     datasets,
     featurizers,
     heads,
@@ -36,6 +37,7 @@ __all__ = [
     "RegistryEntry",
     "as_component",
     "as_components",
+    "commands",
     "component",
     "component_options",
     "datasets",

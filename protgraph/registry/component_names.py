@@ -9,17 +9,19 @@ from protgraph.errors import InvalidNameError
 __all__ = ["check_component_name", "is_component_name", "normalized_distribution", "split_distribution"]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_COMMAND = re.compile(rf"{_NAME.pattern}(\.{_NAME.pattern})?")
 _RULE = "Allowed: letters, digits, '_' and '-' (ASCII), e.g. 'gated_conv'."
 
 
-def is_component_name(name: object) -> bool:
-    """Check if a component can have this name: dots separate variants, and slashes distributions."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+def is_component_name(name: object, kind: str) -> bool:
+    """Check if a component can have this name: dots separate variants or subcommands, and slashes distributions."""
+    pattern = _COMMAND if kind == "command" else _NAME
+    return isinstance(name, str) and pattern.fullmatch(name) is not None
 
 
 def check_component_name(name: object, kind: str) -> None:
     """Raise :class:`InvalidNameError` if a component cannot be registered under this name."""
-    if is_component_name(name):
+    if is_component_name(name, kind):
         return
     if not isinstance(name, str):
         value = getattr(name, "__name__", None) or repr(name)

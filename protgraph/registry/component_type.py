@@ -23,7 +23,8 @@ class ComponentType:
     text : str
         Description for messages, e.g. "a subclass of protgraph.Head".
     base : str
-        Base class as "module:class". It is not imported: if its module is not loaded, no object has this type.
+        Base class as "module:class", or several separated by a space. It is not imported: if its module is not loaded,
+        no object has this type.
     protocol : bool
         True if the base is a Protocol, which is imported: classes that have its methods need not import it.
     classes, instances : bool
@@ -59,8 +60,8 @@ class ComponentType:
         cls: Any = obj if is_class else type(obj)
         if self.protocol:
             import_module(self.base.partition(":")[0])
-        base, without = _loaded(self.base), _loaded(self.without)
-        return base is not None and issubclass(cls, base) and not (without is not None and issubclass(cls, without))
+        is_component = any(issubclass(cls, base) for base in _loaded(self.base))
+        return is_component and not any(issubclass(cls, base) for base in _loaded(self.without))
 
 
 def _parts(obj: Any) -> Iterator[tuple[str, object]]:
@@ -71,9 +72,10 @@ def _parts(obj: Any) -> Iterator[tuple[str, object]]:
         yield "", obj
 
 
-def _loaded(ref: str) -> type | None:
-    module, _, name = ref.partition(":")
-    return getattr(sys.modules.get(module), name, None)
+def _loaded(refs: str) -> list[type]:
+    """Return the classes of "module:class" whose modules are loaded."""
+    pairs = [ref.partition(":") for ref in refs.split()]
+    return [getattr(sys.modules[module], name) for module, _, name in pairs if hasattr(sys.modules.get(module), name)]
 
 
 def _description(obj: Any) -> str:

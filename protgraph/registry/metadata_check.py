@@ -60,7 +60,7 @@ def metadata_problems() -> list[PluginProblem]:
                     problems.append(PluginProblem("entry-point group", group, source, message))
             elif group in groups and "=" in line:
                 key, _, value = (part.strip() for part in line.partition("="))
-                if not is_component_name(key):
+                if not is_component_name(key, groups[group]):
                     message = f"the name {key!r} is not valid. Allowed: ASCII letters, digits, '_' and '-'."
                     problems.append(PluginProblem(groups[group], key, source, message))
                 if not _REF.fullmatch(value):

@@ -1,4 +1,4 @@
-"""The eight registries of components.
+"""The registries of components.
 
 Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`), the table of
 metrics (``protgraph.task.METRICS``) and the imported sources (:mod:`protgraph.registry.import_source`).
@@ -10,6 +10,7 @@ from protgraph.registry.component_type import ComponentType
 from protgraph.registry.registry import Registry
 
 __all__ = [
+    "commands",
     "datasets",
     "featurizers",
     "heads",
@@ -50,6 +51,12 @@ _MUTATION_SCORER = ComponentType(
     protocol=True,
 )
 
+_COMMAND = ComponentType(
+    "a function with typer options, a protgraph.cli.CommandGroup",
+    "types:FunctionType protgraph.cli.command_group:CommandGroup",
+    instances=True,
+)
+
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
 layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
 heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
@@ -58,6 +65,7 @@ tasks = Registry(kind="task", group="protgraph.tasks", type_=_TASK)
 datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
 trained_models = Registry(kind="trained_model", group="protgraph.trained_models", type_=_TRAINED_MODEL)
 mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_scorers", type_=_MUTATION_SCORER)
+commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -68,4 +76,5 @@ registries: dict[str, Registry] = {
     "datasets": datasets,
     "trained_models": trained_models,
     "mutation_scorers": mutation_scorers,
+    "commands": commands,
 }

@@ -56,6 +56,8 @@ class Registry(Generic[ComponentT, InstanceT]):
         Entry-point group, e.g. "protgraph.layers".
     type_ : ComponentType, optional
         Type of the components; anything by default.
+    session : bool
+        False if only installed distributions provide components.
 
     Examples
     --------
@@ -68,8 +70,8 @@ class Registry(Generic[ComponentT, InstanceT]):
     (['box'], 2.0)
     """
 
-    def __init__(self, *, kind: str, group: str, type_: ComponentType | None = None) -> None:
-        self.kind, self.group, self.type = kind, group, type_
+    def __init__(self, *, kind: str, group: str, type_: ComponentType | None = None, session: bool = True) -> None:
+        self.kind, self.group, self.type, self.session = kind, group, type_, session
         self._session: dict[str, Provider] = {}
         self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
 
@@ -102,9 +104,14 @@ class Registry(Generic[ComponentT, InstanceT]):
             If another object has the name; the message locates both. Names of installed distributions cannot be
             replaced.
         OptionError
-            If the signature of the component has ``**kwargs``.
+            If the signature of the component has ``**kwargs``, or only installed distributions provide this kind.
         """
         check_component_name(name, self.kind)
+        if not self.session:
+            raise OptionError(
+                f"{self.kind} {name!r}: only installed distributions provide one. Declare it in the entry-point group "
+                f"{self.group!r}."
+            )
         caller = sys._getframe(1)
         if obj is _MISSING:
             return lambda decorated: self._add(name, decorated, caller, replace)
@@ -118,7 +125,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         UnknownNameError
             If this process did not register the name, e.g. because an installed distribution provides it.
         """
-        import_listed()
+        self._import_listed()
         if name in self._session:
             return self._session.pop(name).load()
         provider = self._find(name)
@@ -211,7 +218,7 @@ class Registry(Generic[ComponentT, InstanceT]):
 
         A component whose name belongs to another distribution, or to several, is listed as "distribution/name".
         """
-        import_listed()
+        self._import_listed()
         claims = [p.qualified_name for name, all_ in self._entry_points().items() for p in displaced(all_)]
         return sorted({*self._entry_points(), *self._session, *claims})
 
@@ -294,6 +301,10 @@ class Registry(Generic[ComponentT, InstanceT]):
     def __repr__(self) -> str:
         return f"<Registry of {len(self)} {self.kind} names: {', '.join(self.names())}>"
 
+    def _import_listed(self) -> None:
+        if self.session:
+            import_listed()
+
     def _entry_points(self) -> dict[str, list[Provider]]:
         path = tuple(sys.path)
         if self._installed[0] != path:
@@ -302,7 +313,7 @@ class Registry(Generic[ComponentT, InstanceT]):
 
     def _providers(self, name: str) -> list[Provider]:
         """Return the providers that a name refers to; several only if they conflict or have the same object."""
-        import_listed()
+        self._import_listed()
         distribution, bare = split_distribution(name)
         installed = self._entry_points()
         if distribution:
@@ -325,7 +336,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         """Split into name and variant."""
         distribution, bare = split_distribution(name)
         base, _, variant = bare.partition(".")
-        if not distribution and name in self._entry_points():  # installed under an invalid name, with a dot
+        if bare in self._entry_points():  # a subcommand, or installed under an invalid name with a dot
             return name, ""
         return (f"{distribution}/{base}" if distribution else base), variant
 
@@ -344,11 +355,10 @@ class Registry(Generic[ComponentT, InstanceT]):
         listed = f"Available: {', '.join(names) or 'none'}."
         if hint and len(names) > _LISTED:
             listed = f"'protgraph list {self.kind}s' prints all."
-        return UnknownNameError(
-            f"no {self.kind} {name!r}.{_of_other_kinds(name, self.kind)}{hint} {listed}\n"
-            f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute"), '
-            f"scripts with protgraph.{self.kind}s.register({name!r})."
-        )
+        how = f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute")'
+        if self.session:
+            how += f", scripts with protgraph.{self.kind}s.register({name!r})"
+        return UnknownNameError(f"no {self.kind} {name!r}.{_of_other_kinds(name, self.kind)}{hint} {listed}\n{how}.")
 
 
 def _of_other_kinds(name: str, kind: str) -> str:

@@ -145,6 +145,8 @@ def test_an_entry_point_of_another_type_is_an_error_with_its_source(install: Ins
         "odd_types_mod": textwrap.dedent(code)
     })  # fmt: skip
     for registry in registries.values():
+        if value == "function" and registry.kind == "command":
+            continue
         with pytest.raises(ComponentTypeError) as e:
             registry.get("odd")
         assert f"{registry.kind} 'odd' of odd_types_mod:OBJECT (odd_types 1.2)" in str(e.value)

@@ -1,4 +1,4 @@
-"""The eight registries, and the components of this distribution in them."""
+"""The registries, and the components of this distribution in them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from protgraph.registry import registries
 
 
-def test_eight_registries_with_one_entry_point_group_each() -> None:
+def test_registries_with_one_entry_point_group_each() -> None:
     kinds = ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models", "mutation_scorers"]
+    kinds += ["commands"]
     assert list(registries) == kinds
     assert {f"protgraph.{plural}" for plural in registries} == {r.group for r in registries.values()}
     assert all(plural == f"{r.kind}s" for plural, r in registries.items())

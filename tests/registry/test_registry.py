@@ -13,6 +13,7 @@ from protgraph.errors import (
     ComponentTypeError,
     DuplicateNameError,
     InvalidNameError,
+    OptionError,
     ProtgraphError,
     UnknownNameError,
 )
@@ -131,12 +132,17 @@ def test_names_that_components_cannot_have_raise(shapes: Registry, name: object)
     assert shapes.names() == []
 
 
-@pytest.mark.parametrize("kind", registries)
+@pytest.mark.parametrize("kind", [kind for kind, registry in registries.items() if registry.session])
 @pytest.mark.parametrize("obj", [3, None, "gcn", Box, len, Family({"one": Box})], ids=repr)
 def test_objects_of_another_kind_cannot_be_registered(kind: str, obj: object) -> None:
     with pytest.raises(ComponentTypeError, match=f"{registries[kind].kind} 'odd'"):
         registries[kind].register("odd", obj)
     assert "odd" not in registries[kind]
+
+
+def test_commands_cannot_be_registered_by_a_session() -> None:
+    with pytest.raises(OptionError, match="entry-point group 'protgraph.commands'"):
+        registries["commands"].register("odd", lambda: None)
 
 
 def test_classes_without_a_method_of_the_base_class_cannot_be_registered() -> None:

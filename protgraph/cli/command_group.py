@@ -1,0 +1,26 @@
+"""Description of a group of commands, e.g. ``protgraph data``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CommandGroup"]
+
+
+@dataclass(frozen=True)
+class CommandGroup:
+    """Group of commands: registered as ``NAME``, its commands as ``NAME.COMMAND`` by any distribution.
+
+    Parameters
+    ----------
+    help : str
+        Text of ``protgraph NAME --help``; its first paragraph is shown in ``protgraph --help``.
+    default : str
+        Command of a call without one; by default, the help is printed.
+    first : tuple of str
+        Commands that the help lists first, in this order. The others follow in alphabetical order.
+    """
+
+    help: str
+    default: str = ""
+    first: tuple[str, ...] = ()
