@@ -35,6 +35,7 @@ _HOME = {
     "field_table": "protgraph.data.graph",
     "from_pyg": "protgraph.data.graph",
     "load_card": "protgraph.data.datasets",
+    "pack": "protgraph.data.store.loader",
     "register_field": "protgraph.data.graph",
     "to_frames": "protgraph.data.graph",
     "to_networkx": "protgraph.data.graph",

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-from protgraph.design.arrays import write_designs, write_scores
-from protgraph.design.autoregressive import SampledSequences, sample_sequences
-from protgraph.design.constraint import Constraints
-from protgraph.design.decode import (
-    Decoding,
-    check_design_model,
-    conditional_log_probs,
-    masked_log_probs,
-    teacher_forced_log_probs,
-    unconditional_log_probs,
-)
-from protgraph.design.decoding_order import decoding_ranks, forward_order, random_decoding_order
-from protgraph.design.design_fasta import (
-    design_records,
-    read_design_sequences,
-    sequences_by_protein,
-    write_design_fasta,
-)
-from protgraph.design.evaluate import DesignMetrics, evaluate_design
-from protgraph.design.residue_table import ResidueTable, read_residue_table
-from protgraph.design.result import Design, Scores
-from protgraph.design.run import SCORING_MODES, RefusedProteins, design_sequences, score_sequences
-from protgraph.design.spec import DesignSpec
+from protgraph.lazy_names import lazy_names
 
-__all__ = [
-    "SCORING_MODES",
-    "Constraints",
-    "Decoding",
-    "Design",
-    "DesignMetrics",
-    "DesignSpec",
-    "RefusedProteins",
-    "ResidueTable",
-    "SampledSequences",
-    "Scores",
-    "check_design_model",
-    "conditional_log_probs",
-    "decoding_ranks",
-    "design_records",
-    "design_sequences",
-    "evaluate_design",
-    "forward_order",
-    "masked_log_probs",
-    "random_decoding_order",
-    "read_design_sequences",
-    "read_residue_table",
-    "sample_sequences",
-    "score_sequences",
-    "sequences_by_protein",
-    "teacher_forced_log_probs",
-    "unconditional_log_probs",
-    "write_design_fasta",
-    "write_designs",
-    "write_scores",
-]
+# Public name → module.
+_HOME = {
+    name: f"protgraph.design.{module}"
+    for module, names in {
+        "constraints": ("Constraints",),
+        "decoding": (
+            "Decoding",
+            "check_design_model",
+            "conditional_log_probs",
+            "decoding_ranks",
+            "encode",
+            "encoded_graphs",
+            "forward_order",
+            "masked_log_probs",
+            "predicts_residue_types",
+            "random_decoding_order",
+            "random_deviates",
+            "teacher_forced_log_probs",
+            "unconditional_log_probs",
+        ),
+        "evaluation": ("DesignMetrics", "evaluate_design"),
+        "fasta": ("design_records", "read_design_sequences", "sequences_by_protein", "write_design_fasta"),
+        "results": ("Design", "Scores", "write_designs", "write_scores"),
+        "run": ("SCORING_MODES", "RefusedProteins", "design_sequences", "score_sequences"),
+        "sampling": ("SampledSequences", "sample_sequences"),
+        "selection": ("select_residues",),
+        "spec": ("DesignSpec", "ResidueTable", "read_residue_table"),
+        "unresolved": ("insert_unresolved", "model_rows"),
+    }.items()
+    for name in names
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -12,26 +12,28 @@ import torch
 from torch import Tensor
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.store.loader import pack
-from protgraph.design.autoregressive import check_temperature, random_deviates
-from protgraph.design.batched_sampling import SamplingRequest, sample_designs
-from protgraph.design.constraint import Constraints
-from protgraph.design.decode import (
+from protgraph.data import pack
+from protgraph.design.constraints import Constraints
+from protgraph.design.decoding import (
     Decoding,
     check_design_model,
     conditional_log_probs,
+    decoding_ranks,
+    encode,
+    encoded_graphs,
+    noisy_copies,
+    random_decoding_order,
+    random_deviates,
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
-from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
-from protgraph.design.design_fasta import parse_sequence
-from protgraph.design.encode import encode, encoded_graphs, noisy_copies
-from protgraph.design.result import Design, Scores
+from protgraph.design.fasta import parse_sequence
+from protgraph.design.results import Design, Scores
+from protgraph.design.sampling import SamplingRequest, check_temperature, sample_designs
 from protgraph.design.spec import DesignSpec
-from protgraph.design.unresolved_rows import constraints_of_rows, model_rows, without_unresolved
+from protgraph.design.unresolved import model_rows, without_unresolved
 from protgraph.errors import Interrupted, OptionError, ProtgraphError
-from protgraph.model.build import ProteinModel
-from protgraph.model.nonfinite import nonfinite_error
+from protgraph.model import ProteinModel, nonfinite_error
 from protgraph.structure import Residues
 from protgraph.validation import check_choice
 
@@ -119,18 +121,27 @@ def design_sequences(
         "several calls with other seeds.",
     )
     _check(len(temperatures) > 0, "no temperature given.")
-    for one in temperatures:
-        check_temperature(one)
-        _check(temperatures.count(one) == 1, f"duplicate temperature: {one:g}. Use more copies instead.")
+    for t in temperatures:
+        check_temperature(t)
+        _check(temperatures.count(t) == 1, f"duplicate temperature: {t:g}. Use more copies instead.")
     _check_seed_and_noise(seed, noise)
     check_design_model(model)
-    limits = batch_residues, batch_decoded
-    request = SamplingRequest(copies, temperatures, seed, noise, details, *limits, sidechains, on_sequences)
+    request = SamplingRequest(
+        copies=copies,
+        temperatures=temperatures,
+        seed=seed,
+        noise=noise,
+        details=details,
+        batch_residues=batch_residues,
+        batch_decoded=batch_decoded,
+        sidechains=sidechains,
+        on_sequences=on_sequences,
+    )
 
     def with_constraints(residues: Residues) -> _Designed:
-        rows, given = model_rows(model, residues)
-        own = spec.constraints(residues, model.target.size)
-        return _Designed(residues, rows, given, constraints_of_rows(own, given))
+        rows, present = model_rows(model, residues)
+        constraints = spec.constraints(residues, model.target.size)
+        return _Designed(residues, rows, present, constraints.insert(torch.from_numpy(present)))
 
     accepted = _accepted(proteins, with_constraints, refused)
     for batch in pack(accepted, lambda item: len(item.rows), max_size=batch_residues):
@@ -141,8 +152,8 @@ def design_sequences(
             )
         except Interrupted as e:
             designs, stopped = e.result, e
-        for item, found in zip(batch, designs, strict=True):
-            design = without_unresolved(found, item.residues, item.given)
+        for item, design in zip(batch, designs, strict=True):
+            design = without_unresolved(design, item.residues, item.present)
             if design.designed.any():
                 yield design
             else:
@@ -207,35 +218,47 @@ def score_sequences(
     check_design_model(model)
 
     accepted = _accepted(proteins, lambda r: _Scored.of(model, r, chains, sequences), refused)
-    for batch in pack(accepted, lambda s: len(s.whole), max_size=batch_residues):
-        decoding = encode(model, noisy_copies([item.whole for item in batch], noise, seed))
-        in_chains = torch.from_numpy(np.concatenate([i.in_chains for i in batch])).to(decoding.aatype.device)
-        mask = in_chains & torch.from_numpy(np.concatenate([i.given for i in batch])).to(in_chains.device)
-        failed: list[_Scored] = []
-        noise_of_orders = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)[0].to(mask.device)
+    for batch in pack(accepted, lambda item: len(item.rows), max_size=batch_residues):
+        decoding = encode(model, noisy_copies([item.rows for item in batch], noise, seed))
+        device = decoding.aatype.device
+        in_chains = torch.from_numpy(np.concatenate([item.in_chains for item in batch])).to(device)
+        mask = in_chains & torch.from_numpy(np.concatenate([item.present for item in batch])).to(device)
+
+        # Residues that are not scored are decoded first.
+        deviates, _ = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)
         last = in_chains if mode == "conditional" else mask & decoding.decodable
-        order = random_decoding_order(last, decoding.proteins, noise_of_orders)
+        order = random_decoding_order(last, decoding.proteins, deviates.to(device))
         rank = decoding_ranks(order, decoding.proteins)
+
+        # Each pass scores one sequence of every protein; a protein that failed has no further one.
+        failed: set[int] = set()
         for number in range(max(len(item.sequences) for item in batch)):
+            types = [item.sequences[min(number, len(item.sequences) - 1)][1] for item in batch]
             aatype = decoding.aatype.clone()
-            types = np.concatenate([i.sequences[min(number, len(i.sequences) - 1)][1] for i in batch])
-            aatype[mask] = torch.from_numpy(types).to(mask.device)
+            aatype[mask] = torch.from_numpy(np.concatenate(types)).to(device)
             log_probs = _log_probs(decoding, mode, rank, aatype, mask).double()
             log_probs = log_probs.masked_fill(~decoding.decodable[mask, None], torch.nan)
-            parts = zip(batch, _split(decoding, mask, aatype, log_probs, decoding.decodable), strict=True)
-            for item, (types, values, known) in parts:
-                if number >= len(item.sequences) or any(item is one for one in failed):
+            counts = decoding.proteins.sum(mask.long()).tolist()
+            values = [x.cpu().numpy() for x in log_probs.split(counts)]
+            known = [x.cpu().numpy() for x in decoding.decodable[mask].split(counts)]
+            for index, item in enumerate(batch):
+                if number >= len(item.sequences) or index in failed:
                     continue
-                scores = Scores(item.residues, types, values, item.sequences[number][0])
-                if not known.any():
-                    failed.append(item)
-                    _refuse(item.whole, _no_backbone(item.residues, "scored"), refused)
-                elif np.isnan(values[known]).any():
-                    failed.append(item)
-                    graph = encoded_graphs(model, [item.whole])
-                    _refuse(item.whole, nonfinite_error(model, graph, item.whole.name), refused)
+                error = _score_error(model, item, values[index][known[index]])
+                if error is not None:
+                    failed.add(index)
+                    _refuse(item.protein, error, refused)
                 else:
-                    yield scores
+                    yield Scores(item.residues, types[index], values[index], item.sequences[number][0])
+
+
+def _score_error(model: ProteinModel, item: _Scored, log_probs: np.ndarray) -> ProtgraphError | None:
+    """Return the error of a protein without residues with a backbone, or with NaN in their ``log_probs (R, types)``."""
+    if not len(log_probs):
+        return _no_backbone(item.residues, "scored")
+    if np.isnan(log_probs).any():
+        return nonfinite_error(model, encoded_graphs(model, [item.rows]), item.rows.name)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,38 +267,42 @@ class _Designed:
 
     residues: Residues
     rows: Residues
-    given: np.ndarray
+    present: np.ndarray
     constraints: Constraints
 
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Rows of a protein, a mask of given ones, its scored chains, and the names and types of sequences to score."""
+    """A protein, the rows that the model reads, a mask of the protein's residues among them, and what is scored.
 
-    whole: Residues
-    given: np.ndarray
+    ``residues`` are those of the scored chains, ``sequences`` the names and types ``(R,)`` of the sequences to score.
+    """
+
+    protein: Residues
+    rows: Residues
+    present: np.ndarray
     residues: Residues
     sequences: list[tuple[str, np.ndarray]]
 
     @property
     def in_chains(self) -> np.ndarray:
         """Mask of the rows in scored chains."""
-        return np.isin(self.whole.chain, self.residues.chain_names)
+        return np.isin(self.rows.chain, self.residues.chain_names)
 
     @classmethod
     def of(
         cls,
         model: ProteinModel,
-        whole: Residues,
+        protein: Residues,
         chains: Sequence[str],
         sequences: Sequence[tuple[str, str]] | Mapping[str, Sequence[tuple[str, str]]],
     ) -> _Scored:
-        residues = whole.chains(chains) if chains else whole
-        own = sequences.get(whole.name, ()) if isinstance(sequences, Mapping) else sequences
-        _check(bool(own) or not sequences, f"no sequence for protein {whole.name}.")
-        types = [(name, parse_sequence(residues, name, text)) for name, text in own]
-        rows, given = model_rows(model, whole)
-        return cls(rows, given, residues, types or [("", residues.aatype)])
+        residues = protein.chains(chains) if chains else protein
+        of_protein = sequences.get(protein.name, ()) if isinstance(sequences, Mapping) else sequences
+        _check(bool(of_protein) or not sequences, f"no sequence for protein {protein.name}.")
+        types = [(name, parse_sequence(residues, name, letters)) for name, letters in of_protein]
+        rows, present = model_rows(model, protein)
+        return cls(protein, rows, present, residues, types or [("", residues.aatype)])
 
 
 @torch.no_grad()
@@ -287,15 +314,6 @@ def _log_probs(decoding: Decoding, mode: str, rank: Tensor, aatype: Tensor, mask
         return sum(teacher_forced_log_probs(decoding, r, aatype)[mask] for r in rank) / len(rank)
     rows = mask.nonzero().flatten()
     return sum(conditional_log_probs(decoding, r, aatype, rows=rows) for r in rank) / len(rank)
-
-
-def _split(
-    decoding: Decoding, mask: Tensor, aatype: Tensor, log_probs: Tensor, decodable: Tensor
-) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield types, log-probabilities, and which can be decoded, of the residues of each protein in a mask."""
-    counts = decoding.proteins.sum(mask.long()).tolist()
-    for parts in zip(*(x.split(counts) for x in (aatype[mask], log_probs, decodable[mask])), strict=True):
-        yield tuple(part.cpu().numpy() for part in parts)
 
 
 def _accepted(

@@ -1,9 +1,13 @@
-"""Options of a design run, given as selections, numbers and tables, and their constraints for one protein."""
+"""Options of a design run, given as selections, numbers and tables, and their constraints for one protein.
+
+Tables have one number per residue and residue type: biases, omitted types, profiles.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -12,14 +16,13 @@ import numpy as np
 import torch
 
 from protgraph.argument_types import check_fields
-from protgraph.design.constraint import Constraints, any_in_group, residues_without_types
-from protgraph.design.residue_table import ResidueTable, read_residue_table
-from protgraph.design.selection import Tie, parse_ties, select_residues
-from protgraph.errors import OptionError
+from protgraph.design.constraints import Constraints
+from protgraph.design.selection import parse_ties, select_residues, select_rows
+from protgraph.errors import OptionError, ProtgraphError
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.structure.residues import UNKNOWN
 
-__all__ = ["DesignSpec", "split_chains", "one_letter_codes"]
+__all__ = ["DesignSpec", "ResidueTable", "read_residue_table"]
 
 # Tolerance of the sum of the probabilities of a residue, for rounded tables.
 _SUM_TOLERANCE = 0.05
@@ -34,7 +37,7 @@ class DesignSpec:
     chains : tuple of str
         Chains to design; the others are visible and fixed. All chains by default.
     fixed : str
-        Residues that keep their types: ``"A:10-20,A:30,A:50-,B"``; see :func:`protgraph.design.selection.select_rows`.
+        Residues that keep their types: ``"A:10-20,A:30,A:50-,B"``.
     omit : str
         Letters of types that are never chosen, and tables with 1 for omitted types, ``"CM,loops.csv"``. X is always
         omitted.
@@ -58,7 +61,7 @@ class DesignSpec:
 
     Notes
     -----
-    Tables are as in :func:`protgraph.design.residue_table.read_residue_table`.
+    Tables are as in :func:`read_residue_table`.
     """
 
     chains: tuple[str, ...] = ()
@@ -136,35 +139,29 @@ class DesignSpec:
             designed &= ~select_residues(residues, self.fixed)
         if not designed.any():
             raise OptionError(f"no residue to design: {residues.name}. All are fixed.")
-        tied = parse_ties(residues, self.tied)
-        _check_tied(residues, designed, tied)
-        pssm = weight = None
+        ties = parse_ties(residues, self.tied)
+        tie_weight = None
+        if ties:
+            tie_weight = torch.ones(len(residues), dtype=torch.float64)
+            for tie in ties:
+                tie_weight[list(tie.rows)] = torch.tensor(tie.weights, dtype=torch.float64)
+        pssm = pssm_weight = unlikely = None
         if self._pssm is not None:
             pssm, has_profile = _profile(self._pssm, residues, types)
-            weight = self.pssm_weight * has_profile  # model only for residues that the table leaves out
-        arrays = {
-            "designed": designed,
-            "omit": self._omitted(residues, types),
-            "bias": self._biases(residues, types),
-            "pssm": pssm,
-            "pssm_weight": weight,
-            "unlikely": None
-            if self._log_odds is None
-            else self._log_odds.values(residues, types) <= self.pssm_threshold,
-        }
-        tensors = {name: None if table is None else torch.from_numpy(table) for name, table in arrays.items()}
-        groups = [tie.rows for tie in tied]
-        without = residues_without_types(
-            tensors["designed"], any_in_group(tensors["omit"], groups), tensors["pssm"], tensors["pssm_weight"]
+            pssm_weight = self.pssm_weight * has_profile  # model only for residues that the table leaves out
+        if self._log_odds is not None:
+            unlikely = self._log_odds.values(residues, types) <= self.pssm_threshold
+        return Constraints(
+            designed=torch.from_numpy(designed),
+            omit=_tensor(self._omitted(residues, types)),
+            bias=_tensor(self._biases(residues, types)),
+            pssm=_tensor(pssm),
+            pssm_weight=_tensor(pssm_weight),
+            unlikely=_tensor(unlikely),
+            groups=[tie.rows for tie in ties],
+            tie_weight=tie_weight,
+            residues=residues,
         )
-        if without:
-            raise OptionError(
-                f"all types omitted at {residues.ids[without[0]]} of {residues.name}. Allow at least one in omit."
-            )
-        weights = torch.ones(len(residues), dtype=torch.float64)
-        for tie in tied:
-            weights[list(tie.rows)] = torch.tensor(tie.weights, dtype=torch.float64)
-        return Constraints(**tensors, groups=groups, tie_weight=weights if tied else None)
 
     def _omitted(self, residues: Residues, types: int) -> np.ndarray | None:
         letters, tables = self._omit
@@ -188,6 +185,10 @@ class DesignSpec:
         for table in tables:
             bias = bias + np.nan_to_num(table.values(residues, types))
         return bias
+
+
+def _tensor(table: np.ndarray | None) -> torch.Tensor | None:
+    return None if table is None else torch.from_numpy(table)
 
 
 def _parts(text: str) -> list[str]:
@@ -218,24 +219,91 @@ def _profile(table: ResidueTable, residues: Residues, types: int) -> tuple[np.nd
     return p / np.where(mask, total, 1)[:, None], mask
 
 
-def _check_tied(residues: Residues, designed: np.ndarray, tied: Sequence[Tie]) -> None:
-    for tie in tied:
-        rows = list(tie.rows)
-        fixed = [row for row in rows if not designed[row]]
-        if fixed and designed[rows].any():
-            free = next(row for row in rows if designed[row])
-            raise OptionError(
-                f"tied residues of {residues.name}: {residues.ids[free]} is designed and {residues.ids[fixed[0]]} is "
-                "fixed. Fix both or design both."
-            )
+@dataclass(frozen=True, eq=False)
+class ResidueTable:
+    """Numbers per residue type for selections of residues.
+
+    Parameters
+    ----------
+    path : str
+        Table file, for error messages.
+    rows : tuple of (int, str, mapping of str to float)
+        Line number, selection of residues as in the option ``fixed``, and numbers by one-letter code.
+    """
+
+    path: str
+    rows: tuple[tuple[int, str, Mapping[str, float]], ...]
+
+    def values(self, residues: Residues, types: int) -> np.ndarray:
+        """Return ``(N, types)`` float64 for these residues; NaN where the table has no number.
+
+        Raises
+        ------
+        SelectionError
+            A row selects residues that do not exist.
+        OptionError
+            Two rows select the same residue.
+        """
+        single = {name: [n] for n, name in enumerate(residues.ids)}
+        table, lines = np.full((len(residues), types), np.nan), np.zeros(len(residues), int)
+        for line, selection, numbers in self.rows:
+            try:
+                rows = single[selection] if selection in single else select_rows(residues, selection)
+            except ProtgraphError as e:
+                raise type(e)(f"{self.path}, line {line}: {e}") from e
+            twice = [n for n in rows if lines[n]]
+            if twice:
+                raise OptionError(
+                    f"duplicate residue in a table: {residues.ids[twice[0]]} of {residues.name} "
+                    f"({self.path}, lines {lines[twice[0]]} and {line})."
+                )
+            lines[rows] = line
+            for letter, number in numbers.items():
+                if ALPHABET.index(letter) < types:
+                    table[rows, ALPHABET.index(letter)] = number
+        return table
 
 
-def split_chains(residues: Residues, designed: Sequence[bool]) -> tuple[list[str], list[str]]:
-    """Return the chains with designed residues, and the others, in order of appearance."""
-    names = set(residues.chain[np.asarray(designed)].tolist())
-    return [c for c in residues.chain_names if c in names], [c for c in residues.chain_names if c not in names]
+def read_residue_table(path: str | Path) -> ResidueTable:
+    """Read a CSV file with the columns ``chain``, ``res_id``, optionally ``ins_code``, and one-letter codes.
+
+    ``res_id`` is a number, a range ``10-20`` or ``10-``, or empty for the whole chain. Empty cells have no number.
+    Other columns are ignored.
+
+    Raises
+    ------
+    OptionError
+        The file is not readable, lacks these columns or has cells that are not numbers.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as e:
+        raise OptionError(f"table not readable: {path} ({e.strerror}).") from e
+    except UnicodeDecodeError as e:
+        raise OptionError(f"table not readable: {path}. The content is not UTF-8 text.") from e
+    reader = csv.DictReader(text.splitlines())
+    columns = list(reader.fieldnames or ())
+    letters = [c for c in columns if c in tuple(ALPHABET)]
+    if not {"chain", "res_id"} <= set(columns) or not letters:
+        raise OptionError(f"wrong columns: {columns} ({path}). Required: chain, res_id and one-letter codes.")
+    rows = tuple(_row(path, reader.line_num, row, letters) for row in reader)
+    if not rows:
+        raise OptionError(f"empty table: {path}.")
+    return ResidueTable(str(path), rows)
 
 
-def one_letter_codes(aatype: np.ndarray) -> str:
-    """Return residue types ``(N,)`` as one-letter codes."""
-    return "".join(ALPHABET[t] for t in aatype)
+def _row(path: str | Path, line: int, row: Mapping[str, str], letters: list[str]) -> tuple[int, str, dict[str, float]]:
+    place = f"{(row['res_id'] or '').strip()}{(row.get('ins_code') or '').strip()}"
+    selection = f"{row['chain'].strip()}:{place}" if place else row["chain"].strip()
+    numbers: dict[str, float] = {}
+    for letter in letters:
+        text = (row[letter] or "").strip()
+        try:
+            number = float(text) if text else None
+        except ValueError as e:
+            raise OptionError(f"not a number: {text!r} ({path}, line {line}, column {letter}).") from e
+        if number is not None and not math.isfinite(number):
+            raise OptionError(f"not a finite number: {text!r} ({path}, line {line}, column {letter}).")
+        if number is not None:
+            numbers[letter] = number
+    return line, selection, numbers

@@ -7,6 +7,7 @@ from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
 from protgraph.model.diagram import mermaid_text
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
+from protgraph.model.nonfinite import nonfinite_error
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
@@ -31,6 +32,7 @@ __all__ = [
     "first_nodes",
     "incremental_step",
     "mermaid_text",
+    "nonfinite_error",
     "pretrained",
     "read_model_state",
     "read_weights",

@@ -10,7 +10,6 @@ from protgraph.structure.residues import (
     Residues,
     Structure,
     clean,
-    insert_unresolved,
 )
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "clean",
     "fetch",
     "from_atom_array",
-    "insert_unresolved",
     "load_fasta",
     "load_structure",
     "to_atom_array",

@@ -1,12 +1,13 @@
 """Tasks: target, input masking, loss and metrics."""
 
-from protgraph.task.input_masking import InputMasking, with_random_order
+from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
 from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task, default_task
 
 __all__ = [
+    "BACKBONE_ALONE",
     "InputMasking",
     "METRICS",
     "Metric",

@@ -10,7 +10,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.structure.descriptors.dssp import dssp, three_states
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.task import metrics as m
-from protgraph.task.input_masking import InputMasking, with_random_order
+from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, squared_error
 from protgraph.task.task import Task
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMINO_ACIDS",
-    "BACKBONE_ALONE",
     "B_FACTOR",
     "INTERFACE",
     "INVERSE_FOLDING",
@@ -43,8 +42,6 @@ ENTRY_POINTS = {
 }
 
 AMINO_ACIDS = tuple(ALPHABET[:UNKNOWN])
-#: Hidden parts that leave only N, CA, C and O.
-BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 
 
 def residue_type(residues: Residues) -> np.ndarray:

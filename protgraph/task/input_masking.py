@@ -18,7 +18,10 @@ from protgraph.structure.residues.residues import HIDEABLE
 if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Corruption", "InputMasking", "with_random_order"]
+__all__ = ["BACKBONE_ALONE", "Corruption", "InputMasking", "with_random_order"]
+
+#: Hidden parts that leave only N, CA, C and O.
+BACKBONE_ALONE = frozenset({"residue_type", "sidechain", "b_factor"})
 
 #: From a graph or batch and a random generator to the corrupted graph and its labels.
 Corruption = Callable[[Data, Generator], tuple[Data, Tensor]]

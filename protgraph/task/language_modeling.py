@@ -13,8 +13,8 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.task import metrics as m
-from protgraph.task.builtin import AMINO_ACIDS, BACKBONE_ALONE, residue_type
-from protgraph.task.input_masking import InputMasking
+from protgraph.task.builtin import AMINO_ACIDS, residue_type
+from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking
 from protgraph.task.losses import cross_entropy
 from protgraph.task.task import Task
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.design import batched_sampling, design_sequences
+from protgraph.design import design_sequences, sampling
 from protgraph.design.mutation import substitution_scan
 from protgraph.errors import Interrupted, OptionError
 from protgraph.task.builtin import INVERSE_FOLDING
@@ -122,7 +122,7 @@ def test_sequences_of_finished_chunks_are_kept(here, designer, monkeypatch):
     counts = []
     (whole,) = design_sequences(designer, proteins, on_sequences=counts.append, **options)
     assert counts == [4, 4, 4]
-    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.sample_sequences", 6)  # the second of chunk 3
+    interrupt_at(monkeypatch, "protgraph.design.sampling.sample_sequences", 6)  # the second of chunk 3
     designs = design_sequences(designer, proteins, **options)
     part = next(designs)
     with pytest.raises(Interrupted):
@@ -136,8 +136,8 @@ def test_design_writes_the_sequences_that_were_finished(run, here, designer, mon
     monkeypatch.setattr("protgraph.cli.design.load_model", lambda *_: designer)
     monkeypatch.setattr("protgraph.design.run.BATCH_DECODED", 100)
     files = sorted(Path("A").iterdir())
-    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.sample_sequences", 2)
-    monkeypatch.setattr(batched_sampling.SamplingRequest, "chunks", lambda self, n: iter([range(2), range(2, 4)]))
+    interrupt_at(monkeypatch, "protgraph.design.sampling.sample_sequences", 2)
+    monkeypatch.setattr(sampling.SamplingRequest, "chunks", lambda self, n: iter([range(2), range(2, 4)]))
     result = run("design", files[0], "--n", 4, "-o", "d.fasta")
     assert result.code == 130 and "2 of 4 sequences" in result.err, result.err
     assert Path("d.fasta").read_text().count("sample=") == 2
@@ -146,7 +146,7 @@ def test_design_writes_the_sequences_that_were_finished(run, here, designer, mon
 def test_design_lists_the_proteins_that_are_left(run, here, designer, monkeypatch):
     monkeypatch.setattr("protgraph.cli.design.load_model", lambda *_: designer)
     one_by_one(monkeypatch, "protgraph.design.run")
-    interrupt_at(monkeypatch, "protgraph.design.batched_sampling.encode", 3)
+    interrupt_at(monkeypatch, "protgraph.design.sampling.encode", 3)
     result = run("design", "A", "-o", "d.fasta")
     assert result.code == 130 and f"2 of {FILES} files" in result.err, result.err
     assert Path("d.fasta").read_text().count("sample=") == 2

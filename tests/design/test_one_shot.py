@@ -13,7 +13,8 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design import DesignSpec, design_sequences, score_sequences
 from protgraph.errors import WiringError
 from protgraph.model import build_model
-from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING, SECONDARY_STRUCTURE
+from protgraph.task import BACKBONE_ALONE
+from protgraph.task.builtin import INVERSE_FOLDING, SECONDARY_STRUCTURE
 
 
 @pytest.fixture(scope="module")

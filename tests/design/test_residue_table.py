@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.design.residue_table import read_residue_table
+from protgraph.design import read_residue_table
 from protgraph.errors import OptionError, SelectionError
 
 

@@ -62,7 +62,7 @@ class Race:
 _COMMANDS = (
     ("predict ss.safetensors A -o out.csv", "protgraph.train.predict:collate", "out.csv"),
     ("embed ss.safetensors A -o out.npz", "protgraph.train.embed:collate", "out.npz"),
-    ("design 1crn.pdb --model inv.safetensors -o out.fasta", "protgraph.design.batched_sampling:encode", "out.fasta"),
+    ("design 1crn.pdb --model inv.safetensors -o out.fasta", "protgraph.design.sampling:encode", "out.fasta"),
     ("score 1crn.pdb --model inv.safetensors -o out.csv", "protgraph.design.run:encode", "out.csv"),
     ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.train.generate:sample_classes", "out.fasta"),
     ("view 1crn.pdb -o out.html", "protgraph.visualization:write_page", "out.html"),

@@ -12,8 +12,7 @@ from protgraph_plugins.ddg.type_features import TypeFeatures
 from protgraph_plugins.ddg.type_scores import ProteinMPNNSite
 
 from protgraph.data.graph.fields import field
-from protgraph.design.decode import conditional_log_probs
-from protgraph.design.encode import encode
+from protgraph.design import conditional_log_probs, encode
 from protgraph.model import pretrained
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import virtual_cb

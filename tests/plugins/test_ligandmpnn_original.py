@@ -18,12 +18,12 @@ from protgraph.design import (
     Constraints,
     conditional_log_probs,
     decoding_ranks,
+    encode,
     random_decoding_order,
     sample_sequences,
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
-from protgraph.design.encode import encode
 from protgraph.model import pretrained
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37
 

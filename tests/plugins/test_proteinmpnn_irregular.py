@@ -18,6 +18,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design import (
     Decoding,
     conditional_log_probs,
+    insert_unresolved,
     score_sequences,
     teacher_forced_log_probs,
     unconditional_log_probs,
@@ -175,7 +176,7 @@ def exact_differences(residues, path):
     some[there.nonzero().flatten()[[0, 9, -1]]] = True
     asked = some.double()[None]
     want.append(original.conditional_probs(x, types, mask, asked, place, encoding, noise)[0, some])
-    filled, given = pg.structure.insert_unresolved(residues)
+    filled, given = insert_unresolved(residues)
     order = np.argsort(filled.chain, kind="stable")  # the program sorts chains by name
     assert filled.aatype[order].tolist() == types[0].tolist()
     ranks = torch.empty(2, len(filled), dtype=torch.long)
@@ -213,7 +214,7 @@ def test_exact_variants_equal_the_program_on_small_proteins(structures_dir, tmp_
 def test_exact_variants_score_and_design_the_given_residues(structures_dir):
     residues = dict(small_proteins(structures_dir))["chains"]
     model, n = pretrained("proteinmpnn.exact_v_48_020"), len(residues)
-    filled, given = pg.structure.insert_unresolved(residues)
+    filled, given = insert_unresolved(residues)
     assert len(filled) > n
     (scores,) = score_sequences(model, [residues], mode="unconditional")
     with torch.no_grad():

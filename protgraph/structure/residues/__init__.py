@@ -10,7 +10,6 @@ from protgraph.structure.residues.ligands import Ligands, gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, HIDEABLE, Residues
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
-from protgraph.structure.residues.unresolved import insert_unresolved
 
 __all__ = [
     "ALPHABET",
@@ -35,7 +34,6 @@ __all__ = [
     "chain_segments",
     "clean",
     "gather_ligands",
-    "insert_unresolved",
     "linked_to_next",
     "nodes_of",
     "residue_ids",

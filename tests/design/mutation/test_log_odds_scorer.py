@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.design import score_sequences
-from protgraph.design.encode import encode
+from protgraph.design import encode, score_sequences
 from protgraph.design.mutation import LogOddsScorer, scan_mutations
 from protgraph.errors import MutationError, OptionError
 from protgraph.model import pretrained

@@ -18,10 +18,10 @@ from protgraph.design import (
     decoding_ranks,
     forward_order,
     random_decoding_order,
+    random_deviates,
     sample_sequences,
     teacher_forced_log_probs,
 )
-from protgraph.design.autoregressive import random_deviates
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
 

@@ -10,9 +10,9 @@ import numpy as np
 from protgraph.design.run import design_sequences, score_sequences
 from protgraph.design.spec import DesignSpec
 from protgraph.errors import OptionError
-from protgraph.model.build import ProteinModel
+from protgraph.model import ProteinModel
 from protgraph.structure import Residues
-from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.structure.residues import UNKNOWN
 
 __all__ = ["DesignMetrics", "evaluate_design"]
 

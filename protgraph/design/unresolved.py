@@ -1,4 +1,4 @@
-"""Rows without coordinates for the residues that are missing from a chain's numbering."""
+"""Rows without coordinates for residues that are missing from a chain's numbering, for models that need them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,35 @@ from dataclasses import replace
 
 import numpy as np
 
+from protgraph.design.results import Design
 from protgraph.errors import SelectionError
-from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
-from protgraph.structure.residues.identity import run_lengths
-from protgraph.structure.residues.residues import Residues
+from protgraph.model import ProteinModel
+from protgraph.structure import Residues
+from protgraph.structure.residues import THREE_LETTER, UNKNOWN
 
-__all__ = ["insert_unresolved"]
+__all__ = ["insert_unresolved", "model_rows", "without_unresolved"]
+
+
+def model_rows(model: ProteinModel, residues: Residues) -> tuple[Residues, np.ndarray]:
+    """Return the residues ``(M,)`` that a model reads, and a mask ``(M,)`` of those ``(N,)`` that are present.
+
+    Raises
+    ------
+    SelectionError
+        The model needs unresolved residues, but residue numbers do not ascend.
+    """
+    if not model.plan.inserts_unresolved:
+        return residues, np.ones(len(residues), bool)
+    return insert_unresolved(residues)
+
+
+def without_unresolved(design: Design, residues: Residues, present: np.ndarray) -> Design:
+    """Return a design of M rows as one of the residues ``(N,)`` in the mask ``present (M,)``."""
+    if present.all():
+        return design
+    tables = {name: getattr(design, name) for name in ("aatype", "log_probs", "probabilities")}
+    tables = {name: table[:, present] for name, table in tables.items() if table is not None}
+    return replace(design, residues=residues, designed=design.designed[present], **tables)
 
 
 def insert_unresolved(residues: Residues) -> tuple[Residues, np.ndarray]:
@@ -26,7 +49,7 @@ def insert_unresolved(residues: Residues) -> tuple[Residues, np.ndarray]:
     residues : Residues
         M ≥ N residues. ``seq_pos`` counts the rows of each chain from 0, so each missing number counts once, also
         between bonded residues. ``pos`` and ``backbone`` of inserted residues are NaN.
-    given : ndarray
+    present : ndarray
         ``(M,)`` bool, True for the N residues of the input, which keep their order.
 
     Raises
@@ -39,38 +62,38 @@ def insert_unresolved(residues: Residues) -> tuple[Residues, np.ndarray]:
     >>> import numpy as np, protgraph as pg
     >>> whole = pg.clean(pg.load_structure("datasets/pdb_core/structures/1ubq.bcif"))
     >>> part = whole.select(np.arange(len(whole)) != 9)
-    >>> filled, given = insert_unresolved(part)
-    >>> len(part), len(filled), np.flatnonzero(~given).tolist(), filled.sequence[9]
+    >>> filled, present = insert_unresolved(part)
+    >>> len(part), len(filled), np.flatnonzero(~present).tolist(), filled.sequence[9]
     (75, 76, [9], 'X')
     """
     start = np.flatnonzero(np.append(True, residues.chain[1:] != residues.chain[:-1]))
     _check_order(residues, start)
     missing = np.maximum(np.diff(residues.res_id, append=0) - 1, 0)  # (N,) rows after each residue
     missing[np.append(start[1:], len(residues))[: len(start)] - 1] = 0
-    index = np.repeat(np.arange(len(residues)), 1 + missing)  # (M,) the last given residue
+    index = np.repeat(np.arange(len(residues)), 1 + missing)  # (M,) the last present residue
     row = np.cumsum(1 + missing) - 1 - missing  # (N,) new row of each residue
-    given = np.zeros(len(index), bool)
-    given[row] = True
+    present = np.zeros(len(index), bool)
+    present[row] = True
     after = np.arange(len(index)) - row[index]
     first = row[start]
     arrays = {
-        name: np.where(given, getattr(residues, name)[index], empty)
+        name: np.where(present, getattr(residues, name)[index], empty)
         for name, empty in (("ins_code", ""), ("res_name", THREE_LETTER[UNKNOWN]), ("aatype", UNKNOWN))
     }
     for name, empty in (("pos", np.nan), ("backbone", np.nan), ("b_factor", 0.0), ("occupancy", 1.0)):
         values = getattr(residues, name)
         if values is not None:
             arrays[name] = values[index]
-            arrays[name][~given] = empty
+            arrays[name][~present] = empty
     filled = replace(
         residues,
         chain=residues.chain[index],
         res_id=residues.res_id[index] + after,
-        seq_pos=np.arange(len(index)) - np.repeat(first, run_lengths(first, len(index))),
+        seq_pos=np.arange(len(index)) - np.repeat(first, np.diff(first, append=len(index))),
         atom_residue=row[residues.atom_residue],
         **arrays,
     )
-    return filled, given
+    return filled, present
 
 
 def _check_order(residues: Residues, start: np.ndarray) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from protgraph.errors import OptionError
+from protgraph.structure import Residues
 
-__all__ = ["Constraints", "any_in_group", "residues_without_types"]
+__all__ = ["Constraints"]
 
 # Factor of the probability of a type whose log-odds are too low, as in ProteinMPNN.
 _UNLIKELY = 1e-3
+
+#: Table → its value for a residue without this constraint.
+_NEUTRAL = {"designed": 0, "omit": 0, "bias": 0, "pssm": 0, "pssm_weight": 0, "unlikely": 0, "tie_weight": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,8 @@ class Constraints:
         Residues of one protein that get the same type: their logits are averaged.
     tie_weight : Tensor, optional
         ``(N,)`` factors of the logits of tied residues before averaging; 1 by default.
+    residues : Residues, optional
+        The residues, for their names in errors. They are not kept.
 
     Raises
     ------
@@ -53,26 +59,86 @@ class Constraints:
     unlikely: Tensor | None = None
     groups: Sequence[Sequence[int]] = field(default_factory=tuple)
     tie_weight: Tensor | None = None
+    residues: InitVar[Residues | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, residues: Residues | None) -> None:
         if (self.pssm is None) != (self.pssm_weight is None):
             raise OptionError("pssm and pssm_weight must be given together.")
         if self.pssm_weight is not None and not bool(((self.pssm_weight >= 0) & (self.pssm_weight <= 1)).all()):
             raise OptionError("pssm_weight outside 0 (model only) to 1 (profile only).")
         if self.bias is not None and not bool(self.bias.isfinite().all()):
             raise OptionError("bias must be finite. Use omit for types that are never chosen.")
-        for row in residues_without_types(self.designed, self.omit, self.pssm, self.pssm_weight)[:1]:
-            raise OptionError(f"all types omitted at residue {row}. Allow at least one.")
-        mixed = [g for g in self.groups if len({bool(self.designed[node]) for node in g}) > 1]
-        if mixed:
+        self._check_ties(residues)
+        without = self._residues_without_types()
+        if without:
+            where = f"residue {without[0]}" if residues is None else f"{residues.ids[without[0]]} of {residues.name}"
+            raise OptionError(f"all types omitted at {where}. Allow at least one in omit.")
+
+    def _check_ties(self, residues: Residues | None) -> None:
+        """Raise if a group has designed and fixed residues."""
+        designed = self.designed.tolist() if self.groups else []
+        for group in self.groups:
+            free = [node for node in group if designed[node]]
+            fixed = [node for node in group if not designed[node]]
+            if not free or not fixed:
+                continue
+            names, group_name = [f"residue {free[0]}", f"residue {fixed[0]}"], f"{list(group)}"
+            if residues is not None:
+                names, group_name = [residues.ids[free[0]], residues.ids[fixed[0]]], f"of {residues.name}"
             raise OptionError(
-                f"tied residues {list(mixed[0])}: some are designed and some are fixed. Fix all of them or none."
+                f"tied residues {group_name}: {names[0]} is designed and {names[1]} is fixed. Fix both or design both."
             )
+
+    def _residues_without_types(self) -> list[int]:
+        """Return the designed residues for which all types, or all of a profile with weight 1, are omitted."""
+        if self.omit is None:
+            return []
+        omitted = _any_in_group(self.omit, self.groups).expand(len(self.designed), -1)  # (N, T)
+        without = omitted.all(1)
+        if self.pssm is not None and self.pssm_weight is not None:
+            is_empty = self.pssm.masked_fill(omitted, 0.0).sum(1) == 0
+            without = without | ((self.pssm_weight == 1) & is_empty)
+        return (without & self.designed).nonzero().flatten().tolist()
+
+    @classmethod
+    def concatenate(cls, proteins: Sequence[Constraints], device: torch.device) -> Constraints:
+        """Return the constraints of a batch from those of its proteins."""
+        sizes = [len(c.designed) for c in proteins]
+        merged, groups, start = {}, [], 0
+        for name, neutral in _NEUTRAL.items():
+            tables = [getattr(c, name) for c in proteins]
+            example = next((table for table in tables if table is not None), None)
+            if example is None:
+                continue
+            width = () if name in ("designed", "pssm_weight", "tie_weight") else example.shape[-1:]
+            rows = [
+                example.new_full((n, *width), neutral) if table is None else table.expand(n, *width)
+                for table, n in zip(tables, sizes, strict=True)
+            ]
+            merged[name] = torch.cat(rows).to(device)
+        for c, size in zip(proteins, sizes, strict=True):
+            groups += [[start + node for node in group] for group in c.groups]
+            start += size
+        return cls(groups=groups, **merged)
+
+    def insert(self, present: Tensor) -> Constraints:
+        """Return constraints of M rows: of these N residues where ``present (M,)``; the others are not designed."""
+        if bool(present.all()):
+            return self
+        tables = {}
+        for name, neutral in _NEUTRAL.items():
+            table = getattr(self, name)
+            is_shared = name in ("omit", "bias") and table is not None and table.dim() == 1  # (T,) for all residues
+            if table is not None and not is_shared:
+                tables[name] = table.new_full((len(present), *table.shape[1:]), neutral)
+                tables[name][present] = table
+        row = present.nonzero().flatten()  # (N,)
+        return replace(self, groups=[row[list(group)].tolist() for group in self.groups], **tables)
 
     def shared(self) -> Constraints:
         """Return constraints with equal rows within each group: the union of omitted types, the mean of the rest."""
         changed: dict[str, Tensor | None] = {
-            name: any_in_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
+            name: _any_in_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
         }
         if self.bias is not None and self.bias.dim() == 2:
             changed["bias"] = _mean_of_group(self.bias, self.groups)
@@ -112,24 +178,7 @@ def _at(table: Tensor, nodes: Tensor) -> Tensor:
     return table.expand(len(nodes), -1) if table.dim() == 1 else table.index_select(0, nodes)
 
 
-def residues_without_types(
-    designed: Tensor, omit: Tensor | None, pssm: Tensor | None, weight: Tensor | None
-) -> list[int]:
-    """Return the designed residues for which all types, or all that a profile with weight 1 allows, are omitted.
-
-    ``designed`` and ``weight`` are ``(N,)``, ``omit`` is ``(N, T)`` or ``(T,)``, and ``pssm`` is ``(N, T)``, as for
-    :class:`Constraints`.
-    """
-    if omit is None:
-        return []
-    omitted = omit.expand(len(designed), -1)
-    without = omitted.all(1)
-    if pssm is not None and weight is not None:
-        without = without | ((weight == 1) & (pssm.masked_fill(omitted, 0.0).sum(1) == 0))
-    return (without & designed).nonzero().flatten().tolist()
-
-
-def any_in_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
+def _any_in_group(table: Tensor | None, groups: Sequence[Sequence[int]]) -> Tensor | None:
     """Return ``(N, T)`` bool, the union of the rows of each group; a ``(T,)`` table is returned unchanged."""
     if table is None or table.dim() == 1:
         return table

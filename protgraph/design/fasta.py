@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from protgraph import __version__
-from protgraph.design.result import Design
-from protgraph.design.spec import one_letter_codes, split_chains
+from protgraph.design.results import Design
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure import ALPHABET, Residues
@@ -38,7 +37,7 @@ def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[s
     each temperature.
     """
     residues = design.residues
-    designed, fixed = split_chains(residues, design.designed)
+    designed, fixed = _split_chains(residues, design.designed)
     yield (
         f"{residues.name}, score={design.native_score:.4f}, global_score={design.native_global_score:.4f}, "
         f"fixed_chains={fixed}, designed_chains={designed}, model_name={model}, protgraph={__version__}, seed={seed}",
@@ -58,8 +57,15 @@ def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[s
         )
 
 
+def _split_chains(residues: Residues, designed: np.ndarray) -> tuple[list[str], list[str]]:
+    """Return the chains with designed residues, and the others, in order of appearance."""
+    names = set(residues.chain[designed].tolist())
+    return [c for c in residues.chain_names if c in names], [c for c in residues.chain_names if c not in names]
+
+
 def _letters(design: Design, types: np.ndarray, chains: Iterable[str]) -> str:
-    return "/".join(one_letter_codes(types[design.residues.chain == name]) for name in chains)
+    """Return one-letter codes of types ``(N,)``, with "/" between chains."""
+    return "/".join("".join(ALPHABET[t] for t in types[design.residues.chain == name]) for name in chains)
 
 
 def write_design_fasta(path: str | Path, pairs: Iterable[tuple[str, str]]) -> int:
@@ -146,11 +152,11 @@ def parse_sequence(residues: Residues, name: str, letters: str) -> np.ndarray:
     """
     lengths = [int((residues.chain == chain).sum()) for chain in residues.chain_names]
     parts = [len(part) for part in letters.split("/")]
-    whole = letters.replace("/", "")
-    if len(whole) != len(residues) or (len(parts) > 1 and parts != lengths):
+    joined = letters.replace("/", "")
+    if len(joined) != len(residues) or (len(parts) > 1 and parts != lengths):
         per_chain = ", ".join(f"{chain}: {n}" for chain, n in zip(residues.chain_names, lengths, strict=True))
         raise OptionError(
             f"wrong length of sequence {name!r}: {' / '.join(map(str, parts))} residues. {residues.name} has "
             f"{sum(lengths)} residues with a CA atom ({per_chain}), starting with {residues.sequence[:30]}."
         )
-    return np.array([ALPHABET.index(letter) for letter in whole], np.int64)
+    return np.array([ALPHABET.index(letter) for letter in joined], np.int64)

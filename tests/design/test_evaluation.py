@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.design import design_sequences, score_sequences
-from protgraph.design.evaluate import evaluate_design
+from protgraph.design import design_sequences, evaluate_design, score_sequences
 from protgraph.errors import OptionError
 from protgraph.task.builtin import INVERSE_FOLDING
 
