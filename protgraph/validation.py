@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from protgraph.errors import OptionError, ProtgraphError, suggest
 
-__all__ = ["Seed", "check_choice", "check_value", "describe_errors", "unknown_name"]
+__all__ = ["Seed", "check_choice", "check_value", "describe_errors", "read_toml", "unknown_name"]
 
 #: Seed of a random generator, in the range that NumPy and torch share.
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -27,6 +29,16 @@ _ALLOWED = {
 }
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
+
+
+def read_toml(path: Path, kind: str) -> dict[str, Any]:
+    """Read a TOML file; ``kind`` is what it is, for the ``OptionError`` of a file that cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise OptionError(f"{kind} not readable: {str(path)!r} ({e.strerror}).") from e
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise OptionError(f"{kind} is not valid TOML: {str(path)!r} ({e}).") from e
 
 
 def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from protgraph.recipes.card_page import example_noun
+from protgraph.recipes.card import example_noun
 
 __all__ = ["main", "zoo_page"]
 

@@ -28,7 +28,7 @@ from protgraph.bench.trained_names import find_trained, trained_label
 from protgraph.bench.training_data import TrainingData
 from protgraph.errors import OptionError, UnknownNameError, suggest
 from protgraph.model.spec import ModelSpec
-from protgraph.validation import Seed, describe_errors, unknown_name
+from protgraph.validation import Seed, describe_errors, read_toml, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
@@ -273,12 +273,7 @@ class BenchSpec(BaseModel):
         if not isinstance(path, str | Path):
             raise OptionError(f"BenchSpec.from_toml: path = {path!r}. Allowed: a path.")
         path = Path(path)
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as e:
-            raise OptionError(f"bench spec not readable: {str(path)!r} ({e.strerror}).") from e
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-            raise OptionError(f"bench spec is not valid TOML: {str(path)!r} ({e}).") from e
+        data = read_toml(path, "bench spec")
         for table, key in (
             (data, "dataset"),
             (data, "labels"),

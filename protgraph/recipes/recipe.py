@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +16,7 @@ from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluation_dataset import Evaluation
 from protgraph.train.resolve import load_dataset
-from protgraph.validation import Seed, describe_errors
+from protgraph.validation import Seed, describe_errors, read_toml
 
 __all__ = ["Recipe"]
 
@@ -131,12 +130,7 @@ class Recipe(BaseModel):
     def from_toml(cls, path: str | Path) -> Recipe:
         """Read a recipe from a TOML file."""
         path = Path(path)
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as e:
-            raise OptionError(f"recipe not readable: {str(path)!r} ({e.strerror}).") from e
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-            raise OptionError(f"recipe is not valid TOML: {str(path)!r} ({e}).") from e
+        data = read_toml(path, "recipe")
         for key in ("dataset", "labels"):
             if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
                 data[key] = str(path.parent / data[key])

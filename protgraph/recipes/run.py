@@ -16,10 +16,8 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.file_io import atomic_write, write_text_file
 from protgraph.model.build import as_model_spec
-from protgraph.recipes.card_page import card_page
+from protgraph.recipes.card import card_page, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
-from protgraph.recipes.reliability_figure import write_reliability_figure
-from protgraph.recipes.split_results import split_result
 from protgraph.task.metrics import METRICS, best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
@@ -88,7 +86,8 @@ def run_recipe(
     first, task = next(iter(members.values())), resolve_task(recipe.task, dataset)
     task = task if first.model.decoder is None else task.for_decoder()
     stores = prepare(dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
-    predictions = predict_ensemble([m.model for m in members.values()], _held_out(stores), task)
+    held_out = {split: store for split, store in stores.items() if split != "train"}
+    predictions = predict_ensemble([m.model for m in members.values()], held_out, task)
     calibration = None
     if recipe.calibration != "none":
         calibration = fit_calibration(recipe.calibration, predictions["val"], first.model.target)
@@ -147,10 +146,6 @@ def _with_metrics(task: Task, recipe: Recipe) -> Task:
     """Return the task with the further metrics of the recipe."""
     names = [metric.name for metric in task.metrics]
     return replace(task, metrics=(*task.metrics, *(METRICS[name] for name in recipe.metrics if name not in names)))
-
-
-def _held_out(stores: Mapping[str, GraphStore]) -> dict[str, GraphStore]:
-    return {split: store for split, store in stores.items() if split != "train"}
 
 
 def _checkpoint(

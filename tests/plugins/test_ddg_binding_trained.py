@@ -13,7 +13,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design.mutation import BindingScorer, EnsembleScorer
 from protgraph.errors import CheckpointError, MutationError, OptionError, SelectionError
 from protgraph.recipes import Recipe
-from protgraph.recipes.card_page import card_page
+from protgraph.recipes.card import card_page
 from protgraph.structure import clean, load_structure
 from protgraph.structure.mutation import Mutation, parse_mutations, score_column, sign_convention
 from protgraph.task.mutation_graph import mutation_graph

@@ -9,7 +9,7 @@ from protgraph_plugins.ddg.trained_scorer import DDG_MODEL, TrainedMutationScore
 from protgraph import registry
 from protgraph.errors import CheckpointError
 from protgraph.recipes import Recipe
-from protgraph.recipes.card_page import card_page
+from protgraph.recipes.card import card_page
 from protgraph.structure import clean, load_structure
 from protgraph.structure.mutation import parse_mutations
 

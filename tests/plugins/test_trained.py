@@ -11,7 +11,7 @@ import pytest
 
 from protgraph import trained_models
 from protgraph.recipes import Recipe
-from protgraph.recipes.card_page import card_page
+from protgraph.recipes.card import card_page
 from protgraph.train import predict
 
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.

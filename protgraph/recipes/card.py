@@ -1,0 +1,170 @@
+"""What a recipe reports of its model: results on each split, the page of the card, and a reliability diagram."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from protgraph import registry
+from protgraph.data.datasets.target import Target
+from protgraph.task.losses import known_labels
+from protgraph.task.metrics import compute_metrics
+from protgraph.task.predictions import SplitPredictions
+from protgraph.task.task import Task
+from protgraph.train.bootstrap import bootstrap_scores, count_split, percentile_interval
+from protgraph.train.calibration import CalibrationMap, calibration_scores
+from protgraph.train.checkpoint import Checkpoint
+from protgraph.train.predict import probabilities
+from protgraph.train.reliability import label_events
+from protgraph.train.trained_model import ModelCard, SplitResult
+
+__all__ = ["card_page", "example_noun", "split_result", "write_reliability_figure"]
+
+_COLORS = {"uncalibrated": "#999999", "calibrated": "#0072b2"}
+
+
+def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoint) -> SplitResult:
+    """Return metrics of a task with 95 % intervals over proteins, and calibration errors with and without calibration.
+
+    The predictions have uncalibrated logits. Metrics of a regression are of the calibrated values.
+    """
+    target, calibration = checkpoint.model.target, checkpoint.calibration
+    predictions = predictions.with_threshold(checkpoint.threshold)
+    if calibration is not None and target.kind == "regression":
+        predictions = replace(predictions, logits=calibration.probabilities(predictions.logits, target))
+    values = compute_metrics(task.metrics, predictions, task=task.name)
+    metrics = {}
+    for metric in task.metrics:
+        interval = percentile_interval(bootstrap_scores(predictions, metric))
+        metrics[metric.name] = tuple(map(_finite, (values[metric.name], interval.low, interval.high)))
+    scores = {}
+    if calibration is not None and target.kind != "regression":
+        before = calibration_scores(probabilities(predictions.logits, target), predictions, target)
+        after = calibration_scores(calibration.probabilities(predictions.logits, target), predictions, target)
+        scores = {
+            "ece_before": before.ece,
+            "ece_after": after.ece,
+            "brier_before": before.brier,
+            "brier_after": after.brier,
+        }
+    known = known_labels(predictions.y)
+    return SplitResult(
+        proteins=count_split(predictions).proteins,
+        labels=int(known.sum()),
+        positives=_positives(predictions, target.size, target.kind),
+        metrics=metrics,
+        calibration=scores,
+    )
+
+
+def _positives(predictions: SplitPredictions, size: int, kind: str) -> list[int]:
+    """Return the number of known labels of each class; none for other kinds of targets."""
+    y = predictions.y
+    if kind == "classification":
+        return y[known_labels(y)].bincount(minlength=size).tolist()
+    if kind == "multilabel":
+        return [int((y[:, i] == 1).sum()) for i in range(size)]
+    return []
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def card_page(card: ModelCard) -> str:
+    """Return the card as Markdown."""
+    unit = example_noun(card.task)
+    use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
+    if unit == "variants":
+        partners = " --partners A/B" if card.task == "ddg_binding" else ""
+        use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
+    lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {use}", "```", ""]
+    version = f", version {card.dataset_version}" if card.dataset_version else ""
+    rows = [
+        ("reads", card.reads),
+        ("input", card.input or "structure or sequence files, as for every model"),
+        ("trained on", f"`{card.task}` of `{card.dataset}`{version}"),
+        ("license of the training data", card.license + (" (**non-commercial use only**)" * card.non_commercial)),
+        ("terms of the weights", card.weights_note),
+        ("left out of training", card.left_out),
+        ("citation", card.citation),
+        ("members", f"{'; '.join(card.members)} ({card.parameters} parameters)"),
+        ("calibration", card.calibration),
+        ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
+    ]
+    lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
+    lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
+    if any(result.calibration for result in card.splits.values()):
+        lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
+    if card.limits:
+        lines += ["## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
+    lines += ["## Reproduce", "", "```bash", f"protgraph recipe {card.name} -o FOLDER", "```"]
+    return "\n".join(lines) + "\n"
+
+
+def example_noun(task: str) -> str:
+    """Return what the examples of a task are: "variants" for tasks of mutations, else "proteins"."""
+    of_mutations = task in registry.tasks.names() and registry.tasks.get(task).target.head == "mutation"
+    return "variants" if of_mutations else "proteins"
+
+
+def _results(card: ModelCard, unit: str) -> list[str]:
+    names = list(dict.fromkeys(name for result in card.splits.values() for name in result.metrics))
+    header = ["split", unit, "labels", *names]
+    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    for split, result in card.splits.items():
+        cells = [split, str(result.proteins), _labels(result), *(_cell(result, name) for name in names)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _labels(result: SplitResult) -> str:
+    if len(result.positives) == 1:
+        return f"{result.labels}, {result.positives[0]} positive"
+    return str(result.labels) + (f" ({', '.join(map(str, result.positives))})" if result.positives else "")
+
+
+def _cell(result: SplitResult, name: str) -> str:
+    value, low, high = result.metrics.get(name, (None, None, None))
+    if value is None:
+        return "–"
+    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def _calibration(card: ModelCard) -> list[str]:
+    lines = [
+        "| split | expected calibration error before | after | Brier score before | after |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    keys = ("ece_before", "ece_after", "brier_before", "brier_after")
+    for split, result in card.splits.items():
+        lines.append(f"| {split} | " + " | ".join(f"{result.calibration[key]:.4f}" for key in keys) + " |")
+    return lines
+
+
+def write_reliability_figure(
+    path: Path, splits: Mapping[str, SplitPredictions], calibration: CalibrationMap, target: Target
+) -> None:
+    """Draw a reliability diagram for each split, uncalibrated and calibrated; the same input gives the same bytes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": "reliability", "font.size": 8}):
+        figure = Figure(figsize=(2.6 * len(splits), 2.6), layout="constrained")
+        axes = figure.subplots(1, len(splits), squeeze=False)[0]
+        for axis, (split, predictions) in zip(axes, splits.items(), strict=True):
+            axis.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
+            curves = {
+                "uncalibrated": probabilities(predictions.logits, target),
+                "calibrated": calibration.probabilities(predictions.logits, target),
+            }
+            for label, p in curves.items():
+                curve = label_events(p, predictions).bins().curve()
+                x, y = [point[0] for point in curve], [point[1] for point in curve]
+                axis.plot(x, y, marker="o", markersize=2.5, linewidth=1, color=_COLORS[label], label=label)
+            axis.set(title=split, xlabel="predicted probability", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes[0].set_ylabel("observed frequency")
+        axes[0].legend(frameon=False, fontsize=7)
+        figure.savefig(path, format="svg", metadata={"Date": None})
