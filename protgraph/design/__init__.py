@@ -1,40 +1,51 @@
-"""Sequence design for backbones: decoding orders, constraints, sampling and scoring of residue types."""
+"""Sequence design for backbones: decoding orders, constraints, sampling and scoring of residue types.
+
+Names are imported on first use (PEP 562).
+"""
 
 from __future__ import annotations
 
 from protgraph.lazy_names import lazy_names
 
-# Public name → module.
-_HOME = {
-    name: f"protgraph.design.{module}"
-    for module, names in {
-        "constraints": ("Constraints",),
-        "decoding": (
-            "Decoding",
-            "check_design_model",
-            "conditional_log_probs",
-            "decoding_ranks",
-            "encode",
-            "encoded_graphs",
-            "forward_order",
-            "masked_log_probs",
-            "predicts_residue_types",
-            "random_decoding_order",
-            "random_deviates",
-            "teacher_forced_log_probs",
-            "unconditional_log_probs",
-        ),
-        "evaluation": ("DesignMetrics", "evaluate_design"),
-        "fasta": ("design_records", "read_design_sequences", "sequences_by_protein", "write_design_fasta"),
-        "results": ("Design", "Scores", "write_designs", "write_scores"),
-        "run": ("SCORING_MODES", "RefusedProteins", "design_sequences", "score_sequences"),
-        "sampling": ("SampledSequences", "sample_sequences"),
-        "selection": ("select_residues",),
-        "spec": ("DesignSpec", "ResidueTable", "read_residue_table"),
-        "unresolved": ("insert_unresolved", "model_rows"),
-    }.items()
-    for name in names
+# Public name → module of this package.
+_MODULES = {
+    "Constraints": "constraints",
+    "Decoding": "decoding",
+    "Design": "results",
+    "DesignMetrics": "evaluation",
+    "DesignSpec": "spec",
+    "RefusedProteins": "run",
+    "ResidueTable": "spec",
+    "SCORING_MODES": "run",
+    "SampledSequences": "sampling",
+    "Scores": "results",
+    "check_design_model": "decoding",
+    "conditional_log_probs": "decoding",
+    "decoding_ranks": "decoding",
+    "design_records": "fasta",
+    "design_sequences": "run",
+    "encode": "decoding",
+    "encoded_graphs": "decoding",
+    "evaluate_design": "evaluation",
+    "forward_order": "decoding",
+    "insert_unresolved": "unresolved",
+    "masked_log_probs": "decoding",
+    "model_rows": "unresolved",
+    "predicts_residue_types": "decoding",
+    "random_decoding_order": "decoding",
+    "random_deviates": "decoding",
+    "read_design_sequences": "fasta",
+    "read_residue_table": "spec",
+    "sample_sequences": "sampling",
+    "score_sequences": "run",
+    "select_residues": "selection",
+    "sequences_by_protein": "fasta",
+    "teacher_forced_log_probs": "decoding",
+    "unconditional_log_probs": "decoding",
+    "write_design_fasta": "fasta",
+    "write_designs": "results",
+    "write_scores": "results",
 }
 
-__all__ = list(_HOME)
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__all__ = list(_MODULES)
+__getattr__, __dir__ = lazy_names(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()})

@@ -105,17 +105,10 @@ class Constraints:
         """Return the constraints of a batch from those of its proteins."""
         sizes = [len(c.designed) for c in proteins]
         merged, groups, start = {}, [], 0
-        for name, neutral in _NEUTRAL.items():
+        for name in _NEUTRAL:
             tables = [getattr(c, name) for c in proteins]
-            example = next((table for table in tables if table is not None), None)
-            if example is None:
-                continue
-            width = () if name in ("designed", "pssm_weight", "tie_weight") else example.shape[-1:]
-            rows = [
-                example.new_full((n, *width), neutral) if table is None else table.expand(n, *width)
-                for table, n in zip(tables, sizes, strict=True)
-            ]
-            merged[name] = torch.cat(rows).to(device)
+            if any(table is not None for table in tables):
+                merged[name] = _concatenated(name, tables, sizes).to(device)
         for c, size in zip(proteins, sizes, strict=True):
             groups += [[start + node for node in group] for group in c.groups]
             start += size
@@ -172,6 +165,16 @@ class Constraints:
         if omitted is not None:
             p = p.masked_fill(omitted, 0.0)
         return p / p.sum(1, keepdim=True)
+
+
+def _concatenated(name: str, tables: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor:
+    """Return the rows of a table of all proteins; those of a protein without the constraint are neutral."""
+    example = next(table for table in tables if table is not None)
+    width = () if name in ("designed", "pssm_weight", "tie_weight") else example.shape[-1:]
+    rows = []
+    for table, n in zip(tables, sizes, strict=True):
+        rows.append(example.new_full((n, *width), _NEUTRAL[name]) if table is None else table.expand(n, *width))
+    return torch.cat(rows)
 
 
 def _at(table: Tensor, nodes: Tensor) -> Tensor:
