@@ -15,8 +15,7 @@ from torch import Tensor
 from protgraph import FieldSpec, ProteinModel, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
 from protgraph.data.graph.fields import field
-from protgraph.design.decode import Decoding
-from protgraph.design.encode import encode
+from protgraph.design import Decoding, encode
 from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import UNKNOWN
 

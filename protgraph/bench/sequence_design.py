@@ -73,7 +73,7 @@ def with_sampled_sequences(
     BenchRow, int, float
         The row, the number of sampled residues, and seconds.
     """
-    from protgraph.design.evaluate import evaluate_design
+    from protgraph.design import evaluate_design
 
     failures = list(row.failures)
     metrics, confusion, residues = {}, {}, 0
@@ -105,7 +105,7 @@ def _usable(
 
 
 def _check_residue_types(model: str, task: Task) -> None:
-    from protgraph.design.one_shot import predicts_residue_types
+    from protgraph.design import predicts_residue_types
 
     if not predicts_residue_types(task.target):
         raise OptionError(

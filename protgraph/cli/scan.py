@@ -132,7 +132,7 @@ def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> n
     """
     import numpy as np
 
-    from protgraph.design.selection import select_residues
+    from protgraph.design import select_residues
     from protgraph.errors import SelectionError
 
     mask = np.ones(len(residues), bool)

@@ -85,7 +85,7 @@ def score_command(
     """
     from protgraph.design import read_design_sequences, sequences_by_protein
     from protgraph.design import score_sequences as run
-    from protgraph.design.result import check_score_value
+    from protgraph.design.results import check_score_value
     from protgraph.wording import count_noun
 
     sources = protein_files(files)

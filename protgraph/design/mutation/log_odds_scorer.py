@@ -9,22 +9,23 @@ import torch
 from torch import Tensor
 
 from protgraph.argument_types import check_arguments
-from protgraph.design.autoregressive import random_deviates
-from protgraph.design.decode import (
+from protgraph.design import (
+    SCORING_MODES,
     Decoding,
     check_design_model,
+    decoding_ranks,
+    encode,
+    encoded_graphs,
     masked_log_probs,
+    model_rows,
+    random_decoding_order,
+    random_deviates,
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
-from protgraph.design.decoding_order import decoding_ranks, random_decoding_order
-from protgraph.design.encode import encode, encoded_graphs
 from protgraph.design.mutation.site_differences import SiteDifference, site_differences, sum_log_odds
-from protgraph.design.run import SCORING_MODES
-from protgraph.design.unresolved_rows import model_rows
 from protgraph.errors import OptionError
-from protgraph.model.build import ProteinModel
-from protgraph.model.nonfinite import nonfinite_error
+from protgraph.model import ProteinModel, nonfinite_error
 from protgraph.structure import Residues
 from protgraph.structure.mutation import Mutation
 from protgraph.validation import check_choice
