@@ -17,8 +17,13 @@ from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureF
 from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
 from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
-from protgraph.testing.packed_fixtures import packed_proteins
-from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, folded_proteins, proteins
+from protgraph.testing.protein_fixtures import (
+    copy_residues,
+    degenerate_proteins,
+    folded_proteins,
+    packed_proteins,
+    proteins,
+)
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring

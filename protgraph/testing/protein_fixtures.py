@@ -1,11 +1,17 @@
-"""Generated small proteins with helices, strands and side chains, and degenerate ones; no files."""
+"""Generated small proteins with helices, strands, side chains and ligands, and degenerate ones; no structure files.
+
+Ideal coordinates of amino acids are in ``ideal_residues.csv``, from the Chemical Component Dictionary of the wwPDB
+(CC0). Not ``biotite.structure.info.residue``: it loads the whole dictionary, 736 MB and 20 s (biotite 1.6, 2026-11-22).
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from importlib import resources
 
 import numpy as np
 import torch
@@ -13,11 +19,19 @@ from biotite.sequence import ProteinSequence
 
 from protgraph.structure import LossReport, Residues
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.structure.residues.alphabet import ALPHABET
+from protgraph.structure.residues import ALPHABET, THREE_LETTER
+from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.vectors import unit
-from protgraph.testing.ligand_fixtures import with_ligands
 
-__all__ = ["copy_residues", "degenerate_proteins", "folded_proteins", "make_protein", "proteins"]
+__all__ = [
+    "copy_residues",
+    "degenerate_proteins",
+    "folded_proteins",
+    "make_protein",
+    "packed_proteins",
+    "proteins",
+    "with_ligands",
+]
 
 # Bond lengths (Å) and angles (degrees) of the peptide unit: Engh & Huber 1991, doi:10.1107/S0108767391001071.
 _N_CA, _CA_C, _C_N, _C_O = 1.458, 1.525, 1.329, 1.231
@@ -30,6 +44,10 @@ _LOOPS = (
     np.array([[-81.0, -1.0], [-57.0, 135.0], [-143.0, -53.0], [-92.0, 155.0]]),
     np.array([[-74.0, 19.0], [-65.0, -35.0], [-67.0, 1.0], [-124.0, 132.0]]),
 )
+_BACKBONE = ("N", "CA", "C", "O")
+_DISULFIDE = 2.04  # Å, SG–SG
+_LIGAND_ELEMENTS = ("C", "N", "O", "S", "P", "ZN", "FE", "CL")
+_MOLECULE = 10  # atoms per molecule; the last may have fewer
 #: Standard deviation (Å) of noise on every atom, so that no two distances of an ideal helix stay equal.
 _JITTER = 0.1
 
@@ -189,3 +207,87 @@ def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))
+
+
+def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
+    """Add ligand atoms 4 to 9 Å from CA atoms of a protein, in its floating type.
+
+    Parameters
+    ----------
+    residues : Residues
+    atoms : int
+        Number of atoms; ten form a molecule.
+    seed : int
+        Seed of positions and elements.
+    """
+    rng = np.random.default_rng(seed)
+    beside = residues.pos[rng.integers(0, len(residues), atoms)]
+    pos = beside + rng.uniform(4, 9, (atoms, 1)) * unit(rng.normal(size=(atoms, 3)))
+    molecule = np.arange(atoms) // _MOLECULE
+    count = int(molecule.max(initial=-1)) + 1
+    element = rng.choice(_LIGAND_ELEMENTS, atoms)
+    ligands = Ligands(
+        chain=np.full(count, residues.chain[0]),
+        res_id=1000 + np.arange(count),
+        ins_code=np.full(count, ""),
+        res_name=np.full(count, "LIG"),
+        atom_pos=pos.astype(residues.pos.dtype),
+        atom_name=element.copy(),
+        atom_element=element,
+        atom_molecule=molecule,
+    )
+    return replace(residues, ligands=ligands)
+
+
+@cache
+def packed_proteins() -> tuple[Residues, ...]:
+    """Return a protein of two chains (26 and 20 residues) and one of a single chain (14), always the same.
+
+    With these seeds, every kind of interaction occurs. One disulfide bond is made by moving a sulfur.
+    """
+    return _packed((26, 20), seed=156), _packed((14,), seed=8)
+
+
+def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
+    protein = make_protein(lengths, seed=seed)
+    rng = np.random.default_rng(seed)
+    aatype = np.resize(rng.permutation(20), len(protein))  # every type, in chains long enough
+    names = [THREE_LETTER[t] for t in aatype]
+    parts = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
+    protein = replace(
+        protein,
+        aatype=aatype,
+        res_name=np.array(names),
+        atom_name=np.concatenate([name for name, _ in parts]),
+        atom_pos=np.concatenate([pos for _, pos in parts]),
+        atom_element=np.concatenate([[n[0] for n in name] for name, _ in parts]),
+        atom_residue=np.repeat(np.arange(len(protein)), [len(name) for name, _ in parts]),
+    )
+    sulfur = np.flatnonzero((protein.atom_name == "SG") & (protein.res_name[protein.atom_residue] == "CYS"))
+    if len(sulfur) > 1:
+        vector = protein.atom_pos[sulfur[1]] - protein.atom_pos[sulfur[0]]
+        protein.atom_pos[sulfur[1]] = protein.atom_pos[sulfur[0]] + _DISULFIDE * vector / np.linalg.norm(vector)
+    return protein
+
+
+@cache
+def _ideal_residues() -> dict[str, dict[str, np.ndarray]]:
+    """Read ``(3,)`` float32 coordinates (Å) of N, CA, C and side chains, by residue and atom name."""
+    text = resources.files(__package__).joinpath("ideal_residues.csv").read_text(encoding="utf-8")
+    atoms: dict[str, dict[str, np.ndarray]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        atoms.setdefault(row["res_name"], {})[row["atom_name"]] = np.array([row[x] for x in "xyz"], np.float32)
+    return atoms
+
+
+def _with_sidechain(name: str, backbone: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return the heavy atoms of an amino acid, its ideal side chain superimposed on N, CA and C of ``(4, 3)``."""
+    ideal = _ideal_residues()[name]
+    three = np.stack([ideal[atom] for atom in _BACKBONE[:3]]).astype(np.float64)
+    center, target = three.mean(0), backbone[:3].mean(0)
+    u, _, vt = np.linalg.svd((three - center).T @ (backbone[:3] - target))  # Kabsch
+    u[:, 2] *= np.linalg.det(u @ vt)
+    side = [atom for atom in ideal if atom not in _BACKBONE]
+    coord = np.array([ideal[atom] for atom in side], np.float32).reshape(-1, 3)
+    placed = (coord - center) @ (u @ vt) + target
+    return [*_BACKBONE, *side], np.concatenate([backbone, placed])

@@ -9,7 +9,7 @@ import pytest
 
 from protgraph import featurizers
 from protgraph.featurize import Featurizer
-from protgraph.testing.ligand_fixtures import with_ligands
+from protgraph.testing.protein_fixtures import with_ligands
 
 NAMES = sorted(featurizers.names())
 
