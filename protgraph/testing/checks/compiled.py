@@ -9,7 +9,15 @@ from torch import Tensor, nn
 
 from protgraph.testing.fault_location import require_finite
 from protgraph.testing.rigid_transforms import rotations
-from protgraph.testing.runner import EXACT, ConformityError, NotApplicable, Runner, difference, require_at_most
+from protgraph.testing.runner import (
+    EXACT,
+    ConformityError,
+    NotApplicable,
+    Runner,
+    difference,
+    require_at_most,
+    weighted_sum,
+)
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
@@ -84,15 +92,13 @@ def _values_and_gradients(
     argument: Any = inputs.argument(runner.device, runner.dtype)
     leaves = [x.requires_grad_() for x in argument.values() if torch.is_tensor(x) and x.is_floating_point()]
     out = module(argument)
-    terms = [(x * torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()).sum()
-             for x in out.values() if x.requires_grad]  # fmt: skip
+    total = weighted_sum(out)
     wrt = leaves + [p for p in module.parameters() if p.requires_grad]
-    if not terms or not wrt:
+    if total is None or not wrt:
         return dict(out), []
-    grads = torch.autograd.grad(sum(terms[1:], start=terms[0]), wrt, allow_unused=True)
-    return {name: x.detach() for name, x in out.items()}, [
-        torch.zeros_like(x) if g is None else g for g, x in zip(grads, wrt, strict=True)
-    ]
+    grads = torch.autograd.grad(total, wrt, allow_unused=True)
+    values = {name: x.detach() for name, x in out.items()}
+    return values, [torch.zeros_like(x) if g is None else g for g, x in zip(grads, wrt, strict=True)]
 
 
 def _largest(got: list[Tensor], expected: list[Tensor]) -> float:

@@ -20,6 +20,7 @@ from protgraph.testing.runner import (
     difference,
     release_modules,
     require_at_most,
+    weighted_sum,
 )
 from protgraph.testing.wiring import Wiring
 
@@ -104,11 +105,9 @@ def _largest_gradients(module: nn.Module) -> Iterator[dict[str, float]]:
 
 
 def _backward(out: dict[str, Tensor]) -> None:
-    """Backpropagate a sum in which every output, row and column has its own weight."""
-    terms = [(x * torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()).sum()
-             for x in out.values() if x.requires_grad]  # fmt: skip
-    if terms:
-        sum(terms[1:], start=terms[0]).backward()
+    total = weighted_sum(out)
+    if total is not None:
+        total.backward()
 
 
 def state_dict(runner: Runner) -> None:
