@@ -21,8 +21,7 @@ from protgraph.registry import Registry
 from protgraph.task.task import Task
 from protgraph.testing.featurizer_wiring import wire_featurizer
 from protgraph.testing.layer_wiring import wire_layer, wire_small_layer
-from protgraph.testing.model_wiring import model_parts, wire_model
-from protgraph.testing.offline_models import offline_models
+from protgraph.testing.model_wiring import model_parts, offline_models, wire_model
 from protgraph.testing.task_inputs import TaskInputs
 from protgraph.testing.wiring import Wiring
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import get_args
 
@@ -19,6 +20,8 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.registry import Registry
+from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.task.mutation_graph import hide_mutated
@@ -29,7 +32,7 @@ from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["TARGET_SIZE", "model_parts", "targets_of_all_kinds", "wire_model"]
+__all__ = ["TARGET_SIZE", "model_parts", "offline_models", "targets_of_all_kinds", "wire_model"]
 
 #: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
 TARGET_SIZE = 4
@@ -165,3 +168,23 @@ def _with_target(model: ProteinModel, target: Target) -> ProteinModel:
     other.target = target
     other.head, other.head_reads = other._make_head()
     return other
+
+
+def offline_models(spec: ModelSpec) -> ModelSpec:
+    """Apply the options that components state as :attr:`protgraph.testing.Conformity.offline`.
+
+    A model without such components is returned unchanged. The replaced parts have random weights: checks test how the
+    model is built, not what it predicts.
+    """
+    features = tuple(_offline_component(registry.featurizers, n) for n in spec.features)
+    layers = tuple(_offline_component(registry.layers, n) for n in spec.layers)
+    if (features, layers) == (spec.features, spec.layers):
+        return spec
+    return replace(spec, features=features, layers=layers)
+
+
+def _offline_component(names: Registry, component: ComponentSpec) -> ComponentSpec:
+    stated = getattr(names.get(component.name), "conformity", None)
+    if stated is None or not stated.offline:
+        return component
+    return replace(component, options={**component.options, **stated.offline})

@@ -17,7 +17,7 @@ from protgraph.featurize.coordinate_gradient import recompute_features
 from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.residues.residues import Residues
-from protgraph.testing.offline_models import offline_models
+from protgraph.testing import offline_models
 
 ATOMS = ("N", "CA", "C", "O")
 FEATURE_STEP = 1e-5  # Å; the relative error of the difference is at most 1e-7 here, and 1.4e-6 (rounding) at 1e-7 Å

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 import protgraph as pg
-from protgraph.testing.offline_models import offline_models
+from protgraph.testing import offline_models
 
 
 @pg.testing.parametrize_with_checks(pg.featurizers)
