@@ -203,10 +203,16 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     """
     order = sorted(range(len(ranks.models)), key=lambda i: ranks.ranks[i])
     groups, count = ranks.groups(), len(order)
-    figure, axes = _figure(6.4, 0.9 + 0.12 * len(groups) + 0.24 * ((count + 1) // 2), layout=None)
+    labels = [f" {ranks.models[i]} ({ranks.ranks[i]:.2f}) " for i in order]
+    middle = (count + 1) // 2
+    width = 6.4
+    figure, axes = _figure(width, 0.9 + 0.12 * len(groups) + 0.24 * middle, layout=None)
     axes.set_position((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(-0.25 * count, 1.25 * count + 1)
+    # The axis of ranks is between the labels of both sides; a letter of 8 points takes 0.07 inches.
+    left, right = (0.07 * max(map(len, side), default=0) for side in (labels[:middle], labels[middle:]))
+    ranks_per_inch = (count - 0.6) / (width - left - right)
+    axes.set_xlim(0.8 - left * ranks_per_inch, count + 0.2 + right * ranks_per_inch)
     # The axis of ranks at height 0; the critical difference above it.
     axes.plot([1, count], [0, 0], color=_GRAY, linewidth=1.0)
     for rank in range(1, count + 1):
@@ -224,12 +230,12 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     top = -0.4 * len(groups) - 0.8
     for number, i in enumerate(order):
         model, rank = ranks.models[i], ranks.ranks[i]
-        is_left = number < (count + 1) // 2
+        is_left = number < middle
         row = number if is_left else count - 1 - number
         edge, side = (0.8, "right") if is_left else (count + 0.2, "left")
         color, gid = style_of(series[model])["color"], _SERIES + model
         axes.plot([rank, rank, edge], [0, top - row, top - row], color=color, linewidth=1.2, gid=gid)
-        axes.text(edge, top - row, f" {model} ({rank:.2f}) ", ha=side, va="center", fontsize=8, gid=gid)
+        axes.text(edge, top - row, labels[number], ha=side, va="center", fontsize=8, gid=gid)
     return figure
 
 

@@ -232,12 +232,14 @@ def test_featurize_writes_every_graph_and_a_manifest_row_per_file(run, folder, t
     assert [m["status"] for m in manifest] == ["done"] * 6 + ["failed"] and "empty" in manifest[-1]["message"]
 
 
-def test_featurize_replaces_a_store_only_with_overwrite(run, folder, tmp_path):
+def test_featurize_keeps_the_shards_of_unchanged_files(run, folder, tmp_path):
     args = ["featurize", folder / "structures" / "1crn.bcif", "-o", tmp_path / "graphs"]
     assert run(*args).code == 0
     again = run(*args)
-    assert again.code == 2 and "overwrite" in again.err
-    assert run(*args, "--overwrite").code == 0
+    assert again.code == 0 and "1 shard (1 unchanged)" in again.out
+    other = run(*args, "--feature", "knn:k=4")
+    assert other.code == 2 and "--overwrite" in other.err
+    assert run(*args, "--feature", "knn:k=4", "--overwrite").code == 0
 
 
 def test_describe_counts_or_prints_a_diagram(run):

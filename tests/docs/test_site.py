@@ -228,7 +228,7 @@ def test_the_home_of_a_name_is_the_module_that_defines_it(tools):
     home = tools("public_names").home
     assert home("protgraph", "fit") == f"{pg.fit.__module__}.fit"
     assert home("protgraph", "Edges") == f"{pg.Edges.__module__}.Edges"
-    assert home("protgraph.nn.layers", "GAT") == "protgraph.nn.layers.gat.GAT"
+    assert home("protgraph.nn", "GraphLayer") == "protgraph.nn.module.GraphLayer"
 
 
 def test_anchors_of_attributes_packages_and_private_names(tools):

@@ -69,7 +69,8 @@ def test_each_sequence_is_computed_once_and_cached(esm_folder, tmp_path, monkeyp
     assert len(files) == 3 and not list(tmp_path.rglob("*.tmp"))
     for file in files:
         file.write_bytes(b"damaged")
-    assert np.array_equal(embedder([one])[0], first[0]) and len(computed) == 4
+    # computed alone this time, not beside another sequence: last bits may differ
+    assert np.allclose(embedder([one])[0], first[0], rtol=1e-5, atol=1e-5) and len(computed) == 4
 
 
 def test_the_cache_key_of_a_long_chain_includes_its_windows(esm_folder, tmp_path):
