@@ -153,9 +153,9 @@ def test_the_model_zoo_has_the_numbers_of_the_cards(tools):
     assert zoo.PAGE.read_text(encoding="utf-8") == text, "run: python tools/model_zoo.py"
     card = json.loads((ROOT / "plugins" / "trained" / "dna_site" / "card.json").read_text(encoding="utf-8"))
     value, low, high = card["splits"]["test"]["metrics"]["auprc"]
-    (row,) = re.findall(r"^\| test \|.*", text.split("## dna_site")[1].split("\n## ")[0], flags=re.M)
-    assert f"| {value:.3f} ({low:.3f} to {high:.3f}) |" in row
-    assert text.count("\n## ") == len(list(ROOT.glob("plugins/trained/*/card.json")))
+    (row,) = re.findall(r"^\| \[dna_site\].*", text, flags=re.M)
+    assert f"auprc {value:.3f} ({low:.3f} to {high:.3f})" in row
+    assert text.count("\n| [") == len(list(ROOT.glob("plugins/trained/*/card.json")))
 
 
 def cards() -> list[Path]:
