@@ -19,7 +19,7 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.litdata_export import export_litdata
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.data.store.open_store import open_store
-from protgraph.data.store.shard_writer import ShardWriter
+from protgraph.data.store.store_writer import ShardWriter
 
 __all__ = ["measure"]
 

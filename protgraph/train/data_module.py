@@ -12,16 +12,13 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from protgraph.data.store.batch_loader import RankBatches, StoreLoader
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.loader import ProteinBatches
+from protgraph.data.store.loader import ProteinBatches, RankBatches, StoreLoader
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 
 __all__ = ["FitData"]
-
-_COLLATED_BYTES = 8 << 20  # bytes of stored graphs that are collated together, or kept from epoch to epoch
 
 
 class FitData(pl.LightningDataModule):
@@ -75,10 +72,8 @@ class FitData(pl.LightningDataModule):
         self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
         if self._train_loader is None:
             sampler = RankBatches(self.batches, self._rank, self._world_size)
-            collate = partial(self.train.collate_batches, fields=self.fields)
-            bytes_each = self.train.num_bytes / max(len(self.batches), 1)
-            batches_per_call = max(1, int(_COLLATED_BYTES / max(bytes_each, 1)))
-            self._train_loader = StoreLoader(collate, sampler, workers=self.workers, batches_per_call=batches_per_call)
+            collate = partial(self.train.collate, fields=self.fields)
+            self._train_loader = StoreLoader(collate, sampler, workers=self.workers)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
         sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice
@@ -90,8 +85,7 @@ class FitData(pl.LightningDataModule):
             batches = evaluation_batches(self.val, self.task)
             sampler = RankBatches(batches, self._rank, self._world_size, deal=True)
             collate = partial(collate_evaluation, self.val, task=self.task, fields=self.fields)
-            keep = self.val.num_bytes <= _COLLATED_BYTES
-            self._val_loader = StoreLoader(collate, sampler, workers=self.workers, keep=keep)
+            self._val_loader = StoreLoader(collate, sampler, workers=self.workers)
         return self._val_loader
 
     def state_dict(self) -> dict[str, Any]:

@@ -105,11 +105,8 @@ def predict_split(
     """
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:
-        parts = [
-            predict_batch(model, batch.to(device), task, loss=loss)
-            for members in batches
-            for batch in collate_evaluation(store, [members], task)
-        ]
+        collated = (collate_evaluation(store, members, task) for members in batches)
+        parts = [predict_batch(model, batch.to(device), task, loss=loss) for batch in collated]
     joined = join_predictions(parts)
     order = torch.tensor([i for members in batches for i in members])
     return replace(joined, protein=order[joined.protein])
@@ -137,16 +134,16 @@ def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUA
 
 
 def collate_evaluation(
-    store: GraphStore, batches: Sequence[Sequence[int]], task: Task, *, fields: Collection[str] | None = None
-) -> list[Batch]:
-    """Collate batches of proteins as the task corrupts them in evaluation, with labels in ``y``.
+    store: GraphStore, members: Sequence[int], task: Task, *, fields: Collection[str] | None = None
+) -> Batch:
+    """Collate proteins as the task corrupts them in evaluation, with labels in ``y``.
 
     The random generator is seeded by the name of each protein, so that labels do not depend on the batch. ``fields``
     are those that the model reads, of a task that does not corrupt its inputs; default: all.
     """
     if task.inputs.corrupt is None:
-        return store.collate_batches(batches, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
-    return [collate([_corrupted(store, i, task) for i in members]) for members in batches]
+        return store.collate(members, fields=None if fields is None else {*fields, *_READ_BY_METRICS})
+    return collate([_corrupted(store, i, task) for i in members])
 
 
 def _corrupted(store: GraphStore, i: int, task: Task) -> ProteinGraph:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.graph.protein_graph import ProteinGraph
-from protgraph.data.store.shard_writer import ShardWriter
+from protgraph.data.store.store_writer import ShardWriter
 
 __all__ = ["SplitWriter", "is_one_chain"]
 

@@ -287,8 +287,8 @@ class _Steps:
     def evaluate(self, store: GraphStore, members: Sequence[int]) -> None:
         """Predict one batch."""
         task = self.module.task
-        for batch in collate_evaluation(store, [members], task):
-            predict_batch(self.module.model, batch.to(self.device), task, loss=self.module.loss)
+        batch = collate_evaluation(store, members, task)
+        predict_batch(self.module.model, batch.to(self.device), task, loss=self.module.loss)
 
 
 def _measure_evaluation(run: _Steps, splits: Mapping[str, GraphStore], device: torch.device) -> tuple[float, float]:

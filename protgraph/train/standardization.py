@@ -103,7 +103,7 @@ def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[s
     statistics = {name: _Statistics() for name in names}
     with torch.no_grad():
         for members in pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=_BATCH):
-            (batch,) = collate_evaluation(store, [members], task)
+            batch = collate_evaluation(store, members, task)
             f = model.fields_of(batch)
             for name, one in statistics.items():
                 one.add(f[name], has_absent=task.inputs.mutation_environment is not None)

@@ -58,7 +58,7 @@ def test_all_atoms_of_a_masked_residue_have_an_unknown_type(small, tmp_path):
     store = prepare(
         small, replace(task, name="inverse_folding"), FeaturePlan(["knn"], node_type="atom"), cache=tmp_path
     )
-    batch = collate_evaluation(store.splits["val"], [[0, 1]], task)[0]
+    batch = collate_evaluation(store.splits["val"], [0, 1], task)
     key = batch.batch * 10**6 + batch.residue
     hidden = torch.isin(key, key[batch.y >= 0])
     assert 0 < int((batch.y >= 0).sum()) < int(hidden.sum())

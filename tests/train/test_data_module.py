@@ -6,7 +6,7 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
 
-from protgraph.data.store.batch_loader import RankBatches, StoreLoader
+from protgraph.data.store.loader import RankBatches, StoreLoader
 from protgraph.model import build_model
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, fit, prepare
@@ -115,39 +115,19 @@ def test_padding_is_marked():
     class Graph(dict):
         __setattr__ = dict.__setitem__
 
-    loader = StoreLoader(lambda batches: [Graph(members=own) for own in batches], RankBatches(BATCHES, 1, 2))
+    loader = StoreLoader(lambda members: Graph(members=members), RankBatches(BATCHES, 1, 2))
     assert [graph.get("is_padding", False) for graph in loader] == [False, True, False, False]
 
 
-@pytest.mark.parametrize(("batches_per_call", "calls"), [(1, [1] * 4), (3, [3, 1]), (9, [4])])
-def test_batches_that_are_collated_together_keep_their_order(batches_per_call, calls):
-    counts = []
-
-    def collate(batches):
-        counts.append(len(batches))
-        return batches
-
-    loader = StoreLoader(collate, RankBatches(BATCHES), batches_per_call=batches_per_call)
-    assert list(loader) == BATCHES and counts == calls
+def test_a_pass_begins_at_the_batch_that_is_set():
+    loader = StoreLoader(list, RankBatches(BATCHES))
+    assert list(loader) == BATCHES
     loader.rank_batches.start = 2
     assert list(loader) == BATCHES[2:]
+    assert list(loader) == BATCHES
 
 
-def test_batches_that_are_kept_are_collated_once_and_returned_as_copies(stores):
-    store, collated = stores["val"], []
-
-    def collate(batches):
-        collated.extend(batches)
-        return store.collate_batches(batches)
-
-    loader = StoreLoader(collate, RankBatches([[0], [1]]), keep=True)
-    for batch in loader:
-        batch.pos = None  # e.g. by a callback
-    names = [batch.name for batch in loader if batch.pos is not None]
-    assert names == [[store.names[0]], [store.names[1]]] and collated == [[0], [1]]
-
-
-def test_epochs_of_kept_validation_batches_are_equal(trained, stores):
+def test_epochs_of_validation_batches_are_equal(trained, stores):
     data = FitData(stores["train"], stores["val"], trained.task, FitConfig(device="cpu"))
     first, second = (list(data.val_dataloader()) for _ in range(2))
     whole = list(
@@ -178,7 +158,7 @@ def test_validation_batches_have_the_fields_that_predictions_read(name, small):
     store = prepare(small, task, model.plan).splits["val"]
     fields = FitModule(model, task, FitConfig(device="cpu")).batch_fields
     members = evaluation_batches(store, task)[0][:2]
-    full, narrow = (collate_evaluation(store, [members], task, fields=own)[0] for own in (None, fields))
+    full, narrow = (collate_evaluation(store, members, task, fields=own) for own in (None, fields))
     assert {"residue_ids", "report"} <= set(full.keys()) and not {"residue_ids", "report"} & set(narrow.keys())
     first, second = (predict_batch(model.eval(), batch, task) for batch in (full, narrow))
     assert torch.equal(first.rows.logits, second.rows.logits) and torch.equal(first.rows.y, second.rows.y)

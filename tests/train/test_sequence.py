@@ -74,8 +74,8 @@ def store_of(dataset, task, split="train"):
 def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
     store = store_of(derived, MASKED_LM)
     together, alone = (
-        collate_evaluation(store, [range(len(store))], MASKED_LM)[0],
-        [collate_evaluation(store, [[i]], MASKED_LM)[0] for i in (2, 0)],
+        collate_evaluation(store, range(len(store)), MASKED_LM),
+        [collate_evaluation(store, [i], MASKED_LM) for i in (2, 0)],
     )
     starts = together.ptr.tolist()
     for i, one in zip((2, 0), alone, strict=True):
@@ -90,7 +90,7 @@ def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
 def test_types_of_masked_residues_do_not_change_predictions(derived, window):
     result = fit(window, derived, "masked_lm", config=EPOCH)
     store = store_of(derived, MASKED_LM)
-    batch = collate_evaluation(store, [range(len(store))], MASKED_LM)[0]
+    batch = collate_evaluation(store, range(len(store)), MASKED_LM)
     other = batch.clone()
     other.y = torch.where(batch.y >= 0, (batch.y + 7) % 20, batch.y)
     a, b = (result.model(x)["logits"] for x in (batch, other))

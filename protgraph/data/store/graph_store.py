@@ -24,7 +24,7 @@ from torch_geometric.data import Batch
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.collation import collate_places, join_edge_index
+from protgraph.data.store.collation import collate_members, join_edge_index
 from protgraph.data.store.graph_shard import GraphShard
 from protgraph.data.store.store_description import (
     StoreDescription,
@@ -175,7 +175,7 @@ class GraphStore:
         for key in self._numeric:
             a, b = shard.rows(key, i)
             if key == "edge_index":
-                (values[key],) = join_edge_index([[(shard, i)]], [[b - a]], [[0, int(shard.sizes[i])]])
+                values[key] = join_edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
             else:
                 values[key] = torch.from_numpy(shard.arrays[key][a:b].copy())
         if shard.degrees[i] is not None:
@@ -276,36 +276,14 @@ class GraphStore:
         FieldError
             The list is empty.
         """
-        (batch,) = self.collate_batches([indices], fields=fields)
-        return batch
-
-    def collate_batches(
-        self, batches: Sequence[Sequence[int]], *, fields: Collection[str] | None = None
-    ) -> list[Batch]:
-        """Collate several batches in less time than one by one; their tensors are views of common tensors.
-
-        Parameters
-        ----------
-        batches : sequence of sequence of int
-            Proteins of each batch.
-        fields : collection of str, optional
-            Fields and attributes to read, of those that the store has; default: all.
-
-        Raises
-        ------
-        FieldError
-            A batch is empty.
-        """
-        if len(batches) == 0:
-            return []
-        if not all(len(indices) for indices in batches):
+        if not len(indices):
             raise FieldError("collate: the list of proteins is empty")
-        numeric, plain = (
-            keys if fields is None else [key for key in keys if key in fields] for keys in (self._numeric, self._plain)
-        )
-        places = [[self._place(int(i)) for i in indices] for indices in batches]
-        shifted = {key for key in numeric if self._shifted(key)}
-        return collate_places(places, {key: self._layout["level"][key] for key in numeric}, plain, shifted)
+        numeric, plain = self._numeric, self._plain
+        if fields is not None:
+            numeric, plain = ([key for key in keys if key in fields] for keys in (numeric, plain))
+        members = [self._place(int(i)) for i in indices]
+        levels = {key: self._layout["level"][key] for key in numeric}
+        return collate_members(members, levels, plain, {key for key in numeric if self._shifted(key)})
 
     def damaged_shards(self) -> list[Path]:
         """Return the files of shards whose checksums differ; all files are read.

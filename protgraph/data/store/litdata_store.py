@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Batch
 
-from protgraph.data.store.batch_loader import RankBatches, StoreLoader
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.litdata_chunks import BEFORE_SHARD, DESCRIPTION, shard_chunk_loader
 from protgraph.data.store.litdata_export import require_litdata
-from protgraph.data.store.loader import ProteinBatches
+from protgraph.data.store.loader import ProteinBatches, RankBatches, StoreLoader
 from protgraph.data.store.shard_file import map_shard_file
 from protgraph.data.store.store_description import parse_description
 from protgraph.errors import DatasetError
@@ -118,7 +117,7 @@ class StreamingDataLoader:
         workers: int = 0,
     ) -> None:
         batches = ProteinBatches(store.sizes, max_nodes=max_nodes, shuffle=True, seed=seed, epoch=epoch)
-        self._loader = StoreLoader(store.collate_batches, RankBatches(batches, rank, world_size), workers=workers)
+        self._loader = StoreLoader(store.collate, RankBatches(batches, rank, world_size), workers=workers)
 
     def set_epoch(self, epoch: int) -> None:
         """Select the order of an epoch."""

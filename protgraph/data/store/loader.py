@@ -1,4 +1,4 @@
-"""Batching: proteins packed into batches by residues.
+"""Batching: proteins packed into batches by residues, split over processes, and collated here or in workers.
 
 Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of similar length, and cannot be resumed
 (PyG 2.8.1, 2026-11-22).
@@ -9,14 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from torch.utils.data import Sampler
+import torch
+from torch.utils.data import DataLoader, Sampler
+from torch_geometric.data import Batch
 
 from protgraph.errors import OptionError
 
-__all__ = ["ProteinBatches", "pack", "pack_starts"]
+__all__ = ["ProteinBatches", "RankBatches", "StoreLoader", "pack", "pack_starts"]
 
 _WINDOW = 32  # batches whose proteins are sorted by length together
 
@@ -175,3 +177,99 @@ class ProteinBatches(Sampler[list[int]]):
     def _window(self, order: np.ndarray) -> int:
         per_batch = self.batch_size or max(1, round(self.max_nodes / max(self.sizes[order].mean(), 1)))
         return _WINDOW * per_batch
+
+
+class RankBatches(Sampler[list[int]]):
+    """Protein numbers of the batches of one process, from a position that can be set.
+
+    Parameters
+    ----------
+    batches : sequence of sequence of int
+        Protein numbers of each batch of all processes together.
+    rank, world_size : int
+        This process and the number of processes.
+    deal : bool
+        False splits each batch: process r of W receives its proteins r, r + W, r + 2 W and so on, so the number of
+        processes does not change an optimizer step. True deals whole batches: process r receives the batches r, r + W
+        and so on.
+
+    Attributes
+    ----------
+    start : int
+        First batch of the next pass; reset to 0 by it.
+
+    Notes
+    -----
+    All processes run the same number of steps: one without a share of a step receives a protein as padding.
+    """
+
+    def __init__(
+        self, batches: Sequence[Sequence[int]], rank: int = 0, world_size: int = 1, *, deal: bool = False
+    ) -> None:
+        self.batches, self.rank, self.world_size, self.deal = batches, rank, world_size, deal
+        self.start = 0
+
+    def share(self, step: int) -> tuple[list[int], bool]:
+        """Return the protein numbers of this process at a step, and True if they are padding."""
+        if self.deal:
+            number = step * self.world_size + self.rank
+            is_padding = number >= len(self.batches)
+            return list(self.batches[0][:1] if is_padding else self.batches[number]), is_padding
+        members = self.batches[step]
+        own = members[self.rank :: self.world_size]
+        return list(own or members[:1]), not own
+
+    def __len__(self) -> int:
+        return -(-len(self.batches) // self.world_size) if self.deal else len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        start, self.start = self.start, 0
+        return (self.share(step)[0] for step in range(start, len(self)))
+
+
+class StoreLoader:
+    """Collated batches of a :class:`RankBatches`, in this process or in worker processes.
+
+    Parameters
+    ----------
+    collate : callable
+        From the protein numbers of a batch to the batch.
+    sampler : RankBatches
+    workers : int
+        Worker processes, which are kept between passes; 0 collates in this process.
+    """
+
+    def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
+        self.rank_batches = sampler
+        self._loader = DataLoader(
+            _Numbers(),
+            batch_sampler=sampler,
+            num_workers=workers,
+            collate_fn=collate,
+            persistent_workers=workers > 0,
+            generator=torch.Generator(),  # the default generator of torch belongs to the model
+        )
+
+    def __len__(self) -> int:
+        return len(self.rank_batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        first, is_shared = self.rank_batches.start, self.rank_batches.world_size > 1
+        for number, batch in enumerate(self._loader, first):
+            if is_shared and self.rank_batches.share(number)[1]:
+                batch.is_padding = True
+            yield batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return nothing: ``FitData`` keeps the position, which Lightning restores before the loader exists."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Accept the empty state; see :meth:`state_dict`."""
+
+
+class _Numbers:
+    """Dataset of protein numbers."""
+
+    def __getitem__(self, number: int) -> int:
+        return number

@@ -16,7 +16,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.data.store.open_store import is_store, open_store
-from protgraph.data.store.shard_writer import ShardWriter
+from protgraph.data.store.store_writer import ShardWriter
 from protgraph.errors import DatasetError
 
 pytest.importorskip("litdata", reason="litdata is not installed")
