@@ -12,7 +12,6 @@ from biotite.sequence.align import SubstitutionMatrix, align_optimal
 from biotite.structure import concatenate
 from scipy.spatial import cKDTree
 
-from protgraph.similarity.pair_alignment import standard_letters
 from protgraph.structure import Residues, Structure, clean, load_structure
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, protor_radii, residue_sasa
 
@@ -105,7 +104,7 @@ def _joined(structures: list[Structure]) -> Residues:
 
 def _align(first: str, second: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the aligned positions of two sequences, global alignment with free ends."""
-    sequences = [ProteinSequence(standard_letters(text)) for text in (first, second)]
+    sequences = [ProteinSequence(text) for text in (first, second)]
     matrix = SubstitutionMatrix.std_protein_matrix()
     trace = align_optimal(*sequences, matrix, (-11, -1), terminal_penalty=False, max_number=1)[0].trace
     pairs = trace[(trace >= 0).all(axis=1)]

@@ -30,8 +30,8 @@ def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models, mutation_scorers or "
-            "commands.  [default: all]"
+            help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models, mutation_scorers, "
+            "commands or relatives.  [default: all]"
         ),
     ] = None,
 ) -> None:

@@ -21,6 +21,7 @@ from protgraph.registry.registries import (
     models,
     mutation_scorers,
     registries,
+    relatives,
     tasks,
     trained_models,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "layers",
     "models",
     "registries",
+    "relatives",
     "tasks",
     "mutation_scorers",
     "trained_models",

@@ -18,6 +18,7 @@ __all__ = [
     "models",
     "mutation_scorers",
     "registries",
+    "relatives",
     "tasks",
     "trained_models",
 ]
@@ -57,6 +58,10 @@ _COMMAND = ComponentType(
     instances=True,
 )
 
+_RELATIVES = ComponentType(
+    "a function from examples to those with a relative in other datasets", "types:FunctionType", instances=True
+)
+
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
 layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
 heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
@@ -66,6 +71,7 @@ datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
 trained_models = Registry(kind="trained_model", group="protgraph.trained_models", type_=_TRAINED_MODEL)
 mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_scorers", type_=_MUTATION_SCORER)
 commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
+relatives = Registry(kind="relative", group="protgraph.relatives", type_=_RELATIVES, session=False)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -77,4 +83,5 @@ registries: dict[str, Registry] = {
     "trained_models": trained_models,
     "mutation_scorers": mutation_scorers,
     "commands": commands,
+    "relatives": relatives,
 }

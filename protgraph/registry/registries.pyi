@@ -1,5 +1,8 @@
 """Types of the registries. They name classes of higher packages, which ``registries.py`` does not import."""
 
+from collections.abc import Callable
+from typing import Any
+
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.featurize.base import Featurizer
 from protgraph.model.spec import ModelSpec
@@ -17,4 +20,5 @@ tasks: Registry[Task, Task]
 datasets: Registry[type[Dataset] | Dataset, Dataset]
 trained_models: Registry[TrainedModel, TrainedModel]
 mutation_scorers: Registry[type[ScorerMethods], ScorerMethods]
+relatives: Registry[Callable[..., Any], Any]
 registries: dict[str, Registry]

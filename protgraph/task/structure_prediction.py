@@ -11,8 +11,7 @@ from torch import Tensor
 from protgraph.data.datasets.target import Target
 from protgraph.featurize.frame import axes
 from protgraph.structure.compare.local_distances import compute_lddt
-from protgraph.structure.compare.superposition import superpose, superposed_rmsd
-from protgraph.structure.compare.superposition_search import tm_distance
+from protgraph.structure.compare.superposition import superpose, superposed_rmsd, tm_distance
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.metrics import METRICS, as_metric
 from protgraph.task.predictions import SplitPredictions

@@ -8,14 +8,11 @@ import warnings
 warnings.filterwarnings("ignore", "IProgress not found")
 
 from protgraph.train.attribution import Attributions, explain
-from protgraph.train.check_pose import PoseCheck, PoseLeak, check_pose
-from protgraph.train.check_splits import SplitCheck, SplitLeak, check_splits
 from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.cross_validation import cross_validate
 from protgraph.train.cross_validation_result import CrossValidation, FoldResult
 from protgraph.train.embed import embed
-from protgraph.train.embedding_search import SearchHits, search_embeddings
 from protgraph.train.embedding_table import Embeddings
 from protgraph.train.evaluate import evaluate
 from protgraph.train.fit import fit
@@ -25,7 +22,7 @@ from protgraph.train.interruption import TrainingInterrupted
 from protgraph.train.predict import predict
 from protgraph.train.prediction_table import Predictions
 from protgraph.train.prepare import Prepared, prepare
-from protgraph.train.resolve import load_dataset
+from protgraph.train.resolve import load_dataset, load_proteins
 from protgraph.train.resource_estimate import (
     BudgetCost,
     ResourceEstimate,
@@ -33,7 +30,7 @@ from protgraph.train.resource_estimate import (
     estimate_resources,
 )
 from protgraph.train.result import FitResult
-from protgraph.train.split_dataset import DatasetSplit, split_dataset
+from protgraph.train.result_table import TABLE_SUFFIXES, ResultTable
 from protgraph.train.trained_model import ModelCard, TrainedModel
 
 __all__ = [
@@ -45,21 +42,14 @@ __all__ = [
     "cross_validate",
     "Checkpoint",
     "DatasetInspection",
-    "DatasetSplit",
-    "PoseCheck",
-    "PoseLeak",
-    "check_pose",
-    "SplitCheck",
-    "SplitLeak",
-    "check_splits",
-    "split_dataset",
     "Embeddings",
     "FitConfig",
     "FitResult",
     "Predictions",
     "Prepared",
     "ResourceEstimate",
-    "SearchHits",
+    "ResultTable",
+    "TABLE_SUFFIXES",
     "TrainingInterrupted",
     "GeneratedSequence",
     "ModelCard",
@@ -67,6 +57,7 @@ __all__ = [
     "choose_batch_residues",
     "estimate_resources",
     "load_dataset",
+    "load_proteins",
     "embed",
     "evaluate",
     "fit",
@@ -76,5 +67,4 @@ __all__ = [
     "predict",
     "prepare",
     "save_checkpoint",
-    "search_embeddings",
 ]

@@ -70,6 +70,10 @@ class Embeddings:
         failed = f", {count_noun(len(self.failures), 'failure')}" if self.failures else ""
         return f"Embeddings({counts}, {self.node.shape[1]} wide{failed})"
 
+    def is_of(self, model: ProteinModel) -> bool:
+        """Return True if the embeddings are of this model with these weights."""
+        return self.model_digest == digest_of_model(model)
+
     def write(self, path: str | Path) -> list[Path]:
         """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
 

@@ -8,19 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_view import DatasetView, Origin, card_of_view, content_version
 from protgraph.errors import DatasetError
-from protgraph.similarity import HomologyRule, find_homologs
-from protgraph.structure.io import cache_dir
-from protgraph.train.chain_sequences import read_chain_sequences
+from protgraph.registry import relatives
 
-__all__ = ["RULE", "Evaluation", "add_evaluations", "combine_evaluations", "train_on_other"]
+__all__ = ["Evaluation", "add_evaluations", "combine_evaluations", "train_on_other"]
 
-RULE = HomologyRule(coverage_of="shorter")
-"""Proteins of training and validation with such a chain of an evaluated dataset are left out."""
 _USED = ("train", "val")
 
 
@@ -74,7 +68,7 @@ def train_on_other(
 ) -> DatasetView:
     """Return one task of a dataset, tested on its own splits and trained on another dataset.
 
-    Homologs of the tested proteins (:data:`RULE`) are not trained on; the split rule of the card has their number.
+    Homologs of the tested proteins are not trained on; the split rule of the card has their number.
     """
     tested = base.examples(task)
     if present := sorted({e.split for e in tested} & set(_USED)):
@@ -100,21 +94,21 @@ def train_on_other(
 def training_homologs(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], *, cache: str | Path | None = None
 ) -> tuple[list[str], str]:
-    """Return the examples of train and val with a homolog in other datasets (:data:`RULE`), and their number."""
+    """Return the examples of train and val with a homolog in other datasets, and their number as text.
+
+    The search is the entry point ``homologs`` of the group ``protgraph.relatives``.
+    """
     used = [example for example in base.examples(task) if example.split in _USED]
-    sequences, groups, owner = [], [], []
-    for group, (dataset, examples) in enumerate([(base, used), *((e.dataset, e.examples) for e in evaluations)]):
-        chains = read_chain_sequences(dataset, examples)
-        sequences += chains.sequences
-        groups += [min(group, 1)] * len(chains.sequences)
-        owner += [chains.examples[i] for i in chains.example]
-    found = find_homologs(sequences, RULE, groups=groups, cache=cache_dir(cache))
-    pairs = np.stack([found.first, found.second], 1)
-    removed = {owner[i].id: owner[i] for i in sorted(set(pairs.flatten().tolist())) if groups[i] == 0}
-    counts = [f"{sum(e.split == s for e in removed.values())} of {sum(e.split == s for e in used)}" for s in _USED]
+    find = relatives.get("homologs")
+    related = find(base, used, [(e.dataset, e.examples) for e in evaluations], cache=cache)
+    removed = set(related.ids)
+    counts = []
+    for split in _USED:
+        members = [example.id for example in used if example.split == split]
+        counts.append(f"{len(removed.intersection(members))} of {len(members)}")
     names = ", ".join(evaluation.dataset.name for evaluation in evaluations)
-    text = f"homologs of {names} ({RULE.text}): {counts[0]} proteins of train, {counts[1]} of val"
-    return list(removed), text
+    text = f"homologs of {names} ({related.rule}): {counts[0]} proteins of train, {counts[1]} of val"
+    return list(related.ids), text
 
 
 def require_fit(base: Dataset, task: str, evaluation: Evaluation) -> None:

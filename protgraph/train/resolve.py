@@ -6,7 +6,9 @@ import copy
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from torch_geometric.data import Data
@@ -16,17 +18,20 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.dataset_checks import require_card
 from protgraph.data.datasets.dataset_view import add_derived_task
+from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.label_table import read_label_table
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
+from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.registry.component_names import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.task.task import Task, default_task
 from protgraph.train.user_dataset import find_proteins, tasks_without_labels, user_dataset
 
-__all__ = ["load_dataset", "resolve_task"]
+__all__ = ["load_dataset", "load_proteins", "resolve_task"]
 
 
 @check_arguments("task", "columns", "kind", "seed", "read")
@@ -102,6 +107,36 @@ def load_dataset(
     resolved = copy.copy(resolved)
     resolved.read_options = read
     return _with_task(resolved, task)
+
+
+def load_proteins(
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    *,
+    labels: Any = None,
+    task: str | None = None,
+    seed: int = 0,
+    read: ReadOptions | None = None,
+    cache: str | Path | None = None,
+) -> Dataset:
+    """Return a dataset of which only the proteins and splits are used, so that no task is required.
+
+    Parameters
+    ----------
+    dataset, labels, task, seed, read, cache
+        As of :func:`load_dataset`. A folder without a task is a dataset without tasks, unless its table has one label
+        column, which is the task then.
+    """
+    is_known = isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
+    if is_known:
+        return load_dataset(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
+    table = None if labels is None else read_label_table(labels, columns=[task] if task else ())
+    if task is not None or (table is not None and len(table.labels) == 1):
+        return load_dataset(dataset, labels=table, task=task, seed=seed, read=read, cache=cache)
+    source = dataset.path if isinstance(dataset, GraphStore) else dataset
+    keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
+    read = read or ReadOptions()
+    fingerprint = partial(cached_fingerprint, folder=cache_dir(cache), read=read)
+    return FolderDataset(find_proteins(source), keys, seed=seed, fingerprint=fingerprint, read_options=read)
 
 
 def _graph_list(graphs: Sequence[ProteinGraph], task: str | Task | None, seed: int) -> GraphListDataset:

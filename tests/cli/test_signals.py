@@ -148,10 +148,6 @@ COMMANDS = {
     "score": ("protgraph.cli.score.load_model", ["score", "A/1a19.bcif", "-o", "x.csv"]),
     "generate": ("protgraph.train.load_checkpoint", ["generate", "m.safetensors", "-o", "x.fasta"]),
     "attention": ("protgraph.featurize.iter_graphs", ["attention", "transformer", "A/1a19.bcif", "-o", "x"]),
-    "search": (
-        "protgraph.train.embedding_search.search_embeddings",
-        ["search", "A/1a19.bcif", "--in", "v.npz", "-o", "x.csv"],
-    ),
     "view": ("protgraph.structure.io.read_residues", ["view", "A/1a19.bcif", "-o", "x.html"]),
     "check": ("protgraph.cli.check_reports._checked", ["check", "pyg_conv", "--table", "x.md"]),
 }

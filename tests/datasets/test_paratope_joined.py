@@ -8,11 +8,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from protgraph_plugins.similarity import HomologyRule, find_homologs
 
 import protgraph as pg
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder
-from protgraph.similarity import HomologyRule, find_homologs
 
 ROWS = {  # file → split, split_expanded, cluster, residue 93 of chain H
     "1AAA_1.bcif": ("val", "train", "a", "ALA"),

@@ -26,13 +26,17 @@ _HOME = {
     "SplitCount": "protgraph.data.datasets.card",
     "Target": "protgraph.data.datasets.target",
     "TaskCard": "protgraph.data.datasets.card",
+    "SplitUnit": "protgraph.data.datasets.split_assignment",
     "align": "protgraph.data.datasets.labels",
+    "assign_random_splits": "protgraph.data.datasets.split_assignment",
     "group_split": "protgraph.data.datasets.splits",
     "interpret_column": "protgraph.data.datasets.column_interpretation",
     "linked_groups": "protgraph.data.datasets.splits",
     "load_card": "protgraph.data.datasets.card",
+    "order_splits": "protgraph.data.datasets.folder_splits",
     "parse_card": "protgraph.data.datasets.card",
     "prepare_dataset": "protgraph.data.datasets.preparation",
+    "read_cells": "protgraph.data.datasets.table_reader",
     "read_label_table": "protgraph.data.datasets.label_table",
 }
 

@@ -159,6 +159,10 @@ class Dataset(ABC):
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a task, of all splits or of one, in a fixed order."""
 
+    def all_examples(self) -> list[Example]:
+        """Return the examples of all tasks, each once, in the order of the tasks."""
+        return list({example.id: example for task in self.tasks() for example in self.examples(task)}.values())
+
     @abstractmethod
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of an example, to be joined with :func:`align`; None if the task computes them."""

@@ -1,25 +1,26 @@
-"""Comparison of structures with corresponding residues: lDDT, TM-score, GDT and RMSD; interfaces of chains."""
+"""Comparison of corresponding positions: superposition, RMSD and lDDT; interfaces of chains."""
 
 from protgraph.structure.compare.interfaces import ChainInterface, chain_interfaces
-from protgraph.structure.compare.local_distances import LocalDistanceScores, compute_lddt
-from protgraph.structure.compare.residue_match import ResidueMatch, match_residues
-from protgraph.structure.compare.structure_comparison import StructureComparison, compare_structures
-from protgraph.structure.compare.superposition import Superposition, superpose, superposed_rmsd
-from protgraph.structure.compare.superposition_search import SuperpositionScores, superposition_scores, tm_distance
+from protgraph.structure.compare.local_distances import EQUIVALENT_ATOMS, LocalDistanceScores, compute_lddt
+from protgraph.structure.compare.superposition import (
+    Superposition,
+    as_points,
+    optimal_rotations,
+    superpose,
+    superposed_rmsd,
+    tm_distance,
+)
 
 __all__ = [
+    "EQUIVALENT_ATOMS",
     "ChainInterface",
     "LocalDistanceScores",
-    "ResidueMatch",
-    "StructureComparison",
     "Superposition",
-    "SuperpositionScores",
+    "as_points",
     "chain_interfaces",
-    "compare_structures",
     "compute_lddt",
-    "match_residues",
+    "optimal_rotations",
     "superpose",
     "superposed_rmsd",
-    "superposition_scores",
     "tm_distance",
 ]

@@ -1,4 +1,4 @@
-"""Optimal superposition of points by rotation and translation (Kabsch), and the RMSD after it."""
+"""Optimal superposition of points by rotation and translation (Kabsch), the RMSD after it, and the TM-score's scale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from protgraph.errors import OptionError
 
-__all__ = ["Superposition", "as_points", "optimal_rotations", "superpose", "superposed_rmsd"]
+__all__ = ["Superposition", "as_points", "optimal_rotations", "superpose", "superposed_rmsd", "tm_distance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +103,8 @@ def as_points(mobile: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.nda
                 f"points to superpose: row {int(wrong.argmax())} of the {name} array is not finite. Remove such rows."
             )
     return mobile, fixed
+
+
+def tm_distance(length: int) -> float:
+    """Return d₀ of the TM-score for L residues of the reference, ``1.24 (L − 15)^⅓ − 1.8`` Å, at least 0.5 Å."""
+    return max(1.24 * (length - 15) ** (1 / 3) - 1.8, 0.5) if length > 15 else 0.5

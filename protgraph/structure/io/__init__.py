@@ -11,7 +11,7 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
 from protgraph.structure.io.residue_values import ResidueValues
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
-from protgraph.structure.io.sources import expand_files, open_source, proteins_of, read_residues
+from protgraph.structure.io.sources import expand_files, is_source, open_source, proteins_of, read_residues
 from protgraph.structure.io.write_values import WrittenStructure, write_residue_values
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "from_atom_array",
     "is_fasta",
     "is_offline",
+    "is_source",
     "load_fasta",
     "load_structure",
     "open_foldcomp_database",

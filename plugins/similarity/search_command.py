@@ -1,0 +1,74 @@
+"""``protgraph search``: find proteins or residues with similar embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protgraph.cli import Overwrite, check_output, reads_structures
+
+if TYPE_CHECKING:
+    from protgraph.structure import ReadOptions
+
+__all__ = ["search_command"]
+ENTRY_POINTS = {"protgraph.commands": {"search": "search_command"}}
+
+ENTRY_POINTS = {"protgraph.commands": {"search": "search_command"}}
+
+_SHOWN_HITS = 50
+
+
+@reads_structures()
+def search_command(
+    query: Annotated[
+        str, typer.Argument(help="Structure or FASTA file, pdb:1ubq, or the name of a protein of the embeddings.")
+    ],
+    embeddings: Annotated[Path, typer.Option("--in", help="Embeddings of 'protgraph embed', .npz.")],
+    model: Annotated[
+        Path | None, typer.Option(help="Checkpoint that embeds QUERY.  [default: the one that made the embeddings]")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Hits per query.")] = 10,
+    level: Annotated[str, typer.Option(help="Compare proteins or residues: protein, residue.")] = "protein",
+    residue: Annotated[str | None, typer.Option(help="Only this residue of QUERY, e.g. A:42.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write the hits to this file, .csv or .parquet.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    overwrite: Overwrite = False,
+    *,
+    read: ReadOptions,
+) -> None:
+    """Find the proteins or residues whose embeddings have the largest cosine similarity to a query.
+
+    All vectors are compared, without an index. A protein of the embeddings is not a hit of itself. Embeddings of
+    another checkpoint are refused.
+
+    \b
+    Examples:
+      protgraph search 1ubq.cif --in vectors.npz
+      protgraph search 1ubq --in vectors.npz --level residue --residue A:42 -o hits.csv
+    """
+    from protgraph_plugins.similarity.embedding_search import search_embeddings
+
+    from protgraph.cli import report_failures
+    from protgraph.train import TABLE_SUFFIXES
+
+    if out is not None:
+        check_output(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    hits = search_embeddings(
+        query, embeddings, checkpoint=model, k=k, level=level, residue=residue, read=read, device=device
+    )
+    for note in hits.notes:
+        typer.echo(note, err=True)
+    if hits.rows:
+        typer.echo(hits.text(_SHOWN_HITS))
+    if hits.rows and out is not None:
+        typer.echo(f"→ {hits.write(out)}")
+    for failure in hits.failures if out is None else ():
+        typer.echo(str(failure), err=True)
+    if out is not None:
+        report_failures(hits.failures, out, any_succeeded=bool(hits.rows))
+    elif hits.failures:
+        raise typer.Exit(1 if hits.rows else 2)
