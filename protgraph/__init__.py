@@ -84,7 +84,6 @@ _HOME = {
     "run_recipe": "protgraph.recipes",
     "run_bench": "protgraph.bench",
     "score_sequences": "protgraph.design",
-    "view": "protgraph.visualization",
     "write_report": "protgraph.bench",
     # writing components
     "ComponentError": "protgraph.errors",
@@ -119,7 +118,6 @@ _PACKAGES = (
     "task",
     "testing",
     "train",
-    "visualization",
 )
 
 __all__ = ["__version__", *_HOME, *_PACKAGES]

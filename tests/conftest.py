@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
 from hypothesis import settings
 
+from protgraph.cli.app import main
 from protgraph.registry import registries
 
 gc.disable()  # until the tests are collected, see pytest_collection_finish
@@ -57,6 +59,30 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROTGRAPH_CACHE", str(folder))
         yield folder
+
+
+class Result(NamedTuple):
+    """What one command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """``run("list", "layers")`` → exit code, stdout, stderr."""
+
+    def call(*args: object, columns: int = 120) -> Result:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        try:
+            main([str(arg) for arg in args])
+            code = 0
+        except SystemExit as e:
+            code = e.code if isinstance(e.code, int) else int(e.code is not None)
+        return Result(code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,6 @@ LEVEL = {
     "design": 8,
     "testing": 8,
     "recipes": 9,
-    "visualization": 9,
     "bench": 10,
     "cli": 11,
     "__init__": 11,

@@ -10,9 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from protgraph_plugins.view import view, write_page
 from selenium import webdriver
-
-import protgraph as pg
 
 __all__ = ["main"]
 
@@ -25,14 +24,14 @@ FLAGS = ("headless=new", "no-sandbox", "use-angle=swiftshader", "enable-unsafe-s
 
 def main() -> None:
     """Draw the picture."""
-    scene = pg.view(STRUCTURE, edges=["hydrogen_bond"], prediction="secondary_structure", color="p_H")
+    scene = view(STRUCTURE, edges=["hydrogen_bond"], prediction="secondary_structure", color="p_H")
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for flag in (*FLAGS, f"window-size={SIZE[0]},{SIZE[1]}"):
         options.add_argument(f"--{flag}")
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     with tempfile.TemporaryDirectory() as folder, webdriver.Chrome(options=options, service=service) as browser:
-        browser.get(pg.visualization.write_page(scene, Path(folder) / "view.html").as_uri())
+        browser.get(write_page(scene, Path(folder) / "view.html").as_uri())
         while browser.execute_script("return document.body.getAttribute('aria-busy')") != "false":
             time.sleep(0.5)
         time.sleep(5.0)

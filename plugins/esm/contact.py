@@ -7,10 +7,10 @@ import torch
 from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens, check_window_options, split_windows
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from protgraph_plugins.esm.states import attention_weights
+from protgraph_plugins.view import apc, symmetrized
 
 from protgraph import Residues
 from protgraph.errors import CheckpointError
-from protgraph.visualization.attention_heads import apc, symmetrized
 
 __all__ = ["predict_contacts"]
 

@@ -15,8 +15,10 @@ _HOME = {
     "RunDifference": "protgraph.bench.run_comparison",
     "Summary": "protgraph.bench.summaries",
     "compare_runs": "protgraph.bench.run_comparison",
+    "make_figure": "protgraph.bench.figures",
     "read_rows": "protgraph.bench.rows",
     "run_bench": "protgraph.bench.run",
+    "save_figure": "protgraph.bench.figures",
     "summarize": "protgraph.bench.summaries",
     "write_report": "protgraph.bench.report",
 }

@@ -1,7 +1,7 @@
 """Figures of a benchmark: learning curves, scores, reliability, ranks and confusion of residue types.
 
-Each function returns a matplotlib figure. :func:`save_png` writes it to the folder of the benchmark, :func:`inline_svg`
-puts it into the page of the report.
+Each function returns a matplotlib figure. :func:`save_figure` writes it to the folder of the benchmark,
+:func:`inline_svg` puts it into the page of the report.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ __all__ = [
     "confusion_figure",
     "curves_figure",
     "inline_svg",
+    "make_figure",
     "ranks_figure",
     "reliability_figure",
-    "save_png",
+    "save_figure",
     "scores_figure",
     "style_of",
 ]
@@ -268,10 +269,21 @@ def confusion_figure(counts: np.ndarray, title: str) -> Figure:
     return figure
 
 
-def save_png(figure: Figure, path: Path) -> Path:
-    """Write a figure to a PNG file."""
+def make_figure(width: float, height: float, layout: str | None = "constrained") -> Figure:
+    """Create an empty figure of this size in inches, without the global state of pyplot and without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure in the format of the suffix, e.g. ".png"; missing folders are created."""
+    path = Path(path)
     with atomic_write(path) as temporary:
-        figure.savefig(temporary, dpi=_DPI, format="png")
+        figure.savefig(temporary, dpi=_DPI, format=path.suffix.removeprefix("."))
     return path
 
 
@@ -295,10 +307,8 @@ def inline_svg(figure: Figure, label: str) -> str:
 
 
 def _figure(width: float, height: float, layout: str | None = "constrained") -> tuple[Figure, Axes]:
-    """Create an empty figure, inches, without the global state of pyplot."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout=layout)
+    """Create a figure with one panel and a grid."""
+    figure = make_figure(width, height, layout)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, color="#e6e9ed", linewidth=0.8)

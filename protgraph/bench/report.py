@@ -23,7 +23,7 @@ from protgraph.bench.figures import (
     inline_svg,
     ranks_figure,
     reliability_figure,
-    save_png,
+    save_figure,
     scores_figure,
     style_of,
 )
@@ -111,7 +111,7 @@ def _write_pictures(spec: BenchSpec, rows: Sequence[BenchRow]) -> None:
             figures["confusion", row.model, task] = confusion_figure(counts, title)
         for parts, figure in figures.items():
             if figure is not None:
-                save_png(figure, spec.folder / _file_name(*parts))
+                save_figure(figure, spec.folder / _file_name(*parts))
 
 
 def _series(spec: BenchSpec) -> dict[str, int]:

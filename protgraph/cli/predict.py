@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from protgraph.cli.explain_output import Explain, ExplainOutput, ExplainResidue, ExplainStructure
 from protgraph.cli.interrupted import end_with_files_left
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
-from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput, Value
+from protgraph.cli.structure_output import (
+    Chimerax,
+    Defattr,
+    Explain,
+    ExplainOutput,
+    ExplainResidue,
+    ExplainStructure,
+    Pymol,
+    Structure,
+    StructureOutput,
+    Value,
+)
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def scan_command(
             stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
         )
     if drawn:
-        from protgraph.visualization.scan_plot import draw_scan
+        from protgraph.cli.scan_plot import draw_scan
 
         draw_scan(*drawn, scan)
         typer.echo(f"heat map → {', '.join(map(str, drawn))}")

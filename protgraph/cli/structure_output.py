@@ -1,22 +1,34 @@
-"""Options of predict and score that write values per residue for molecular viewers, and the writing."""
+"""Options of commands that write values per residue for molecular viewers and attributions, and the writing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.output_path import check_output
-from protgraph.errors import OptionError, OutputFileError, ProtgraphError
+from protgraph.errors import MissingExtraError, OptionError, OutputFileError, ProtgraphError
 
 if TYPE_CHECKING:
     from protgraph.failure import Failure
     from protgraph.structure import ReadOptions
     from protgraph.structure.io import ResidueValues, WrittenStructure
+    from protgraph.train import Checkpoint
 
-__all__ = ["Chimerax", "Defattr", "Pymol", "Structure", "StructureOutput", "Value"]
+__all__ = [
+    "Chimerax",
+    "Defattr",
+    "Explain",
+    "ExplainOutput",
+    "ExplainResidue",
+    "ExplainStructure",
+    "Pymol",
+    "Structure",
+    "StructureOutput",
+    "Value",
+]
 
 Structure = Annotated[
     Path | None,
@@ -32,6 +44,20 @@ Pymol = Annotated[
 Chimerax = Annotated[
     Path | None, typer.Option(help="Also write a ChimeraX script that colors the file of --structure, .cxc.")
 ]
+Explain = Annotated[
+    Path | None, typer.Option(help="Also write the attribution of each residue to the prediction, .csv or .parquet.")
+]
+ExplainResidue = Annotated[
+    str | None, typer.Option(help="Residue whose prediction is explained, e.g. A:42.  [default: mean of the protein]")
+]
+ExplainStructure = Annotated[
+    Path | None, typer.Option(help="Also write the structure with attributions as B factors: .cif, .pdb; or a folder.")
+]
+
+#: Viewer → name in messages and suffix of its scripts.
+_VIEWERS = {"pymol": ("PyMOL", ".pml"), "chimerax": ("ChimeraX", ".cxc")}
+#: Entry points of functions that write scripts: (path, structures, values, *, attributes) → path.
+_SCRIPT_GROUP = "protgraph.viewer_scripts"
 
 
 class StructureOutput:
@@ -53,6 +79,8 @@ class StructureOutput:
     ------
     OptionError
         An output cannot be written for these inputs.
+    MissingExtraError
+        Scripts require an extension that is not installed.
     """
 
     def __init__(
@@ -67,23 +95,20 @@ class StructureOutput:
         read: ReadOptions,
         overwrite: bool,
     ) -> None:
-        self.structure, self.defattr, self.pymol, self.chimerax, self.read = structure, defattr, pymol, chimerax, read
-        scripts = {"--defattr": (defattr, ".defattr"), "--pymol": (pymol, ".pml"), "--chimerax": (chimerax, ".cxc")}
-        for option, (path, suffix) in scripts.items():
-            if path is not None:
-                check_output(path, option=option, inputs=inputs, overwrite=overwrite, suffixes=[suffix])
-        for option, path in (("--pymol", pymol), ("--chimerax", chimerax)):
-            if path is not None and structure is None:
-                raise OptionError(f"{option} {str(path)!r} colors a written structure. Add --structure FILE.")
+        self.structure, self.defattr, self.read = structure, defattr, read
+        if defattr is not None:
+            check_output(defattr, option="--defattr", inputs=inputs, overwrite=overwrite, suffixes=[".defattr"])
+        self.scripts = {viewer: path for viewer, path in (("pymol", pymol), ("chimerax", chimerax)) if path is not None}
+        for viewer, path in self.scripts.items():
+            suffixes = [_VIEWERS[viewer][1]]
+            check_output(path, option=f"--{viewer}", inputs=inputs, overwrite=overwrite, suffixes=suffixes)
+        for viewer, path in self.scripts.items():
+            if structure is None:
+                raise OptionError(f"--{viewer} {str(path)!r} colors a written structure. Add --structure FILE.")
+            _script_writer(viewer)
         self.paths = {} if structure is None else _plan(structure, sources)
         for path in self.paths.values():
             check_output(path, option="--structure", inputs=inputs, overwrite=overwrite)
-
-    @property
-    def outputs(self) -> list[Path]:
-        """Files to write."""
-        scripts = (self.defattr, self.pymol, self.chimerax)
-        return [*self.paths.values(), *(path for path in scripts if path is not None)]
 
     @property
     def is_used(self) -> bool:
@@ -99,37 +124,32 @@ class StructureOutput:
             Source → values of its residues. Sources without a structure, such as FASTA records, are left out.
         """
         from protgraph.failure import Failure
-        from protgraph.structure.io import write_residue_values
-        from protgraph.visualization.viewer_scripts import write_chimerax_script, write_defattr, write_pymol_script
+        from protgraph.structure.io import write_defattr, write_residue_values
         from protgraph.wording import count_noun
 
         failures: list[Failure] = []
-        written: list[WrittenStructure] = []
+        written: dict[str, WrittenStructure] = {}
         for source, path in self.paths.items():
             if source in values:
                 try:
-                    written.append(write_residue_values(path, source, values[source], read=self.read))
+                    written[source] = write_residue_values(path, source, values[source], read=self.read)
                 except OutputFileError:
                     raise
                 except ProtgraphError as e:
                     failures.append(Failure.of(source, "", e))
-        done = {
-            source: own
-            for source, own in values.items()
-            if self.structure is None or self.paths.get(source) in {w.path for w in written}
-        }
-        structures = [w.path for w in written]
-        self._report(written)
-        sequences = 0 if self.structure is None else len(set(values) - set(self.paths))
-        if sequences:
-            typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
-        if done and self.defattr is not None:
-            typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, done)}")
-        if structures and self.pymol is not None:
-            typer.echo(f"PyMOL script → {write_pymol_script(self.pymol, structures, done)}")
-        if structures and self.chimerax is not None:
-            script = write_chimerax_script(self.chimerax, structures, done, attributes=self.defattr)
-            typer.echo(f"ChimeraX script → {script}")
+        if self.structure is not None:
+            sequences = len(set(values) - set(self.paths))
+            values = {source: values[source] for source in values if source in written}
+            self._report(list(written.values()))
+            if sequences:
+                typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
+        if values and self.defattr is not None:
+            typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, values)}")
+        structures = [w.path for w in written.values()]
+        for viewer, path in self.scripts.items():
+            if structures:
+                script = _script_writer(viewer)(path, structures, values, attributes=self.defattr)
+                typer.echo(f"{_VIEWERS[viewer][0]} script → {script}")
         return failures
 
     def _report(self, written: Sequence[WrittenStructure]) -> None:
@@ -138,17 +158,88 @@ class StructureOutput:
 
         if not written:
             return
-        residues, without = sum(w.residues for w in written), sum(w.without_value for w in written)
-        other, repeated = sum(w.other for w in written), sum(w.repeated for w in written)
+        residues, repeated = sum(w.residues for w in written), sum(w.repeated for w in written)
+        without, other = sum(w.without_value for w in written), sum(w.other for w in written)
+        line = f"{count_noun(residues, 'residue')} with a value"
+        if repeated:
+            line += f", in {residues + repeated} entries of the file"
+        counts = [count_noun(n, noun) for n, noun in ((without, "residue"), (other, "other molecule")) if n]
+        if counts:
+            line += f"; B factor 0, since without a value, in {' and '.join(counts)}"
         files = str(written[0].path) if len(written) == 1 else f"{count_noun(len(written), 'file')} in {self.structure}"
-        counts = [count_noun(without, "residue")] if without else []
-        counts += [count_noun(other, "other molecule")] if other else []
-        zero = f"; B factor 0, since without a value, in {' and '.join(counts)}" if counts else ""
-        more = f", in {residues + repeated} entries of the file" if repeated else ""
-        typer.echo(f"{count_noun(residues, 'residue')} with a value{more}{zero} → {files}")
+        typer.echo(f"{line} → {files}")
         for w in written:
             for change in w.changes:
                 typer.echo(f"note: {w.path}: {change}", err=True)
+
+
+class ExplainOutput:
+    """Files of attributions that a command writes.
+
+    Parameters
+    ----------
+    table, structure : Path, optional
+        Output files.
+    residue : str, optional
+    sources, inputs, read, overwrite
+        See :class:`StructureOutput`.
+
+    Raises
+    ------
+    OptionError
+        An output cannot be written for these inputs.
+    """
+
+    def __init__(
+        self,
+        table: Path | None,
+        residue: str | None,
+        structure: Path | None,
+        *,
+        sources: Sequence[str],
+        inputs: Sequence[str | Path],
+        read: ReadOptions,
+        overwrite: bool,
+    ) -> None:
+        self.table, self.residue, self.sources, self.read = table, residue, sources, read
+        for option, argument in (("--explain-residue", residue), ("--explain-structure", structure)):
+            if argument is not None and table is None:
+                raise OptionError(f"{option} {str(argument)!r} needs the attributions. Add --explain FILE.")
+        if table is not None:
+            check_output(table, option="--explain", inputs=inputs, overwrite=overwrite, suffixes=[".csv", ".parquet"])
+        self._structures = StructureOutput(
+            structure, None, None, None, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+        )
+
+    def write(self, trained: Checkpoint, *, value: str | None, device: str) -> list[Failure]:
+        """Compute and write attributions, print how complete they are, and return what failed."""
+        from protgraph.train import explain
+        from protgraph.wording import count_noun
+
+        result = explain(trained, self.sources, value=value, residue=self.residue, read=self.read, device=device)
+        for line in result.completeness:
+            typer.echo(line)
+        if result.incomplete:
+            proteins = count_noun(len(result.completeness), "protein")
+            typer.echo(
+                f"warning: attributions of {result.incomplete} of {proteins} are incomplete by over 1 %", err=True
+            )
+        result.write(self.table)
+        typer.echo(f"attributions to {result.value} → {self.table}")
+        return self._structures.write(result.residue_values()) if self._structures.is_used else []
+
+
+def _script_writer(viewer: str) -> Callable[..., Path]:
+    """Return the function that writes scripts for a viewer, from an extension."""
+    from protgraph.registry.discovery import installed_providers
+
+    providers = installed_providers("viewer script", _SCRIPT_GROUP).get(viewer)
+    if not providers:
+        raise MissingExtraError(
+            f"--{viewer}: no installed distribution writes scripts of {_VIEWERS[viewer][0]}. Color the file of "
+            "--structure by B factor, or install the extension 'view' of protgraph-pyg."
+        )
+    return providers[0].load()
 
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
@@ -173,11 +264,12 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
             continue
         if form == "fasta":
             sequences.append(source)
+        elif is_folder:
+            name = Path(file.path).name
+            stem = name[: len(Path(name.lower().removesuffix(".gz")).stem)]
+            paths[source] = structure / f"{stem}{'.pdb' if form == 'pdb' else '.cif'}"
         else:
-            stem = Path(Path(file.path).name.lower().removesuffix(".gz")).stem
-            stem = Path(file.path).name[: len(stem)]
-            name = f"{stem}{'.pdb' if form == 'pdb' else '.cif'}"
-            paths[source] = structure / name if is_folder else structure
+            paths[source] = structure
     if sequences and not paths:
         raise OptionError(f"--structure: {sequences[0]!r} has sequences only. Give structure files.")
     _check_distinct(structure, paths, is_folder=is_folder)
@@ -185,12 +277,12 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
 
 
 def _check_distinct(structure: Path, paths: Mapping[str, Path], *, is_folder: bool) -> None:
-    first: dict[Path, str] = {}
+    source_of: dict[Path, str] = {}
     for source, path in paths.items():
-        if path in first:
+        if path in source_of:
             fix = "Rename one of them" if is_folder else "Give a folder"
             raise OptionError(
-                f"--structure {str(structure)!r}: {first[path]!r} and {source!r} would be written to {str(path)!r}. "
-                f"{fix}."
+                f"--structure {str(structure)!r}: {source_of[path]!r} and {source!r} would be written to "
+                f"{str(path)!r}. {fix}."
             )
-        first[path] = source
+        source_of[path] = source

@@ -2,7 +2,15 @@
 
 from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
-from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
+from protgraph.task.metrics import (
+    METRICS,
+    Metric,
+    as_metric,
+    best_threshold,
+    compute_metrics,
+    mean_ranks,
+    pearson_correlation,
+)
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task, default_task
 
@@ -21,6 +29,8 @@ __all__ = [
     "cross_entropy",
     "default_task",
     "huber_error",
+    "mean_ranks",
+    "pearson_correlation",
     "squared_error",
     "with_random_order",
 ]

@@ -8,7 +8,7 @@ import warnings
 warnings.filterwarnings("ignore", "IProgress not found")
 
 from protgraph.train.attribution import Attributions, explain
-from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from protgraph.train.checkpoint import Checkpoint, as_checkpoint, load_checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
 from protgraph.train.cross_validation import cross_validate
 from protgraph.train.cross_validation_result import CrossValidation, FoldResult
@@ -19,7 +19,7 @@ from protgraph.train.fit import fit
 from protgraph.train.generate import GeneratedSequence, generate
 from protgraph.train.inspect_dataset import DatasetInspection, inspect_dataset
 from protgraph.train.interruption import TrainingInterrupted
-from protgraph.train.predict import predict
+from protgraph.train.predict import featurized_proteins, predict
 from protgraph.train.prediction_table import Predictions
 from protgraph.train.prepare import Prepared, prepare
 from protgraph.train.resolve import load_dataset, load_proteins
@@ -32,10 +32,12 @@ from protgraph.train.resource_estimate import (
 from protgraph.train.result import FitResult
 from protgraph.train.result_table import TABLE_SUFFIXES, ResultTable
 from protgraph.train.trained_model import ModelCard, TrainedModel
+from protgraph.train.value_column import choose_value
 
 __all__ = [
     "Attributions",
     "explain",
+    "featurized_proteins",
     "BudgetCost",
     "CrossValidation",
     "FoldResult",
@@ -45,6 +47,8 @@ __all__ = [
     "Embeddings",
     "FitConfig",
     "FitResult",
+    "ResultTable",
+    "TABLE_SUFFIXES",
     "Predictions",
     "Prepared",
     "ResourceEstimate",
@@ -54,7 +58,9 @@ __all__ = [
     "GeneratedSequence",
     "ModelCard",
     "TrainedModel",
+    "as_checkpoint",
     "choose_batch_residues",
+    "choose_value",
     "estimate_resources",
     "load_dataset",
     "load_proteins",

@@ -15,7 +15,7 @@ from protgraph.bench.figures import (
     inline_svg,
     ranks_figure,
     reliability_figure,
-    save_png,
+    save_figure,
     scores_figure,
 )
 from protgraph.bench.paired_tests import RankComparison
@@ -34,7 +34,7 @@ def of_task(rows: list[BenchRow], task: str) -> list[BenchRow]:
 def test_figures_are_not_blank(tmp_path: Path, rows: list[BenchRow], task: str) -> None:
     own = of_task(rows, task)
     for figure in (curves_figure(own, SERIES), scores_figure(own, "test", SERIES, baselines=BASELINES)):
-        pixels = matplotlib.image.imread(save_png(figure, tmp_path / "new" / "figure.png"))
+        pixels = matplotlib.image.imread(save_figure(figure, tmp_path / "new" / "figure.png"))
         assert min(pixels.shape[:2]) > 300
         assert pixels[..., :3].std() > 0.05
 

@@ -1,38 +1,10 @@
-"""Run the command line in this process, and put a broken plugin beside it."""
+"""Put a broken plugin beside the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-
-from protgraph.cli.app import main
-
-
-class Result(NamedTuple):
-    """What one command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """``run("list", "layers")`` → exit code, stdout, stderr."""
-
-    def call(*args: object, columns: int = 120) -> Result:
-        monkeypatch.setenv("COLUMNS", str(columns))
-        try:
-            main([str(arg) for arg in args])
-            code = 0
-        except SystemExit as e:
-            code = e.code if isinstance(e.code, int) else int(e.code is not None)
-        return Result(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

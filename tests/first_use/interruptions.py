@@ -65,7 +65,7 @@ _COMMANDS = (
     ("design 1crn.pdb --model inv.safetensors -o out.fasta", "protgraph.design.sampling:encode", "out.fasta"),
     ("score 1crn.pdb --model inv.safetensors -o out.csv", "protgraph.design.run:encode", "out.csv"),
     ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.train.generate:sample_classes", "out.fasta"),
-    ("view 1crn.pdb -o out.html", "protgraph.visualization:write_page", "out.html"),
+    ("view 1crn.pdb -o out.html", "protgraph_plugins.view:write_page", "out.html"),
     (f"train gcn --data A {_FIT} -o out.safetensors", "protgraph.train.run_setup:prepare", "out.safetensors"),
 )
 SIGNALS = [

@@ -13,6 +13,7 @@ from protgraph_plugins.esm.embedding import embed_sequences
 from protgraph_plugins.esm.featurizer import EsmEmbedding
 from protgraph_plugins.esm.layers import EsmEncoder
 from protgraph_plugins.esm.weights import load_encoder
+from protgraph_plugins.view.attention import residue_attention
 
 import protgraph as pg
 from protgraph.data.graph.esm_vocabulary import MASK, TOKENS
@@ -24,7 +25,6 @@ from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 from protgraph.testing.protein_fixtures import make_protein
-from protgraph.visualization.attention_heads import residue_attention
 
 transformers = pytest.importorskip("transformers")
 READS = ("aatype", "masked", "chain", "seq_pos", "proteins")

@@ -265,7 +265,7 @@ def test_contacts_equal_transformers(esm_folder, copied):
 
 
 def test_position_codes_are_those_of_the_checkpoint(esm_folder):
-    from protgraph.visualization.position_plot import position_codes
+    from protgraph_plugins.view.attention_figures import position_codes
 
     model = pg.build_model(with_checkpoint("esm.finetune_8m", esm_folder), TARGET, seed=0)
     (code,) = position_codes(model, 30).values()

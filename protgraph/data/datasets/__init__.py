@@ -35,6 +35,7 @@ _HOME = {
     "load_card": "protgraph.data.datasets.card",
     "order_splits": "protgraph.data.datasets.folder_splits",
     "parse_card": "protgraph.data.datasets.card",
+    "parse_residue_numbers": "protgraph.data.datasets.label_table",
     "prepare_dataset": "protgraph.data.datasets.preparation",
     "read_cells": "protgraph.data.datasets.table_reader",
     "read_label_table": "protgraph.data.datasets.label_table",

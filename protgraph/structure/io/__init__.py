@@ -3,13 +3,14 @@
 from protgraph.structure.io.accession import Accession, as_accession, parse_accession
 from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
 from protgraph.structure.io.cache_folder import cache_dir
+from protgraph.structure.io.cif_text import cif_category
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
 from protgraph.structure.io.fetch import fetch, is_offline
 from protgraph.structure.io.foldcomp_database import FoldcompDatabase, open_foldcomp_database
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.readers import ParsedFile, read_atoms
-from protgraph.structure.io.residue_values import ResidueValues
+from protgraph.structure.io.residue_values import ResidueValues, write_defattr
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, is_source, open_source, proteins_of, read_residues
 from protgraph.structure.io.write_values import WrittenStructure, write_residue_values
@@ -26,6 +27,7 @@ __all__ = [
     "WrittenStructure",
     "as_accession",
     "cache_dir",
+    "cif_category",
     "expand_files",
     "fetch",
     "from_atom_array",
@@ -43,5 +45,6 @@ __all__ = [
     "read_file",
     "read_residues",
     "to_atom_array",
+    "write_defattr",
     "write_residue_values",
 ]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-__all__ = ["Columns", "category_text", "decimal_texts", "quote", "quote_all"]
+__all__ = ["Columns", "category_text", "cif_category", "decimal_texts", "quote", "quote_all"]
 
 Columns = Mapping[str, np.ndarray]
 """Item of a category → its values as they are written, ``(rows,)`` bytes, padded with blanks or not."""
@@ -126,6 +126,38 @@ def category_text(name: str, columns: Columns) -> bytes:
         header = "".join(f"{tag}\n" for tag in tags).encode()
         text = b"loop_\n" + header + _rows(values)
     return text + b"#\n"
+
+
+def cif_category(name: str, columns: Mapping[str, np.ndarray], *, decimals: int = 3) -> str:
+    """Return a category of mmCIF as text, with empty texts as ".".
+
+    Parameters
+    ----------
+    name : str
+        Name of the category without underscore.
+    columns : mapping of str to ndarray
+        Item → ``(R,)`` texts, integers or numbers; at least one column with at least one row.
+    decimals : int
+        Decimals of numbers.
+
+    Examples
+    --------
+    >>> columns = {"id": np.array([1, 2]), "type": np.array(["polymer", "non-polymer"])}
+    >>> print(cif_category("entity", columns))
+    loop_
+    _entity.id
+    _entity.type
+    1 polymer
+    2 non-polymer
+    #
+    """
+    written = {}
+    for item, values in columns.items():
+        if values.dtype.kind == "U":
+            written[item] = quote_all(text or None for text in values.tolist())
+        else:
+            written[item] = decimal_texts(values, decimals if values.dtype.kind == "f" else 0)
+    return category_text(name, written).decode()
 
 
 def _rows(columns: Iterable[np.ndarray]) -> bytes:

@@ -1,18 +1,33 @@
-"""One value per residue, and its place on the atoms of a structure file."""
+"""One value per residue: its place on the atoms of a structure file, and attribute files of ChimeraX.
+
+References
+----------
+UCSF ChimeraX documentation, "Attribute assignment file format" (defattr).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from biotite.structure import AtomArray
 
+from protgraph.file_io import write_text_file
 from protgraph.structure.io.altloc import group_residues, name_blank_conformations
 from protgraph.structure.io.polymers import Identity
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["ResidueValues", "has_other_identities", "identities_of_runs", "renamed_identities", "rows_of_runs"]
+__all__ = [
+    "ResidueValues",
+    "has_other_identities",
+    "identities_of_runs",
+    "renamed_identities",
+    "rows_of_runs",
+    "write_defattr",
+]
 
 PERCENT = 100.0
 
@@ -74,6 +89,63 @@ class ResidueValues:
         if len(known):
             lines.append(f"range {known.min():.6g} to {known.max():.6g}")
         return (*lines, f"{len(known)} residues have a value, all others have 0")
+
+
+def write_defattr(path: str | Path, values: Mapping[str, ResidueValues]) -> Path:
+    """Write an attribute file for ChimeraX, with one line per residue that has a value.
+
+    The attribute has the name of the value and its numbers as predicted: probabilities from 0 to 1. With several
+    files, residues of the first are those of model #1, and so on.
+
+    Parameters
+    ----------
+    path : str or Path
+        Output file, ``.defattr``; an existing one is replaced.
+    values : mapping of str to ResidueValues
+        File → values of its residues.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> columns = {"chain": ["H"], "res_id": [100], "ins_code": ["B"], "res_name": ["GLY"], "values": [0.5]}
+    >>> values = ResidueValues("p_site", **{name: np.array(column) for name, column in columns.items()})
+    >>> print(write_defattr(Path(mkdtemp()) / "a.defattr", {"1abc.pdb": values}).read_text().expandtabs(2), end="")
+    # p_site
+    # 1abc.pdb
+    attribute: p_site
+    match mode: 1-to-1
+    recipient: residues
+      /H:100B  0.5
+    """
+    path = Path(path)
+    first = next(iter(values.values()))
+    header = [f"attribute: {_attribute_name(first.name)}", "match mode: 1-to-1", "recipient: residues"]
+    lines = [f"# {' '.join(text.split())}" for text in (first.name, *first.origin, *first.class_lines)]
+    for number, (file, v) in enumerate(values.items(), 1):
+        model = f"#{number}" if len(values) > 1 else ""
+        name = " ".join(Path(file).name.split())
+        lines.append(f"# {model} = {name}" if model else f"# {name}")
+        if number == 1:
+            lines += header
+        keys = zip(v.chain.tolist(), v.res_id.tolist(), v.ins_code.tolist(), strict=True)
+        for (chain, residue, code), value in zip(keys, v.values.tolist(), strict=True):
+            if not np.isnan(value):
+                of_chain = f"/{chain}" if chain else ""
+                lines.append(f"\t{model}{of_chain}:{residue}{code}\t{_attribute_value(value, v)}")
+    write_text_file(path, "\n".join(lines) + "\n")
+    return path
+
+
+def _attribute_value(value: float, values: ResidueValues) -> str:
+    """Return a class as an integer and another value with a decimal point: ChimeraX takes the type from the text."""
+    text = f"{value:.9g}"
+    return text if values.classes or not text.lstrip("-").isdigit() else f"{text}.0"
+
+
+def _attribute_name(name: str) -> str:
+    """Return a name that ChimeraX accepts: letters, digits and underscores, and a lower-case letter first."""
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return name if re.match(r"[a-z]", name) else f"value_{name}"
 
 
 def identities_of_runs(atoms: AtomArray, start: np.ndarray) -> list[Identity]:

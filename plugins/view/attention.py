@@ -1,4 +1,4 @@
-"""Agreement of attention heads with contacts and with the distance along the sequence.
+"""Attention of a model in one protein: agreement of its heads with contacts and sequence separation, and the figures.
 
 For weights A of one head, S = A + Aᵀ is symmetric, and F is S with the average product correction
 
@@ -13,31 +13,46 @@ residues apart); the correction: Dunn, Wahl & Gloor 2008, doi:10.1093/bioinforma
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from protgraph_plugins.view.attention_figures import (
+    draw_heads,
+    draw_overview,
+    draw_positions,
+    file_name,
+    position_codes,
+)
 from torch import Tensor
 
+from protgraph.data import ProteinGraph
 from protgraph.errors import OptionError
-from protgraph.file_io import atomic_write
-from protgraph.model.attention_maps import AttentionMap
+from protgraph.model import AttentionMap, ProteinModel
 from protgraph.structure import Residues
-from protgraph.structure.descriptors.representative_atoms import cb_or_ca
-from protgraph.task.contact_prediction import CONTACT_CUTOFF
+from protgraph.structure.descriptors import cb_or_ca
+from protgraph.task import mean_ranks, pearson_correlation
+from protgraph.train import ResultTable
 
 __all__ = [
+    "AttentionReport",
     "HeadReport",
     "apc",
     "contact_map",
     "report_heads",
     "residue_attention",
     "symmetrized",
+    "write_attention",
     "write_heads",
 ]
+
+#: Å, maximum CB distance of a contact, as in the task "contact".
+_CONTACT_CUTOFF = 8.0
+#: Minimum number of positions in the figure of positional codes.
+_MIN_POSITIONS = 64
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,24 @@ class HeadReport:
     prevalence: float
 
 
+@dataclass(frozen=True)
+class AttentionReport:
+    """Files and numbers of one report.
+
+    Parameters
+    ----------
+    heads : list of HeadReport
+    files : list of Path
+        One figure per layer, one of all heads, one of positional codes if the model has any, and the table.
+    positions : tuple of str
+        Parts of the model with a positional encoding; edges and features may encode positions too.
+    """
+
+    heads: list[HeadReport]
+    files: list[Path]
+    positions: tuple[str, ...]
+
+
 def symmetrized(weights: np.ndarray) -> np.ndarray:
     """Compute ``S = A + Aᵀ``, ``(…, L, L)`` to the same shape."""
     return weights + np.swapaxes(weights, -1, -2)
@@ -93,13 +126,13 @@ def apc(maps: np.ndarray) -> np.ndarray:
     return maps - np.divide(expected, total, out=np.zeros_like(maps), where=total != 0)
 
 
-def contact_map(residues: Residues, *, cutoff: float = CONTACT_CUTOFF) -> np.ndarray:
+def contact_map(residues: Residues, *, cutoff: float = _CONTACT_CUTOFF) -> np.ndarray:
     """Compute the ``(L, L)`` bool map of pairs with CB within ``cutoff`` Å, without the diagonal.
 
     Without CB in the file (glycine), CB has ideal geometry; without a backbone, CA is used.
     """
-    place = cb_or_ca(residues)
-    distance = np.linalg.norm(place[:, None] - place[None], axis=-1)  # (L, L), NaN without coordinates
+    cb = cb_or_ca(residues)
+    distance = np.linalg.norm(cb[:, None] - cb[None], axis=-1)  # (L, L), NaN without coordinates
     return (distance < cutoff) & ~np.eye(len(residues), dtype=bool)
 
 
@@ -123,7 +156,7 @@ def residue_attention(atom_map: AttentionMap, residue: Tensor, count: int) -> At
 
 
 def report_heads(
-    maps: Mapping[str, AttentionMap], residues: Residues, *, separation: int = 6, cutoff: float = CONTACT_CUTOFF
+    maps: Mapping[str, AttentionMap], residues: Residues, *, separation: int = 6, cutoff: float = _CONTACT_CUTOFF
 ) -> list[HeadReport]:
     """Compare every head of every map with the contacts and the sequence of the protein.
 
@@ -138,33 +171,33 @@ def report_heads(
     cutoff : float
         Maximum CB distance of a contact, Å.
     """
-    from scipy.stats import rankdata  # 0.4 s, which other pictures do not need
-
     if separation < 1:
         raise OptionError(f"separation={separation}. Allowed: 1 or more residues.")
-    chain, place = residues.chain_number, residues.seq_pos
-    same = chain[:, None] == chain
-    apart = np.abs(place[:, None] - place)
-    upper = np.triu(np.ones_like(same), 1)
+    is_far, in_chain, apart = _pairs(residues, separation)
+    upper = np.triu(np.ones_like(in_chain), 1)
     has_position = ~np.isnan(residues.pos).any(1)
-    far = upper & (~same | (apart >= separation)) & has_position[:, None] & has_position
+    is_far &= upper & has_position[:, None] & has_position
     in_contact = contact_map(residues, cutoff=cutoff)
     reports = []
     for layer, attention in maps.items():
-        weights = attention.weights.double().cpu().numpy()
-        seen = np.ones_like(same) if attention.visible is None else symmetrized(attention.visible.cpu().numpy())
-        pairs, near = far & seen, upper & same & seen
+        weights = attention.weights.double().cpu().numpy()  # (H, L, L)
+        visible = np.ones_like(in_chain)
+        if attention.visible is not None:
+            visible = symmetrized(attention.visible.cpu().numpy())
+        pairs, pairs_in_chain = is_far & visible, upper & in_chain & visible
+        contact = in_contact[pairs]
         for head, a in enumerate(weights):
             s = symmetrized(a)
-            f, contact = apc(s)[pairs], in_contact[pairs]
+            f = apc(s)[pairs]
+            ranks = [mean_ranks(torch.from_numpy(values[pairs_in_chain])) for values in (s, apart)]
             reports.append(HeadReport(
                 layer=layer,
                 head=head,
-                r_contact=_pearson(f, contact),
+                r_contact=pearson_correlation(torch.from_numpy(f), torch.from_numpy(contact)),
                 p_at_l=_precision(f, contact, len(residues)),
                 p_at_l5=_precision(f, contact, max(1, len(residues) // 5)),
-                r_separation=_pearson(rankdata(s[near]), rankdata(apart[near])),
-                mean_separation=_mean(a * same, apart),
+                r_separation=pearson_correlation(*ranks),
+                mean_separation=_mean(a * in_chain, apart),
                 pairs=int(pairs.sum()),
                 prevalence=float(contact.mean()) if contact.size else np.nan,
             ))  # fmt: skip
@@ -173,22 +206,83 @@ def report_heads(
 
 def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
     """Write reports as CSV, one row per head; an existing file is replaced."""
-    path = Path(path)
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([f.name for f in fields(HeadReport)])
-        for report in reports:
-            table.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in astuple(report)])
-    return path
+    columns = tuple(f.name for f in fields(HeadReport))
+    rows = [tuple(f"{v:.6g}" if isinstance(v, float) else v for v in astuple(report)) for report in reports]
+    return ResultTable(columns, rows).write(path)
 
 
-def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    """Compute the Pearson correlation; NaN if one is constant up to rounding."""
-    x, y = (np.asarray(v, np.float64) for v in (x, y))
-    if x.size < 2 or np.ptp(x) <= 1e-14 * np.abs(x).max() or np.ptp(y) == 0:
-        return np.nan
-    x, y = x - x.mean(), y - y.mean()
-    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+def write_attention(
+    model: ProteinModel,
+    residues: Residues,
+    graph: ProteinGraph,
+    out: str | Path,
+    *,
+    title: str = "",
+    separation: int = 6,
+) -> AttentionReport:
+    """Write figures and a table of a model's attention in one protein; figures of an earlier report are removed.
+
+    Parameters
+    ----------
+    model : ProteinModel
+    residues : Residues
+        Without coordinates, contacts are left out.
+    graph : ProteinGraph
+        Input of the model: ``model.plan.precompute(residues)``.
+    out : str or Path
+        Output folder.
+    title : str
+        Title of every figure.
+    separation : int
+        Minimum separation of contacts within a chain, residues.
+
+    Raises
+    ------
+    WiringError
+        The model has no attention layer.
+    """
+    out, model = Path(out), model.eval()
+    maps = {layer: attention[0] for layer, attention in model.attention(graph).items()}
+    if "residue" in graph:  # nodes are atoms
+        maps = {layer: residue_attention(attention, graph.residue, len(residues)) for layer, attention in maps.items()}
+    heads = report_heads(maps, residues, separation=separation)
+    far_contacts = None
+    if not np.isnan(residues.pos).all():
+        far_contacts = contact_map(residues) & _pairs(residues, separation).is_far
+
+    # Figures of an earlier report may be of a model with other layers.
+    if (out / "heads.csv").is_file():
+        for old in (*out.glob("layers_*.png"), out / "positions.png"):
+            old.unlink(missing_ok=True)
+    files = []
+    for layer, attention in maps.items():
+        path = out / file_name(layer)
+        reports = [r for r in heads if r.layer == layer]
+        files.append(draw_heads(path, layer, attention, residues, reports, in_contact=far_contacts, title=title))
+    files.append(draw_overview(out / "heads.png", heads, title=title))
+    codes = position_codes(model, max(_MIN_POSITIONS, int(residues.seq_pos.max()) + 1))
+    if codes:
+        files.append(draw_positions(out / "positions.png", codes, title=title))
+    files.append(write_heads(heads, out / "heads.csv"))
+    return AttentionReport(heads, files, tuple(codes))
+
+
+class _Pairs(NamedTuple):
+    """Pairs of residues: maps ``(L, L)``."""
+
+    is_far: np.ndarray
+    """bool, at the minimum separation within a chain, or in different chains."""
+    in_chain: np.ndarray
+    """bool, in the same chain."""
+    apart: np.ndarray
+    """int64, difference of the places in the sequences."""
+
+
+def _pairs(residues: Residues, separation: int) -> _Pairs:
+    chain, position = residues.chain_number, residues.seq_pos
+    in_chain = chain[:, None] == chain
+    apart = np.abs(position[:, None] - position)
+    return _Pairs(~in_chain | (apart >= separation), in_chain, apart)
 
 
 def _precision(score: np.ndarray, contact: np.ndarray, top: int) -> float:

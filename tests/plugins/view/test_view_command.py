@@ -46,7 +46,7 @@ def test_a_page_has_edges_and_a_color(run, structures_dir, tmp_path):
 
 
 def test_what_a_page_leaves_out_is_printed(run, structures_dir, tmp_path, monkeypatch):
-    monkeypatch.setattr("protgraph.visualization.page._MAX_EDGES", 50)
+    monkeypatch.setattr("protgraph_plugins.view.page._MAX_EDGES", 50)
     result = run("view", structures_dir / "1crn.bcif", "--edges", "contact", "-o", tmp_path / "1crn.html")
     assert result.code == 0, result.err
     assert result.out.count("contact: 50 of ") == 1 and "50 contact, colored" in result.out

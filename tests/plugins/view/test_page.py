@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.view import Color, make_scene, write_page
 
 from protgraph.errors import MissingExtraError
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
-from protgraph.visualization import Color, make_scene, write_page
 from tests.page_checks import check_keyboard, check_logs
 
 #: Script that returns the texts with a contrast below WCAG 2.1 AA.
-LOW_CONTRAST = (Path(__file__).parents[1] / "low_contrast.js").read_text(encoding="utf-8")
+LOW_CONTRAST = (Path(__file__).parents[2] / "low_contrast.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

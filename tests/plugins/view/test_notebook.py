@@ -13,8 +13,9 @@ def test_a_notebook_shows_a_graph_inline(structures_dir):
     from nbclient import NotebookClient
 
     code = f"""import protgraph as pg
+from protgraph_plugins.view import view
 graph = pg.build_graph(pg.load_structure({str(structures_dir / "1crn.bcif")!r}), ["contact", "dihedral"])
-pg.view(graph, color="dihedral:4")"""
+view(graph, color="dihedral:4")"""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     NotebookClient(notebook, timeout=180, kernel_name="python3").execute()
     (output,) = (one for one in notebook.cells[0].outputs if one.output_type == "execute_result")

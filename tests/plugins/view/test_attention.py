@@ -8,13 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy.spatial.distance import cdist
-from scipy.stats import pearsonr, spearmanr
-
-import protgraph as pg
-from protgraph.errors import OptionError
-from protgraph.model.attention_maps import AttentionMap
-from protgraph.visualization.attention_heads import (
+from protgraph_plugins.view.attention import (
     apc,
     contact_map,
     report_heads,
@@ -22,6 +16,12 @@ from protgraph.visualization.attention_heads import (
     symmetrized,
     write_heads,
 )
+from scipy.spatial.distance import cdist
+from scipy.stats import pearsonr, spearmanr
+
+import protgraph as pg
+from protgraph.errors import OptionError
+from protgraph.model import AttentionMap
 
 
 @pytest.fixture(scope="module")

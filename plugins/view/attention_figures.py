@@ -1,27 +1,37 @@
-"""Figures of attention: a heat map per head, and an overview of all heads of a model."""
+"""Figures of attention: a heat map per head, an overview of all heads of a model, and its positional codes."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from protgraph.file_io import atomic_write
-from protgraph.model.attention_maps import AttentionMap
+from protgraph.bench import make_figure, save_figure
+from protgraph.model import AttentionMap, ProteinModel
+from protgraph.nn import PositionCode
+from protgraph.registry import featurizers
 from protgraph.structure import Residues
-from protgraph.visualization.attention_heads import HeadReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from protgraph_plugins.view.attention import HeadReport
 
-__all__ = ["draw_heads", "draw_overview", "file_name", "make_figure", "residue_ticks", "save"]
+__all__ = [
+    "draw_heads",
+    "draw_overview",
+    "draw_positions",
+    "file_name",
+    "position_codes",
+    "residue_ticks",
+    "similarity",
+]
 
-_DPI = 150
 _CONTACT = "#D55E00"  # Okabe & Ito 2008, color-blind safe
 _UNSEEN, _GRAY = "#E8E8E8", "#666666"
 _TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
@@ -29,6 +39,14 @@ _MAX_TICKS = 9
 _MAX_HEADS_IN_ROW = 8  # of an overview; with more heads, its tables are below each other
 # Size of a heat map: residues per inch, and its bounds in inches.
 _PER_INCH, _SMALLEST, _LARGEST = 85, 2.6, 4.6
+
+#: Kind of positional code → title of its figure.
+_HEADLINES = {
+    "sinusoidal": "sinusoidal: added to features",
+    "learned": "learned: added to features",
+    "rotary": "rotary: cosines of the rotation angles of channel pairs",
+    "offset": "offset bias: added to logits",
+}
 
 
 def draw_heads(
@@ -90,7 +108,7 @@ def draw_heads(
     figure.supxlabel("key residue", fontsize=9)
     _legend(figure, in_contact, attention)
     figure.supylabel("query residue", fontsize=9)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str = "") -> Path:
@@ -114,7 +132,7 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
         panel.set_yticks(range(len(layers)), layers, fontsize=8)
     if title:
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def file_name(layer: str) -> str:
@@ -141,24 +159,6 @@ def residue_ticks(axes: Axes, residues: Residues) -> None:
     labels = [ids[i].removeprefix(":") for i in places]  # a chain without a name
     axes.set_xticks(places, labels, rotation=90, fontsize=7)
     axes.set_yticks(places, labels, fontsize=7)
-
-
-def make_figure(width: float, height: float, layout: str | None = "constrained") -> Figure:
-    """Create an empty figure of this size in inches; requires no display. ``layout`` is that of matplotlib."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout=layout)
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure, and create missing folders."""
-    path = Path(path)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, dpi=_DPI, format=path.suffix.removeprefix("."))
-    return path
 
 
 def _grid(count: int) -> tuple[int, int]:
@@ -234,3 +234,96 @@ def _matrix(panel: Axes, table: np.ndarray, label: str, bound: float | None) -> 
     panel.set_xticks(range(table.shape[1]), range(table.shape[1]), fontsize=8)
     panel.set_xlabel("head", fontsize=8)
     panel.set_title(label, fontsize=9)
+
+
+def position_codes(model: ProteinModel, length: int) -> dict[str, PositionCode]:
+    """Return the distinct codes of positions 0 to ``length - 1``, by the path of the first part that uses each."""
+    codes: dict[str, PositionCode] = {}
+    for path, code in _all_codes(model, length):
+        if not any(_is_equal(code, earlier) for earlier in codes.values()):
+            codes[path] = code
+    return codes
+
+
+def _all_codes(model: ProteinModel, length: int) -> Iterator[tuple[str, PositionCode]]:
+    """Yield path and positional code of featurizers and parts of layers, in the order of computation."""
+    sequence_position = featurizers.get("sequence_position")
+    for component, featurizer in model.plan.tensor:
+        if isinstance(featurizer, sequence_position):
+            encoding = featurizer({"seq_pos": torch.arange(length)})["sequence_position"]
+            index = model.plan.components.index(component)
+            yield f"features[{index}] ({component.name})", PositionCode("sinusoidal", encoding)
+    for wired, layer in zip(model.wires, model.layers, strict=True):
+        for path, module in layer.named_modules():
+            if not hasattr(module, "position_code"):
+                continue
+            code = module.position_code(length)
+            if code is not None:
+                names = [name for name in path.split(".") if name and name != "attention"]
+                yield f"{'.'.join([wired.path, *names])} ({wired.component.name})", code
+
+
+def _is_equal(a: PositionCode, b: PositionCode) -> bool:
+    return a.kind == b.kind and a.values.shape == b.values.shape and torch.equal(a.values, b.values)
+
+
+def similarity(code: PositionCode) -> np.ndarray:
+    """Compute the similarity of positions by offset, ``(D,)`` for offsets 0, 1, …; 1 at offset 0.
+
+    For added vectors, the mean of ``p_i·p_j`` over all pairs at that offset, divided by its value at 0. For rotations,
+    the mean over channels of ``cos(Δ ω_c)``, the scalar product of two equal unit vectors after rotation.
+    """
+    values = code.values.double().cpu().numpy()
+    if code.kind == "rotary":
+        return values.mean(1)
+    products = values @ values.T
+    means = np.array([np.diagonal(products, offset).mean() for offset in range(len(values))])
+    return means / means[0]
+
+
+def draw_positions(path: str | Path, codes: Mapping[str, PositionCode], *, title: str = "") -> Path:
+    """Plot each code by position, and the similarity of positions by offset."""
+    figure = make_figure(10.0, 2.9 * len(codes) + 0.6)
+    axes = figure.subplots(len(codes), 2, squeeze=False, width_ratios=(3, 2))
+    for (left, right), (where, code) in zip(axes, codes.items(), strict=True):
+        if code.kind == "offset":
+            _draw_offsets(left, right, code)
+        else:
+            _draw_vectors(left, right, code)
+        left.set_title(f"{_HEADLINES[code.kind]}\n{where}", fontsize=9, loc="left")
+    if title:
+        figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    return save_figure(figure, path)
+
+
+def _draw_vectors(left: Axes, right: Axes, code: PositionCode) -> None:
+    values = code.values.double().cpu().numpy().T  # (C, L)
+    bound = max(float(np.abs(values).max()), 1e-12)
+    image = left.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
+    left.figure.colorbar(image, ax=left, pad=0.01)
+    left.set_xlabel("position in the sequence", fontsize=8)
+    left.set_ylabel("pair of channels" if code.kind == "rotary" else "channel", fontsize=8)
+    shared = similarity(code)
+    right.plot(shared, color="#0072B2", linewidth=1.4)
+    right.axhline(0, color="#666666", linewidth=0.6)
+    right.set_xlim(0, max(1, len(shared) - 1))
+    right.set_xlabel("residues apart", fontsize=8)
+    right.set_title("similarity of two positions", fontsize=9, loc="left")
+
+
+def _draw_offsets(left: Axes, right: Axes, code: PositionCode) -> None:
+    table = code.values.double().cpu().numpy()  # (H, 2 reach + 1)
+    reach = table.shape[1] // 2
+    bound = max(float(np.abs(table).max()), 1e-12)
+    extent = (-reach - 0.5, reach + 0.5, len(table) - 0.5, -0.5)
+    image = left.imshow(table, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", extent=extent)
+    left.figure.colorbar(image, ax=left, pad=0.01)
+    left.set_yticks(range(len(table)))
+    left.set_ylabel("head", fontsize=8)
+    for head, row in enumerate(table):
+        right.plot(np.arange(-reach, reach + 1), row, linewidth=1.1, label=f"head {head}")
+    right.axhline(0, color="#666666", linewidth=0.6)
+    right.legend(fontsize=7, ncols=2)
+    right.set_title("bias by offset", fontsize=9, loc="left")
+    for panel in (left, right):
+        panel.set_xlabel("offset j − i, residues (clipped at the ends)", fontsize=8)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output
-from protgraph.cli.read_options import print_reader_notes, reads_structures
+from protgraph.cli import Overwrite, check_output, parse_feature, print_reader_notes, reads_structures
 from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
-    from protgraph.registry.component import ComponentSpec
-    from protgraph.structure import ReadOptions, Residues
+    from protgraph.registry import ComponentSpec
+    from protgraph.structure import ReadOptions
 
 __all__ = ["view_command"]
 
@@ -105,20 +104,20 @@ def _stem(file: str) -> str:
 
 
 def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, options: dict[str, Any]) -> None:
-    from protgraph.structure.io import open_source, read_residues
-    from protgraph.visualization import (
+    from protgraph_plugins.view import (
+        limit_scene,
+        molstar_script,
         view,
         write_molviewspec,
         write_page,
         write_scene_chimerax,
         write_scene_pymol,
     )
-    from protgraph.visualization.page import limit_scene
-    from protgraph.wording import note_line
+
+    from protgraph.structure.io import open_source, read_residues
+    from protgraph.wording import count_noun, note_line
 
     if form == "html":
-        from protgraph.visualization.molstar import molstar_script
-
         molstar_script()  # raises before the model runs if the extra is missing
     content = open_source(file)
     residues = read_residues(content, read.with_ligands())
@@ -132,16 +131,11 @@ def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, optio
         scripts[form](scene, out, source=content)
     for note in scene.notes:
         typer.echo(note_line(note))
-    counts = "".join(f", {len(e.pairs)} {e.name}" for e in scene.edges)
+    chains = count_noun(len(scene.residues.chain_names), "chain")
+    summary = f"{scene.residues.name}: {count_noun(len(scene.residues), 'residue')} of {chains}"
+    counts = "".join(f", {len(edges.pairs)} {edges.name}" for edges in scene.edges)
     beside = f", beside it {scene.beside}" if scene.beside else ""
-    typer.echo(f"{_summary(scene.residues)}{counts}, colored by {scene.color.name}{beside} → {out}")
-
-
-def _summary(residues: Residues) -> str:
-    from protgraph.wording import count_noun
-
-    chains = count_noun(len(residues.chain_names), "chain")
-    return f"{residues.name}: {count_noun(len(residues), 'residue')} of {chains}"
+    typer.echo(f"{summary}{counts}, colored by {scene.color.name}{beside} → {out}")
 
 
 def parse_edges(text: str) -> list[ComponentSpec]:
@@ -157,8 +151,6 @@ def parse_edges(text: str) -> list[ComponentSpec]:
     >>> [n.name for n in parse_edges("contact,knn:k=8,of=cb,disulfide")]
     ['contact', 'knn', 'disulfide']
     """
-    from protgraph.cli.feature_options import parse_feature
-
     features: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
         if "=" not in part or ":" in part:

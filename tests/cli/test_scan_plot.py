@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
 
+from protgraph.cli import scan_plot
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.structure import ALPHABET, THREE_LETTER, clean, load_structure
-from protgraph.visualization import scan_plot
 
 
 @pytest.mark.parametrize("number", [3, 90])
@@ -21,8 +21,8 @@ def test_the_title_is_inside_the_figure_and_above_the_panels(structures_dir, tmp
     convention = TrainedBindingScorer.convention
     scan = SubstitutionScan(residues, rows, np.ones((len(rows), 20)), "ddg_binding", "ddg", convention)
     drawn = []
-    save = scan_plot.save
-    monkeypatch.setattr(scan_plot, "save", lambda figure, path: drawn.append(figure) or save(figure, path))
+    save = scan_plot.save_figure
+    monkeypatch.setattr(scan_plot, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
     scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     assert (tmp_path / "scan.png").stat().st_size > 1000
     (figure,) = drawn
@@ -46,8 +46,8 @@ def test_columns_with_insertion_codes_have_labels_and_all_have_wild_types(
     residues = residues.copy_with(res_id=numbers, ins_code=codes)
     scan = SubstitutionScan(residues, rows, np.ones((number, 20)), "ddg", "ddg", "positive = destabilizing")
     drawn = []
-    save = scan_plot.save
-    monkeypatch.setattr(scan_plot, "save", lambda figure, path: drawn.append(figure) or save(figure, path))
+    save = scan_plot.save_figure
+    monkeypatch.setattr(scan_plot, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
     scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     panel = drawn[0].axes[0]
     labels = [label.get_text() for label in panel.get_xticklabels()]

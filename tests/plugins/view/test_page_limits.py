@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.view import EdgeSet, Scene, limit_scene, view
+from protgraph_plugins.view.page import principal_axes, scene_page
 
-import protgraph as pg
 from protgraph.errors import OptionError
-from protgraph.visualization import EdgeSet, Scene
-from protgraph.visualization.page import limit_scene, principal_axes, scene_page
 
 
 @pytest.fixture(scope="module")
 def scene(structures_dir: Path) -> Scene:
-    return pg.view(structures_dir / "1crn.bcif", edges=["contact"])
+    return view(structures_dir / "1crn.bcif", edges=["contact"])
 
 
 def with_edges(scene: Scene, width: np.ndarray) -> Scene:
@@ -42,14 +41,14 @@ def test_equal_edges_remain_at_regular_intervals(scene: Scene) -> None:
 
 def test_side_chains_are_left_out_above_the_number_of_atoms(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert limit_scene(scene).residues is scene.residues
-    monkeypatch.setattr("protgraph.visualization.page._MAX_ATOMS", 200)
+    monkeypatch.setattr("protgraph_plugins.view.page._MAX_ATOMS", 200)
     kept = limit_scene(scene)
     assert set(kept.residues.atom_name) == {"N", "CA", "C", "O"} and len(kept.residues.atom_name) == 4 * 46
     assert "side chains" in kept.notes[-1] and "side chains" in scene_page(scene, molstar="")
 
 
 def test_too_many_residues_are_an_error_with_the_way_out(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protgraph.visualization.page._MAX_RESIDUES", 45)
+    monkeypatch.setattr("protgraph_plugins.view.page._MAX_RESIDUES", 45)
     with pytest.raises(OptionError) as caught:
         scene_page(scene, molstar="")
     assert not [part for part in ("1crn", "46", "45", "--chain", "--format") if part not in str(caught.value)]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.image import imread
+from protgraph_plugins.view import write_attention
+from protgraph_plugins.view.attention_figures import file_name, position_codes, residue_ticks, similarity
 
 import protgraph as pg
+from protgraph.bench import make_figure
 from protgraph.nn.positional_encoding import rotary_code, rotate
 from protgraph.testing.protein_fixtures import make_protein
-from protgraph.visualization.attention_plot import file_name, make_figure, residue_ticks
-from protgraph.visualization.attention_report import write_attention
-from protgraph.visualization.position_plot import position_codes, similarity
 
 TARGET = pg.Target("t", "node", "classification", 3)
 

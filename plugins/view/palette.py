@@ -1,4 +1,9 @@
-"""Colors of values per residue: one hexadecimal code per residue, and the scale that explains them."""
+"""Colors of values per residue: one hexadecimal code per residue, and the scale that explains them.
+
+The page and all scripts for viewers have these colors: probabilities from light yellow (0) to dark red (1), signed
+values from blue to red about 0, pLDDT in the classes of the AlphaFold database, other numbers from the lowest to the
+highest on viridis.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
-
-from protgraph.visualization.scene import Color
+from protgraph_plugins.view.scene import Color
 
 __all__ = ["EDGE_COLORS", "NO_VALUE", "Scale", "color_codes", "scale_of"]
 
@@ -53,30 +57,28 @@ class Scale:
 
 def color_codes(color: Color) -> list[str]:
     """Return the color of each residue, ``"#rrggbb"``; gray for residues without a value."""
-    missing = np.isnan(color.values)
+    is_missing = np.isnan(color.values)
     if color.is_plddt:
-        classes = _plddt_classes(color)
-        return [NO_VALUE if m else _PLDDT[i][2] for m, i in zip(missing, classes, strict=True)]
-    if color.labels:
-        palette = _palette(color)
-        return [NO_VALUE if m else palette[int(v)] for m, v in zip(missing, color.values, strict=True)]
-    low, high = color.range
-    part = np.clip((np.where(missing, low, color.values) - low) / ((high - low) or 1.0), 0.0, 1.0)
-    rgb = np.round(colormaps[_map(color)](part)[:, :3] * 255).astype(int)
-    return [NO_VALUE if m else "#{:02x}{:02x}{:02x}".format(*row) for m, row in zip(missing, rgb.tolist(), strict=True)]
+        codes = np.array([code for _, _, code in _PLDDT])[_plddt_classes(color)]
+    elif color.labels:
+        codes = np.array(_palette(color))[np.where(is_missing, 0, color.values).astype(int)]
+    else:
+        low, high = color.range
+        position = np.clip((np.where(is_missing, low, color.values) - low) / ((high - low) or 1.0), 0.0, 1.0)
+        codes = np.array([to_hex(rgba) for rgba in colormaps[_map(color)](position)], "U7")
+    return np.where(is_missing, NO_VALUE, codes).tolist()
 
 
 def scale_of(color: Color) -> Scale:
     """Return the legend of a color."""
-    missing = int(np.isnan(color.values).sum())
+    is_missing = np.isnan(color.values)
+    missing = int(is_missing.sum())
     if color.is_plddt:
-        known = _plddt_classes(color)[~np.isnan(color.values)]
-        counts = np.bincount(known, minlength=len(_PLDDT)).tolist()
+        counts = np.bincount(_plddt_classes(color)[~is_missing], minlength=len(_PLDDT)).tolist()
         rows = [(name, code, count) for (_, name, code), count in zip(_PLDDT, counts, strict=True)]
         return Scale(tuple(rows), missing=missing)
     if color.labels:
-        known = color.values[~np.isnan(color.values)].astype(int)
-        counts = np.bincount(known, minlength=len(color.labels)).tolist()
+        counts = np.bincount(color.values[~is_missing].astype(int), minlength=len(color.labels)).tolist()
         rows = zip(color.labels, _palette(color), counts, strict=True)
         return Scale(tuple((label, code, count) for label, code, count in rows if count), missing=missing)
     low, high = color.range

@@ -1,31 +1,45 @@
-"""Write a scene as one HTML page with the viewer Mol* inside, so that it works offline."""
+"""Write a scene as one HTML page with the viewer Mol* inside, so that it works offline.
+
+The script of Mol* comes from the distribution molstar-cli. Not ipymolstar: its script loads only MolViewSpec states and
+requires ipywidgets (0.1.0); not nglview: it requires JupyterLab (4.0.1); not py3Dmol: its pages load 3Dmol.js from
+another host (2.5.5). All of 2026-11-23.
+
+References
+----------
+Sehnal et al. 2021, "Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular structures",
+Nucleic Acids Research, doi:10.1093/nar/gkab314; wwPDB, PDBx/mmCIF dictionary, categories ``atom_site`` and ``entity``.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from dataclasses import replace
+from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from protgraph_plugins.view.palette import EDGE_COLORS, color_codes, scale_of
+from protgraph_plugins.view.scene import Color, EdgeSet, Scene
 
-from protgraph.errors import OptionError
+from protgraph.errors import MissingExtraError, OptionError
 from protgraph.file_io import write_text_file
-from protgraph.structure import ALPHABET
-from protgraph.visualization.molstar import molstar_script, pack_base64
-from protgraph.visualization.palette import EDGE_COLORS, color_codes, scale_of
-from protgraph.visualization.scene import Color, EdgeSet, Scene
-from protgraph.visualization.scene_cif import scene_cif
+from protgraph.structure import ALPHABET, Ligands, Residues
+from protgraph.structure.io import cif_category
 from protgraph.wording import count_noun
 
-__all__ = ["limit_scene", "scene_page", "write_page"]
+__all__ = ["limit_scene", "molstar_script", "scene_cif", "scene_page", "write_page"]
 
 #: Largest numbers of edges of a kind and of atoms that a browser draws in seconds; residues are cells of the sequence.
 _MAX_EDGES = 20_000
 _MAX_ATOMS = 100_000
 _MAX_RESIDUES = 25_000
+#: Nucleotides that are drawn as a chain; others are drawn as ligands.
+_NUCLEOTIDES = ("A", "C", "G", "U", "I", "DA", "DC", "DG", "DT", "DU", "DI")
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -85,11 +99,11 @@ def scene_page(scene: Scene) -> str:
     scene = limit_scene(scene)
     residues = scene.residues
     chains = ", ".join(name or "blank" for name in residues.chain_names)
-    summary = (
-        f"{count_noun(len(residues), 'residue')}; chains {chains}"
-        if len(residues.chain_names) > 1
-        else _one_chain(scene)
-    )
+    summary = count_noun(len(residues), "residue")
+    if len(residues.chain_names) > 1:
+        summary += f"; chains {chains}"
+    elif residues.chain_names[0]:
+        summary += f"; chain {chains}"
     data = json.dumps(scene_data(scene), separators=(",", ":"), ensure_ascii=False)
     return _PAGE.format(
         title=escape(f"{residues.name}, colored by {scene.color.name}"),
@@ -175,28 +189,112 @@ def principal_axes(pos: np.ndarray) -> np.ndarray:
     return axes * np.sign(np.linalg.det(axes))
 
 
-def _one_chain(scene: Scene) -> str:
-    chain = scene.residues.chain_names[0]
-    return count_noun(len(scene.residues), "residue") + (f"; chain {chain}" if chain else "")
+def scene_cif(residues: Residues) -> str:
+    """Return mmCIF text with the heavy atoms of the protein and its ligands.
+
+    ``label_seq_id`` of the protein (entity 1) is the row of the residue from 1, by which the page finds the residue
+    under the pointer. Nucleotides are entity 2, all other molecules entity 3. Chain, number and insertion code of the
+    file are the ``auth_`` items.
+    """
+    owner = residues.atom_residue
+    index = {name: i for i, name in enumerate(residues.chain_names)}
+    chain_ids = np.array([f"P{index[name]}" for name in residues.chain.tolist()])
+    tables = [{
+        "group_PDB": np.full(len(owner), "ATOM"),
+        "label_asym_id": chain_ids[owner],
+        "label_entity_id": np.full(len(owner), 1),
+        "label_seq_id": (owner + 1).astype(str),
+        **_atom_items(residues, owner),
+    }]  # fmt: skip
+    ligands = residues.ligands
+    if ligands is not None and len(ligands):
+        owner = ligands.atom_molecule
+        is_nucleotide = np.isin(ligands.res_name, _NUCLEOTIDES)
+        number = np.arange(len(ligands))
+        strand_ids = np.array([f"N{name}" for name in ligands.chain.tolist()])
+        molecule_ids = np.array([f"L{i}" for i in number.tolist()])
+        tables.append({
+            "group_PDB": np.full(len(owner), "HETATM"),
+            "label_asym_id": np.where(is_nucleotide, strand_ids, molecule_ids)[owner],
+            "label_entity_id": np.where(is_nucleotide, 2, 3)[owner],
+            "label_seq_id": np.where(is_nucleotide, (number + 1).astype(str), "")[owner],
+            **_atom_items(ligands, owner),
+        })  # fmt: skip
+    atoms = {item: np.concatenate([table[item] for table in tables]) for item in tables[0]}
+    count = len(atoms["group_PDB"])
+    entity = {"id": np.array([1, 2, 3]), "type": np.array(["polymer", "polymer", "non-polymer"])}
+    polymer = {"entity_id": np.array([1, 2]), "type": np.array(["polypeptide(L)", "polydeoxyribonucleotide"])}
+    site = {"id": np.arange(1, count + 1), "pdbx_PDB_model_num": np.ones(count, np.int64), **atoms}
+    categories = {"entity": entity, "entity_poly": polymer, "atom_site": site}
+    return "data_scene\n" + "".join(cif_category(name, columns) for name, columns in categories.items())
+
+
+def _atom_items(molecules: Residues | Ligands, owner: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the items that protein and ligands have in common; ``owner`` ``(A,)`` is the residue or molecule."""
+    elements = [element.capitalize() or "X" for element in molecules.atom_element.tolist()]
+    x, y, z = molecules.atom_pos.astype(float).T
+    return {
+        "type_symbol": np.array(elements, "U2"),
+        "label_atom_id": molecules.atom_name,
+        "label_comp_id": molecules.res_name[owner],
+        "auth_asym_id": molecules.chain[owner],
+        "auth_seq_id": molecules.res_id[owner],
+        "pdbx_PDB_ins_code": molecules.ins_code[owner],
+        "Cartn_x": x,
+        "Cartn_y": y,
+        "Cartn_z": z,
+    }
 
 
 def _color(color: Color) -> dict[str, Any]:
     scale = scale_of(color)
-    legend = {"categories": scale.categories, "stops": scale.stops, "missing": scale.missing}
-    ends = [f"{end:.3g}" for end in (scale.low, scale.high)]
-    texts = [color.value_text(i) for i in range(len(color.values))]
-    return {"name": color.name, "unit": color.unit, "codes": color_codes(color), "texts": texts, "ends": ends, **legend}
+    return {
+        "name": color.name,
+        "unit": color.unit,
+        "codes": color_codes(color),
+        "texts": [color.value_text(i) for i in range(len(color.values))],
+        "ends": [f"{end:.3g}" for end in (scale.low, scale.high)],
+        "categories": scale.categories,
+        "stops": scale.stops,
+        "missing": scale.missing,
+    }
 
 
 def _edges(edges: EdgeSet, i: int) -> dict[str, Any]:
-    width = np.round(edges.width, 2).tolist()
     return {
         "name": edges.name,
         "color": EDGE_COLORS[i % len(EDGE_COLORS)],
         "pairs": edges.pairs.tolist(),
-        "width": width,
+        "width": np.round(edges.width, 2).tolist(),
     }
 
 
+def molstar_script() -> str:
+    """Return the script of Mol*, packed by :func:`pack_base64`.
+
+    Raises
+    ------
+    MissingExtraError
+        molstar-cli is not installed.
+    """
+    try:
+        file = resources.files("molstar_cli") / "static" / "molstar" / "molstar.js"
+    except ModuleNotFoundError as e:
+        raise MissingExtraError(
+            'HTML pages require molstar-cli, which is not installed. Run: pip install "protgraph-pyg[view]"'
+        ) from e
+    return _packed(str(file))
+
+
+@cache
+def _packed(path: str) -> str:
+    return pack_base64(Path(path).read_bytes())
+
+
+def pack_base64(content: bytes) -> str:
+    """Return content as base64 of gzip, which the page unpacks; 1.9 MB for the 5 MB of Mol* 5.11."""
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode("ascii")
+
+
 def _file(name: str) -> str:
-    return resources.files("protgraph.visualization").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("protgraph_plugins.view").joinpath(name).read_text(encoding="utf-8")

@@ -9,19 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from protgraph_plugins.view.residue_colors import (
+    agreement,
+    attention_edges,
+    attribution_color,
+    label_color,
+    prediction_colors,
+)
+from protgraph_plugins.view.scene import (
+    PLAIN_COLORS,
+    Color,
+    Scene,
+    color_of_field,
+    edges_of_graph,
+    is_color,
+    make_scene,
+    residues_of_graph,
+)
 
 from protgraph.argument_types import check_arguments
 from protgraph.data import ProteinGraph
 from protgraph.errors import OptionError, list_first, suggest
 from protgraph.featurize import model_notes
-from protgraph.registry.component import ComponentSpec, as_components
+from protgraph.registry import ComponentSpec, as_components
 from protgraph.structure import ReadOptions, Residues, Structure, clean
 from protgraph.structure.io import open_source, read_residues
-from protgraph.train.checkpoint import Checkpoint, as_checkpoint
-from protgraph.visualization.graph_scene import field_color, graph_edges, graph_residues
-from protgraph.visualization.label_colors import agreement, label_color
-from protgraph.visualization.model_colors import attention_edges, attribution_color, prediction_colors
-from protgraph.visualization.scene import PLAIN_COLORS, Color, Scene, is_color, make_scene
+from protgraph.train import Checkpoint, as_checkpoint
 
 __all__ = ["view"]
 
@@ -41,7 +54,7 @@ def view(
     """Show a protein with edges and one value per residue as color.
 
     The last expression of a notebook cell is shown inline. The page works offline and requires the extra ``view``
-    (``pip install "protgraph-pyg[view]"``). :func:`protgraph.visualization.write_page` writes it to a file.
+    (``pip install "protgraph-pyg[view]"``). :func:`protgraph_plugins.view.write_page` writes it to a file.
 
     Parameters
     ----------
@@ -78,48 +91,56 @@ def view(
 
     Examples
     --------
-    >>> import protgraph as pg
-    >>> pg.view("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
+    >>> from protgraph_plugins.view import view
+    >>> view("datasets/pdb_core/structures/1crn.bcif", edges=["contact"], color="b_factor")
     Scene('1crn', 46 residues, 189 contact, colored by b_factor)
     """
-    single = isinstance(prediction, str | Path | Checkpoint)
-    models = [prediction] if single else list(prediction or ())
+    is_single = isinstance(prediction, str | Path | Checkpoint)
+    models = [prediction] if is_single else list(prediction or ())
     _check_options(protein, models, edges, attention=attention, attribution=attribution)
     if label is not None and labels is None:
         raise OptionError(f"label={label!r} requires a table. Add labels=.")
     if isinstance(protein, ProteinGraph):
         return _graph_scene(protein, color, labels, label)
-    read = _read(protein)
-    columns: dict[str, Color] = {}
+    residues = _read(protein)
     notes: list[str] = []
-    if read.report.models:
-        notes += model_notes({read.name: read.report})
-        read = replace(read, report=read.report.without("models"))
-    bare = replace(read, ligands=None)
-    kinds = as_components(edges, "edges")
+    if residues.report.models:
+        notes += model_notes({residues.name: residues.report})
+        residues = replace(residues, report=residues.report.without("models"))
+    without_ligands = replace(residues, ligands=None)
+    edge_components = as_components(edges, "edges")
+
+    # Values that the page can show as color: attributions, predictions, labels.
+    columns: dict[str, Color] = {}
     beside = None
     for number, model in enumerate(models):
         trained = as_checkpoint(model)
-        seen = read if trained.model.plan.needs_ligands else bare
-        predicted, warned = prediction_colors(trained, seen)
+        model_input = residues if trained.model.plan.needs_ligands else without_ligands
+        predicted, prediction_notes = prediction_colors(trained, model_input)
         if len(models) > 1:
             name = trained.task if isinstance(model, Checkpoint) else Path(model).name
             predicted = _named(predicted, name, columns)
-            warned = tuple(_of_model(note, name) for note in warned)
-        notes += warned
+            prediction_notes = tuple(_of_model(note, name) for note in prediction_notes)
+        notes += prediction_notes
         if attribution:
-            value = color if isinstance(color, str) and color in predicted and predicted[color].is_probability else None
-            columns["attribution"], incomplete = attribution_color(trained, seen, value=value)
-            notes += incomplete
+            is_explained = isinstance(color, str) and color in predicted and predicted[color].is_probability
+            explained = attribution_color(trained, model_input, value=color if is_explained else None)
+            columns["attribution"], attribution_notes = explained
+            notes += attribution_notes
+        if number == 1:
+            beside = next(iter(predicted))
         columns |= predicted
-        beside = next(iter(predicted)) if number == 1 else beside
-    beside = _add_labels(columns, bare, labels, label, notes) or beside
-    chosen, value = _choose(color, columns, bare)
-    shown = [one for name, one in columns.items() if name != chosen]
-    scene = make_scene(bare, edges=kinds, color=value, shown=shown)
+    if labels is not None:
+        label_columns, label_notes = _label_columns(columns, without_ligands, labels, label)
+        if columns:
+            beside = next(iter(label_columns))
+        columns |= label_columns
+        notes += label_notes
+
+    scene = _colored_scene(without_ligands, color, columns, edge_components)
     if attention:
-        scene = replace(scene, edges=(*scene.edges, attention_edges(trained, seen)))
-    return replace(scene, residues=read, beside=beside, notes=tuple(notes))
+        scene = replace(scene, edges=(*scene.edges, attention_edges(trained, model_input)))
+    return replace(scene, residues=residues, beside=beside, notes=tuple(notes))
 
 
 def _named(predicted: Mapping[str, Color], model: str, columns: Mapping[str, Color]) -> dict[str, Color]:
@@ -151,33 +172,39 @@ def _check_options(
 
 
 def _graph_scene(graph: ProteinGraph, color: Any, labels: Any, label: str | None) -> Scene:
-    residues = graph_residues(graph)
+    residues = residues_of_graph(graph)
     columns: dict[str, Color] = {}
     notes = ["side chains are not in the graph"]
-    _add_labels(columns, residues, labels, label, notes)
+    if labels is not None:
+        columns, label_notes = _label_columns({}, residues, labels, label)
+        notes += label_notes
     if isinstance(color, str) and color not in columns:
-        columns[color] = field_color(graph, residues, color)
-    chosen, value = _choose(color, columns, residues)
-    shown = [one for name, one in columns.items() if name != chosen]
-    scene = make_scene(residues, color=value, shown=shown)
-    return replace(scene, edges=graph_edges(graph), notes=tuple(notes))
+        columns[color] = color_of_field(graph, residues, color)
+    scene = _colored_scene(residues, color, columns)
+    return replace(scene, edges=edges_of_graph(graph), notes=tuple(notes))
 
 
-def _add_labels(
-    columns: dict[str, Color], residues: Residues, labels: Any, label: str | None, notes: list[str]
-) -> str | None:
-    """Add labels and their agreement with predictions, and return the name of the values for a second picture."""
-    if labels is None:
-        return None
-    own, unused = label_color(labels, residues, column=label)
-    own = replace(own, name=f"label {own.name}" if own.name in columns else own.name)
-    notes += unused
-    predicted = list(columns.values())
-    columns[own.name] = own
-    same = agreement(own, predicted)
+def _colored_scene(
+    residues: Residues, color: Any, columns: Mapping[str, Color], edges: Sequence[ComponentSpec] = ()
+) -> Scene:
+    """Return a scene in the chosen color, with the other columns as text."""
+    chosen, values = _choose(color, columns, residues)
+    shown = [column for name, column in columns.items() if name != chosen]
+    return make_scene(residues, edges=edges, color=values, shown=shown)
+
+
+def _label_columns(
+    predicted: Mapping[str, Color], residues: Residues, labels: Any, label: str | None
+) -> tuple[dict[str, Color], tuple[str, ...]]:
+    """Return the labels and their agreement with predictions as colors, labels first, and notes."""
+    truth, notes = label_color(labels, residues, column=label)
+    if truth.name in predicted:
+        truth = replace(truth, name=f"label {truth.name}")
+    columns = {truth.name: truth}
+    same = agreement(truth, list(predicted.values()))
     if same is not None:
         columns[same.name] = same
-    return own.name if predicted else None
+    return columns, notes
 
 
 def _choose(color: Any, columns: Mapping[str, Color], residues: Residues) -> tuple[str, Color | str]:

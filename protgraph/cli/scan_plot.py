@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from protgraph.bench import make_figure, save_figure
 from protgraph.design.mutation import SubstitutionScan
 from protgraph.file_io import write_text_file
 from protgraph.structure import ALPHABET, THREE_LETTER
-from protgraph.visualization.attention_plot import make_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +90,7 @@ def draw_scan(picture: str | Path, page: str | Path, scan: SubstitutionScan) -> 
     if _HEIGHT * len(lines) > _LARGEST:
         lines = scan_lines(scan, math.ceil(len(scan.rows) * _HEIGHT / _LARGEST))
     figure, panels = _figure(scan, lines)
-    save(figure, picture)
+    save_figure(figure, picture)
     write_text_file(page, _page(scan, lines, figure, panels))
 
 

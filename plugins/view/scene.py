@@ -1,4 +1,4 @@
-"""Scene of a protein: one value per residue as color, edges by kind, and a text per residue."""
+"""Scene of a protein or graph: one value per residue as color, edges by kind, and a text per residue."""
 
 from __future__ import annotations
 
@@ -7,18 +7,35 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from protgraph import registry
+from protgraph.data import ProteinGraph, field
+from protgraph.data.graph import is_registered
 from protgraph.errors import MissingCoordinatesError, OptionError, suggest
-from protgraph.featurize.base import EdgeFeaturizer
-from protgraph.featurize.plan import FeaturePlan
-from protgraph.registry.component import ComponentSpec
-from protgraph.structure import ALPHABET, Residues
+from protgraph.featurize import EdgeFeaturizer, FeaturePlan
+from protgraph.registry import ComponentSpec, featurizers
+from protgraph.structure import ALPHABET, THREE_LETTER, LossReport, Residues
 
-__all__ = ["PLAIN_COLORS", "Color", "EdgeSet", "Scene", "color_of", "edge_set", "is_color", "make_scene"]
+__all__ = [
+    "PLAIN_COLORS",
+    "Color",
+    "EdgeSet",
+    "Scene",
+    "color_of",
+    "color_of_field",
+    "edge_set",
+    "edges_of_graph",
+    "is_color",
+    "make_scene",
+    "residues_of_graph",
+]
 
 #: Values that need no featurizer.
 PLAIN_COLORS = ("chain", "residue", "seq_pos", "b_factor")
+#: Backbone atoms of the residues of a graph, in the order of the field "backbone".
+_ATOM_NAMES = np.array(["N", "CA", "C", "O"])
+_ELEMENTS = np.array(["N", "C", "C", "O"])
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +144,7 @@ class Scene:
         """Return the page in a frame, for notebooks."""
         from html import escape
 
-        from protgraph.visualization.page import scene_page
+        from protgraph_plugins.view.page import scene_page
 
         page, title = escape(scene_page(self), quote=True), escape(repr(self), quote=True)
         return f'<iframe srcdoc="{page}" title="{title}" width="100%" height="640" style="border: 0"></iframe>'
@@ -186,49 +203,45 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
         The name is unknown, or it has several columns and no number is given.
     """
     if name in PLAIN_COLORS:
-        return _plain(residues, name)
-    featurizer, _, column = name.partition(":")
-    if featurizer not in registry.featurizers:
-        hint = suggest(featurizer, [*PLAIN_COLORS, *registry.featurizers])
+        return _plain_color(residues, name)
+    featurizer = name.partition(":")[0]
+    if featurizer not in featurizers:
+        hint = suggest(featurizer, [*PLAIN_COLORS, *featurizers])
         raise OptionError(
             f"color {name!r} not found.{hint} Allowed: {', '.join(PLAIN_COLORS)}, or a featurizer ('protgraph list "
             "featurizers'); predicted columns require a trained model (--prediction)."
         )
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
-    written = [f for f, spec in plan.fields.items() if spec.level == "node" and f in _written(plan, featurizer)]
-    if not written:
+    keys = _node_fields(plan, featurizer)
+    if not keys:
         raise OptionError(
             f"color {name!r}: featurizer {featurizer!r} writes no node field. Allowed: node featurizers, see "
             "'protgraph list featurizers'."
         )
-    graph = plan.featurize(plan.precompute(residues))
-    key = featurizer if featurizer in written else written[0]
-    spec, value = plan.fields[key], graph[key].to(torch.float64).reshape(len(residues), -1).numpy()
+    key = featurizer if featurizer in keys else keys[0]
+    spec = plan.fields[key]
+    values = _as_table(plan.featurize(plan.precompute(residues))[key])  # (N, C)
+    # Classes, and columns of which one is 1, are categories.
     if spec.classes is not None:
         letters = getattr(next(f for n, f in plan.structure if n.name == featurizer), "letters", None)
-        labels = map(str, range(spec.classes) if letters is None else letters)
-        return Color(key, value[:, 0], tuple(labels))
-    if not column and value.shape[1] > 1 and _is_one_hot(value):
-        labels = ALPHABET if value.shape[1] == len(ALPHABET) else map(str, range(value.shape[1]))
-        return Color(key, value.argmax(1).astype(float), tuple(labels))
-    if value.shape[1] > 1 and not (column.isdigit() and int(column) < value.shape[1]):
-        raise OptionError(
-            f"color {name!r}: {value.shape[1]} values per residue ({spec.doc}). Select one: {featurizer}:0 to "
-            f"{featurizer}:{value.shape[1] - 1}."
-        )
+        labels = range(spec.classes) if letters is None else letters
+        return Color(key, values[:, 0], tuple(map(str, labels)))
+    if ":" not in name and values.shape[1] > 1 and _is_one_hot(values):
+        labels = ALPHABET if values.shape[1] == len(ALPHABET) else range(values.shape[1])
+        return Color(key, values.argmax(1).astype(float), tuple(map(str, labels)))
+    chosen = _column(name, values, spec.doc)
     if key == "plddt":  # pLDDT / 100, 0 for structures that are no predictions
         plddt = np.where(residues.predicted, residues.b_factor, np.nan).astype(float)
         return Color(name, plddt, unit="pLDDT", is_plddt=True)
-    unit = "" if spec.unit == "dimensionless" else spec.unit
-    return Color(name, value[:, int(column or 0)], unit=unit)
+    return Color(name, chosen, unit=_unit(spec.unit))
 
 
 def is_color(name: str) -> bool:
     """Return True if :func:`color_of` accepts the name."""
-    return name in PLAIN_COLORS or name.partition(":")[0] in registry.featurizers
+    return name in PLAIN_COLORS or name.partition(":")[0] in featurizers
 
 
-def _plain(residues: Residues, name: str) -> Color:
+def _plain_color(residues: Residues, name: str) -> Color:
     if name == "chain":
         return Color(name, residues.chain_number.astype(float), tuple(c or "blank" for c in residues.chain_names))
     if name == "residue":
@@ -239,13 +252,35 @@ def _plain(residues: Residues, name: str) -> Color:
     return Color(name, values, unit="Å²" if name == "b_factor" else "")
 
 
-def _written(plan: FeaturePlan, name: str) -> set[str]:
-    return {
-        n.writes.get(local, local)
-        for n, featurizer in (*plan.structure, *plan.tensor)
-        if n.name == name
-        for local in featurizer.out
-    }
+def _node_fields(plan: FeaturePlan, name: str) -> list[str]:
+    """Return the node fields that a featurizer of the plan writes, in the order of the plan."""
+    written = set()
+    for component, featurizer in (*plan.structure, *plan.tensor):
+        if component.name == name:
+            written |= {component.writes.get(key, key) for key in featurizer.out}
+    return [key for key, spec in plan.fields.items() if spec.level == "node" and key in written]
+
+
+def _as_table(values: Tensor) -> np.ndarray:
+    """Return values per node as an array ``(N, C)`` float64."""
+    return values.detach().cpu().to(torch.float64).reshape(len(values), -1).numpy()
+
+
+def _column(name: str, values: np.ndarray, doc: str) -> np.ndarray:
+    """Return the only column of values ``(N, C)``, or the one of the number in the name, "dihedral:4"."""
+    key, _, number = name.partition(":")
+    width = values.shape[1]
+    if width == 1 and not number:
+        return values[:, 0]
+    if not number.isdigit() or int(number) >= width:
+        raise OptionError(
+            f"color {name!r}: {width} values per residue ({doc}). Select one: {key}:0 to {key}:{width - 1}."
+        )
+    return values[:, int(number)]
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "dimensionless" else unit
 
 
 def _is_one_hot(value: np.ndarray) -> bool:
@@ -253,16 +288,16 @@ def _is_one_hot(value: np.ndarray) -> bool:
 
 
 def _edge_set(residues: Residues, component: ComponentSpec) -> EdgeSet:
-    featurizer = registry.featurizers.create(component.name, path=component.name, options=component.options)
+    featurizer = featurizers.create(component.name, path=component.name, options=component.options)
     if not isinstance(featurizer, EdgeFeaturizer):
-        names = ", ".join(name for name in registry.featurizers if _makes_edges(name))
-        raise OptionError(f"edges {component.name!r}: not an edge featurizer. Allowed: {names}.")
+        names = [name for name in featurizers if _makes_edges(name)]
+        raise OptionError(f"edges {component.name!r}: not an edge featurizer. Allowed: {', '.join(names)}.")
     edges = featurizer(residues)
     return edge_set(component.name, np.stack([edges.source, edges.target], 1))
 
 
 def _makes_edges(name: str) -> bool:
-    featurizer = registry.featurizers.get(name)
+    featurizer = featurizers.get(name)
     return isinstance(featurizer, type) and issubclass(featurizer, EdgeFeaturizer)
 
 
@@ -274,3 +309,74 @@ def edge_set(name: str, pairs: np.ndarray, width: np.ndarray | None = None) -> E
     order = np.lexsort((-width[apart], high[apart], low[apart]))
     unique, first = np.unique(np.stack([low, high], 1)[apart][order], axis=0, return_index=True)
     return EdgeSet(name, unique.reshape(-1, 2), width[apart][order][first])
+
+
+# --- scenes of graphs ----------------------------------------------------------------------------------------------
+
+
+def residues_of_graph(graph: ProteinGraph) -> Residues:
+    """Return the residues of a graph with a node per residue, with the atoms N, CA, C and O."""
+    if "atom_type" in graph:
+        raise OptionError(
+            "nodes of the graph are atoms. Allowed: a graph of residues (node_type='residue'), a structure."
+        )
+    name = graph.name if "name" in graph else "graph"
+    pos = graph.pos.detach().cpu().float().numpy()
+    if np.isnan(pos).all():
+        raise MissingCoordinatesError(f"{name} has no coordinates. A picture requires a structure.")
+    n = len(pos)
+    backbone = np.full((n, 4, 3), np.nan, np.float32)
+    if "backbone" in graph:
+        backbone = graph.backbone.detach().cpu().float().numpy()
+    else:
+        backbone[:, 1] = pos
+    chains, numbers, codes = [], [], []
+    for residue_id in map(str, graph.residue_ids):
+        chain, _, tail = residue_id.partition(":")
+        number = tail.rstrip(_LETTERS)
+        chains.append(chain)
+        numbers.append(int(number))
+        codes.append(tail[len(number) :])
+    aatype = graph.aatype.cpu().numpy().astype(np.int64)
+    residue, atom = np.nonzero(~np.isnan(backbone[..., 0]))
+    return Residues(
+        name=name,
+        chain=np.array(chains),
+        res_id=np.array(numbers, np.int64),
+        ins_code=np.array(codes),
+        res_name=np.array([THREE_LETTER[i] for i in aatype]),
+        aatype=aatype,
+        pos=pos,
+        backbone=backbone,
+        b_factor=graph.b_factor[:, 0].cpu().float().numpy() if "b_factor" in graph else np.zeros(n, np.float32),
+        seq_pos=graph.seq_pos.cpu().numpy().astype(np.int64) if "seq_pos" in graph else np.arange(n),
+        atom_pos=backbone[residue, atom],
+        atom_name=_ATOM_NAMES[atom],
+        atom_element=_ELEMENTS[atom],
+        atom_residue=residue.astype(np.int64),
+        report=LossReport(),
+    )
+
+
+def edges_of_graph(graph: ProteinGraph) -> tuple[EdgeSet, ...]:
+    """Return the edges of a graph by kind: each column of ``edge_kind``, or all as one kind."""
+    if "edge_index" not in graph:
+        return ()
+    pairs = graph.edge_index.T.cpu().numpy()
+    if "edge_kind" not in graph:
+        return (edge_set("edges", pairs),)
+    kinds = graph.edge_kind.cpu().numpy() > 0
+    return tuple(edge_set(f"edge_kind {i}", pairs[kinds[:, i]]) for i in range(kinds.shape[1]))
+
+
+def color_of_field(graph: ProteinGraph, residues: Residues, name: str) -> Color:
+    """Return a node field as color: "sasa", or a column of it, "dihedral:4"; or "chain", "residue", "seq_pos"."""
+    if name in PLAIN_COLORS and (name != "b_factor" or name in graph):
+        return _plain_color(residues, name)
+    key = name.partition(":")[0]
+    fields = [k for k, v in graph.items() if isinstance(v, Tensor) and is_registered(k) and field(k).level == "node"]
+    if key not in fields:
+        hint = suggest(key, [*PLAIN_COLORS, *fields])
+        raise OptionError(f"color {name!r} not found.{hint} Allowed: {', '.join([*PLAIN_COLORS[:3], *fields])}.")
+    values = _as_table(graph[key])
+    return Color(name, _column(name, values, field(key).doc), unit=_unit(field(key).unit))

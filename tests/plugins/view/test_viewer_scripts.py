@@ -1,60 +1,36 @@
-"""Attribute files for ChimeraX, and scripts of predictions and scenes for PyMOL and ChimeraX."""
+"""Scripts of predictions and scenes for PyMOL and ChimeraX, and states for Mol*."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from protgraph.registry.component import component
-from protgraph.structure.io import ResidueValues, read_file, read_residues
-from protgraph.visualization import (
+from protgraph_plugins.view import (
     Color,
     make_scene,
     write_chimerax_script,
-    write_defattr,
+    write_molviewspec,
     write_pymol_script,
     write_scene_chimerax,
     write_scene_pymol,
 )
-from protgraph.visualization.palette import NO_VALUE, color_codes
+from protgraph_plugins.view.palette import NO_VALUE, color_codes
+
+from protgraph.errors import OptionError
+from protgraph.registry import component
+from protgraph.structure import clean, load_structure
+from protgraph.structure.io import ResidueValues, read_file, read_residues
 
 
 @pytest.fixture
 def values() -> ResidueValues:
     columns = (np.array(["H", "H", "L"]), np.array([100, 100, -3]), np.array(["", "B", ""]), np.array(["GLY"] * 3))
     return ResidueValues("p_H", *columns, np.array([0.25, 0.5, np.nan]), True, (), ("model gcn",))
-
-
-def test_attributes_follow_the_published_format(values, tmp_path):
-    lines = write_defattr(tmp_path / "a.defattr", {"dir/1abc.cif": values}).read_text().splitlines()
-    comments = [line for line in lines if line.startswith("#")]
-    rest = lines[len(comments) :]
-    assert "# model gcn" in comments
-    assert rest[:3] == ["attribute: p_H", "match mode: 1-to-1", "recipient: residues"]
-    assert rest[3:] == ["\t/H:100\t0.25", "\t/H:100B\t0.5"]
-
-
-def test_several_files_are_numbered_models(values, tmp_path):
-    other = replace(values, name="p_H", chain=np.array(["", "", ""]))
-    lines = write_defattr(tmp_path / "a.defattr", {"a.cif": values, "b.cif": other}).read_text().splitlines()
-    assert "# #2 = b.cif" in lines and lines.count("recipient: residues") == 1
-    assert [line for line in lines if line.startswith("\t#2")] == ["\t#2:100\t0.25", "\t#2:100B\t0.5"]
-
-
-@pytest.mark.parametrize("classes, text", [((), "1.0"), (("no", "yes"), "1")])
-def test_numbers_have_a_decimal_point_and_classes_do_not(values, tmp_path, classes, text):
-    own = replace(values, values=np.ones(3), classes=classes)
-    assert write_defattr(tmp_path / "a.defattr", {"a.cif": own}).read_text().endswith(f"\t/L:-3\t{text}\n")
-
-
-@pytest.mark.parametrize("name, attribute", [("p_α", "p__"), ("Zn", "value_Zn"), ("0", "value_0"), ("a b", "a_b")])
-def test_attribute_names_have_allowed_characters(values, tmp_path, name, attribute):
-    text = write_defattr(tmp_path / "a.defattr", {"a.cif": replace(values, name=name)}).read_text()
-    assert re.search(r"^attribute: (.*)$", text, re.M)[1] == attribute
 
 
 def colors_of_pymol(text: str) -> dict[str, str]:
@@ -174,3 +150,39 @@ def test_a_pymol_script_selects_negative_numbers(bound, tmp_path):
         replace(scene, residues=residues), tmp_path / "a.pml", source=read_file(source)
     ).read_text()
     assert re.search(r"chain 'A' and resi \\-\d+", text) and not re.search(r"resi -|\+-", text)
+
+
+# --- MolViewSpec -----------------------------------------------------------------------------------------------------
+
+
+def nodes_of_kind(tree, kind):
+    found = [tree] if tree["kind"] == kind else []
+    return found + [n for child in tree.get("children", ()) for n in nodes_of_kind(child, kind)]
+
+
+def test_the_state_has_file_colors_and_edges(shared_data, tmp_path):
+    source = tmp_path / "in" / "1igy.cif"
+    source.parent.mkdir()
+    shutil.copy(shared_data / "formats" / "1igy.cif", source)
+    residues = clean(load_structure(source))
+    scene = make_scene(residues, edges=[component("knn", k=2)], color="b_factor")
+    state = json.loads(write_molviewspec(scene, tmp_path / "out" / "a.mvsj", source=read_file(source)).read_text())
+    root = state["root"]
+    assert state["kind"] == "single" and set(state["metadata"]) == {"version", "title", "timestamp"}
+    assert nodes_of_kind(root, "download")[0]["params"] == {"url": "../in/1igy.cif"}
+    assert nodes_of_kind(root, "parse")[0]["params"] == {"format": "mmcif"}
+    colors = nodes_of_kind(root, "color")
+    assert len(colors) == len(residues)
+    keys = [(s["auth_asym_id"], s["auth_seq_id"], s.get("pdbx_PDB_ins_code", "")) for c in colors
+            for s in [c["params"]["selector"]]]  # fmt: skip
+    assert keys == list(zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True))
+    tubes = nodes_of_kind(root, "primitive")
+    assert len(tubes) == len(scene.edges[0].pairs)
+    first = scene.edges[0].pairs[0]
+    assert tubes[0]["params"]["start"] == pytest.approx(residues.pos[first[0]].tolist(), abs=1e-3)
+
+
+def test_a_gzipped_file_is_refused(shared_data, tmp_path):
+    source = shared_data / "robustness" / "ligand__1oky.pdb.gz"
+    with pytest.raises(OptionError, match="gunzip"):
+        write_molviewspec(make_scene(clean(load_structure(source))), tmp_path / "a.mvsj", source=read_file(source))

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from biotite.structure.io import pdbx
+from protgraph_plugins.view.page import scene_cif
+from protgraph_plugins.view.palette import color_codes, scale_of
+from protgraph_plugins.view.scene import Color, color_of, edge_set, make_scene
 
 from protgraph.errors import MissingCoordinatesError, OptionError
 from protgraph.featurize.plan import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_fasta, load_structure
 from protgraph.structure.io import read_residues
-from protgraph.visualization.palette import color_codes, scale_of
-from protgraph.visualization.scene import Color, color_of, edge_set, make_scene
-from protgraph.visualization.scene_cif import scene_cif
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.console import text_console
-from protgraph.cli.output_path import Overwrite, check_output_folder
-from protgraph.cli.read_options import print_reader_notes, reads_structures
+from protgraph.cli import (
+    Overwrite,
+    check_output_folder,
+    find_checkpoint,
+    print_reader_notes,
+    reads_structures,
+    text_console,
+)
 
 if TYPE_CHECKING:
+    from protgraph_plugins.view import AttentionReport
+
     from protgraph.featurize import Failure
     from protgraph.structure import ReadOptions
-    from protgraph.visualization.attention_report import AttentionReport
 
 __all__ = ["attention_command"]
 
@@ -47,19 +53,19 @@ def attention_command(
       protgraph attention transformer 1ubq.cif -o attention
       protgraph attention trained.safetensors 1ubq.cif --chain A -o attention
     """
-    from protgraph import registry
-    from protgraph.cli.model_argument import find_checkpoint
+    from protgraph_plugins.view import write_attention
+
     from protgraph.errors import StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.model import build_model
-    from protgraph.train.predict import featurized_proteins
-    from protgraph.visualization.attention_report import write_attention
+    from protgraph.registry import tasks
+    from protgraph.train import featurized_proteins
 
     check_output_folder(out, inputs=[model, file], overwrite=overwrite)
     trained = find_checkpoint(model)
     failures: list[Failure] = []
     if trained is None:
-        built, name = build_model(model, registry.tasks.get("secondary_structure").target, seed=seed), model
+        built, name = build_model(model, tasks.get("secondary_structure").target, seed=seed), f"{model}, untrained,"
         results = successes(iter_graphs(file, built.plan, read=read, step=ModelInputs()), failures)
     else:
         built, name = trained.single_model("attention"), f"{trained.model.spec.name} ({Path(model).name})"
@@ -68,11 +74,13 @@ def attention_command(
     if failures:
         raise StructureFileError(str(failures[0]))
     print_reader_notes({p.source: p.residues.report for p in proteins})
-    for number, p in enumerate(proteins, 1):
-        title = f"{name}{'' if trained else ', untrained,'} on {p.residues.name}, {len(p.residues)} residues"
-        name_of_protein = re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{p.residues.name}_{p.chains}").strip("_")
-        folder = out if len(proteins) == 1 else out / name_of_protein
-        report = write_attention(built, p.residues, p.graph, folder, title=title, separation=separation)
+    for number, protein in enumerate(proteins, 1):
+        residues = protein.residues
+        folder = out
+        if len(proteins) > 1:
+            folder /= re.sub(r"[^A-Za-z0-9.-]+", "_", f"{number}_{residues.name}_{protein.chains}").strip("_")
+        title = f"{name} on {residues.name}, {len(residues)} residues"
+        report = write_attention(built, residues, protein.graph, folder, title=title, separation=separation)
         _print(title, report)
 
 
