@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from typing import NamedTuple
 
 from protgraph import deferred_imports
 from protgraph.cli.console import text_console
@@ -17,6 +18,7 @@ from protgraph.registry import registries
 __all__ = ["describe_fault", "print_error", "print_fault", "print_warning"]
 
 _LIBRARIES = {"site-packages", "dist-packages"}
+_PACKAGE = Path(__file__).parents[1]
 
 
 def print_error(message: object) -> None:
@@ -57,56 +59,52 @@ def describe_fault(error: BaseException) -> str:
     """
     text = " ".join(str(error).split())
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    if library := _failed_import(error):
+    fault = _locate(error)
+    if fault.library:
         return (
-            f"{named}, while the library {_with_version(library)} is imported. It is damaged or does not fit the "
+            f"{named}, while the library {_with_version(fault.library)} is imported. It is damaged or does not fit the "
             f"installed packages ({_with_version('torch')}, Python {platform.python_version()}): install another "
             "version of it, or remove it if nothing needs it. Run with --debug for the traceback."
         )
-    frame, owner = _place(error)
-    where = f" ({_short(frame.filename)}:{frame.lineno})" if frame else ""
-    return f"{named}{where}. This is an error in {owner}. Run with --debug for the traceback."
+    where = f" ({_short(fault.frame.filename)}:{fault.frame.lineno})" if fault.frame else ""
+    return f"{named}{where}. This is an error in {fault.owner}. Run with --debug for the traceback."
 
 
-def _failed_import(error: BaseException) -> str | None:
-    """Return the library whose import raised the exception; None if other code did."""
-    own = [Path(__file__).parents[1], *dict(_plugin_folders())]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+class _Fault(NamedTuple):
+    """Where an exception was raised."""
+
+    frame: traceback.FrameSummary | None
+    """Innermost frame outside of the libraries."""
+    owner: str
+    """Distribution or file of the frame."""
+    library: str
+    """Library whose import raised the exception; "" if other code did."""
+
+
+def _locate(error: BaseException) -> _Fault:
+    owners = {_PACKAGE: "protgraph", **dict(_plugin_folders())}
+    standard_library = Path(sysconfig.get_path("stdlib"))
+    library = ""
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
         path = Path(frame.filename)
-        if frame.filename.startswith("<frozen") or frame.filename == deferred_imports.__file__:
+        if not path.is_file() or frame.filename == deferred_imports.__file__:
             continue
-        if any(place == path or place in path.parents for place in own):
-            return None
-        root = next((i for i, part in enumerate(path.parts) if part in _LIBRARIES), None)
-        if root is not None and frame.name == "<module>":
-            return path.parts[root + 1].removesuffix(".py")
-        if root is None and Path(sysconfig.get_path("stdlib")) not in path.parents:
-            return None
-    return None
+        owner = next((name for folder, name in owners.items() if folder in (path, *path.parents)), "")
+        depth = next((i for i, part in enumerate(path.parts) if part in _LIBRARIES), None)
+        if not owner and depth is None and standard_library not in path.parents:
+            owner = path.name
+        if owner:
+            return _Fault(frame, owner, library)
+        if depth is not None and frame.name == "<module>" and not library:
+            library = path.parts[depth + 1].removesuffix(".py")
+    return _Fault(frames[-1] if frames else None, "protgraph", library)
 
 
 def _with_version(module: str) -> str:
     """Return the distribution that provides a module, with its version."""
     names = packages_distributions().get(module)
     return f"{names[0]} {version(names[0])}" if names else module
-
-
-def _place(error: BaseException) -> tuple[traceback.FrameSummary | None, str]:
-    """Return the innermost frame outside of the libraries, and the distribution or file that it belongs to."""
-    frames = list(reversed(traceback.extract_tb(error.__traceback__)))
-    plugins = dict(_plugin_folders())
-    for frame in frames:
-        path = Path(frame.filename)
-        if not path.is_file():
-            continue
-        if "protgraph" in path.parts[:-1] and Path(__file__).parents[1] in path.parents:
-            return frame, "protgraph"
-        owner = next((name for place, name in plugins.items() if place == path or place in path.parents), None)
-        if owner is not None:
-            return frame, owner
-        if not _LIBRARIES & set(path.parts) and Path(sysconfig.get_path("stdlib")) not in path.parents:
-            return frame, path.name
-    return (frames[0] if frames else None), "protgraph"
 
 
 def _plugin_folders() -> Iterator[tuple[Path, str]]:
@@ -125,5 +123,4 @@ def _plugin_folders() -> Iterator[tuple[Path, str]]:
 def _short(filename: str) -> str:
     """Return ``protgraph/train/fit.py`` for our files, the path as it is for others."""
     path = Path(filename)
-    package = Path(__file__).parents[1]
-    return str(path.relative_to(package.parent)) if package in path.parents else filename
+    return str(path.relative_to(_PACKAGE.parent)) if _PACKAGE in path.parents else filename
