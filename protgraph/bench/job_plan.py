@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import protgraph
 from protgraph import registry
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.spec import BenchSpec
-from protgraph.bench.trained_names import trained_label
+from protgraph.bench.spec import BenchSpec, trained_label
 from protgraph.data.cache_key import code_digest, component_digest, component_package
 from protgraph.errors import DatasetError, LabelError, PluginLoadError, ProtgraphError, UnknownNameError
 from protgraph.file_io import file_sha256
@@ -141,12 +140,10 @@ def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, 
     from protgraph.train.resolve import resolve_task
 
     datasets, tasks = {}, {}
-    for name in spec.tasks:
-        try:
+    with spec.errors_at("tasks", UnknownNameError, DatasetError, LabelError):
+        for name in spec.tasks:
             datasets[name] = spec.data(name)
             tasks[name] = resolve_task(name, datasets[name])
-        except (UnknownNameError, DatasetError, LabelError) as e:
-            raise type(e)(f"{spec.where}: tasks: {e}") from e
     return datasets, tasks
 
 
@@ -156,11 +153,10 @@ def _model_specs(spec: BenchSpec) -> tuple[dict[str, ModelSpec], dict[str, Plugi
     graphs, errors = {}, {}
     for name in spec.models:
         try:
-            graphs[name] = as_model_spec(spec.graphs.get(name, name))
+            with spec.errors_at("models", UnknownNameError):
+                graphs[name] = as_model_spec(spec.graphs.get(name, name))
         except PluginLoadError as e:
             errors[name] = e
-        except UnknownNameError as e:
-            raise UnknownNameError(f"{spec.where}: models: {e}") from e
     return graphs, errors
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from protgraph.bench.training_data import TrainingData
+from protgraph.bench.spec import TrainingData
 from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
 from protgraph.file_io import append_line, read_json_lines
@@ -56,7 +56,7 @@ class BenchJob:
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
     train_on : mapping of str to str
-        Fields of :class:`~protgraph.bench.training_data.TrainingData`, if the model is trained on another dataset.
+        Fields of :class:`~protgraph.bench.spec.TrainingData`, if the model is trained on another dataset.
     sources : mapping of str to str
         Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
     out : str

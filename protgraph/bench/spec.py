@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -22,18 +24,15 @@ from pydantic import (
 )
 
 from protgraph import registry
-from protgraph.bench.fit_options import check_fit_options
 from protgraph.bench.published import PublishedScore
-from protgraph.bench.trained_names import find_trained, trained_label
-from protgraph.bench.training_data import TrainingData
-from protgraph.errors import OptionError, UnknownNameError, suggest
+from protgraph.errors import OptionError, ProtgraphError, UnknownNameError, suggest
 from protgraph.model.spec import ModelSpec
-from protgraph.validation import Seed, describe_errors, read_toml, unknown_name
+from protgraph.validation import Seed, check_value, describe_errors, read_toml, unknown_name
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
 
-__all__ = ["BenchSpec", "PublishedScore"]
+__all__ = ["BenchSpec", "PublishedScore", "TrainingData", "trained_label"]
 
 _BUILT_IN = resources.files("protgraph.bench")
 #: Keys of the TOML file, in the order of the documentation.
@@ -43,6 +42,43 @@ _KEYS = (
 )
 #: Fields of the class that are subtables of ``[fit]`` in the file.
 _TABLES = {"fit_tasks": "fit.tasks", "fit_models": "fit.models"}
+#: Keys that :meth:`BenchSpec.to_dict` leaves out if they are empty.
+_OPTIONAL_KEYS = ("datasets", "trained", "train_on", "published", "labels", "read", "optional")
+
+
+class TrainingData(BaseModel):
+    """Registered dataset and its task, for a task whose own dataset has no training split; ``[train_on.TASK]``.
+
+    Parameters
+    ----------
+    dataset, task : str
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: StrictStr
+    task: StrictStr
+
+    def add_to(self, dataset: Dataset, task: str) -> Dataset:
+        """Return a dataset with the splits train and val of this one, without homologs of its proteins.
+
+        Raises
+        ------
+        DatasetError
+            The dataset has a training split, or this one does not fit.
+        """
+        from protgraph.train.evaluation_dataset import train_on_other
+        from protgraph.train.resolve import load_dataset
+
+        return train_on_other(dataset, task, load_dataset(self.dataset, task=self.task), self.task)
+
+
+def trained_label(name: str) -> str:
+    """Return the name of a trained model in tables: its name, for a file that of the file or of its recipe's folder."""
+    if name not in registry.trained_models:
+        path = Path(name).resolve()
+        name = path.parent.name if path.name == "model.safetensors" else path.stem
+    return f"trained:{name}"
 
 
 def _without_repeats(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -180,20 +216,23 @@ class BenchSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check_members(self) -> BenchSpec:
-        members = (
-            ("baselines", self.baselines, "models"),
-            ("optional", self.optional, "models"),
-            ("fit.tasks", self.fit_tasks, "tasks"),
-        )
-        members += (("datasets", self.datasets, "tasks"), ("trained", self.trained, "tasks"))
-        members += (("train_on", self.train_on, "tasks"), ("published", [p.task for p in self.published], "tasks"))
-        for path, names, of in (*members, ("fit.models", self.fit_models, "models")):
-            for name in names:
-                if name not in getattr(self, of):
-                    raise UnknownNameError(f"{self.where}: {path}: {unknown_name(name, getattr(self, of))}")
+        of_tasks = {
+            "fit.tasks": self.fit_tasks,
+            "datasets": self.datasets,
+            "trained": self.trained,
+            "train_on": self.train_on,
+            "published": [score.task for score in self.published],
+        }
+        of_models = {"baselines": self.baselines, "optional": self.optional, "fit.models": self.fit_models}
+        for tables, allowed in ((of_models, self.models), (of_tasks, self.tasks)):
+            for key, names in tables.items():
+                for name in names:
+                    if name not in allowed:
+                        raise UnknownNameError(f"{self.where}: {key}: {unknown_name(name, allowed)}")
         for task in self.trained:
             labels = self.rows_of(task)
-            if repeated := [name for name in labels if labels.count(name) > 1]:
+            repeated = [name for name in labels if labels.count(name) > 1]
+            if repeated:
                 raise OptionError(
                     f"{self.where}: trained.{task}: two models are called {repeated[0]!r}. Rename a file."
                 )
@@ -274,18 +313,16 @@ class BenchSpec(BaseModel):
             raise OptionError(f"BenchSpec.from_toml: path = {path!r}. Allowed: a path.")
         path = Path(path)
         data = read_toml(path, "bench spec")
-        for table, key in (
-            (data, "dataset"),
-            (data, "labels"),
-            *((data.get("datasets"), t) for t in data.get("tasks", ())),
-        ):
-            if not isinstance(table, dict) or not isinstance(table.get(key), str):
-                continue
-            if key == "labels" or table[key] not in registry.datasets:
-                table[key] = str(path.parent / table[key])
-        for task, names in data["trained"].items() if isinstance(data.get("trained"), dict) else ():
-            if isinstance(names, list) and all(isinstance(n, str) for n in names):
-                data["trained"][task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
+        # Folders and files are relative to the spec; values of a wrong type are left to the validation.
+        for table, keys in ((data, ("dataset", "labels")), (data.get("datasets"), data.get("tasks", ()))):
+            for key in keys if isinstance(table, dict) else ():
+                name = table.get(key)
+                if isinstance(name, str) and (key == "labels" or name not in registry.datasets):
+                    table[key] = str(path.parent / name)
+        trained = data.get("trained")
+        for task, names in trained.items() if isinstance(trained, dict) else ():
+            if isinstance(names, list) and all(isinstance(name, str) for name in names):
+                trained[task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
         return cls.from_dict(data, where=str(path))
 
     @classmethod
@@ -297,26 +334,21 @@ class BenchSpec(BaseModel):
         if unknown:
             raise OptionError(f"{where}: {unknown_name(unknown[0], _KEYS)}")
         values = {**data, "where": where}
-        if isinstance(fit := data.get("fit"), Mapping):
-            values |= {f"fit_{key}": fit[key] for key in ("tasks", "models") if key in fit}
+        fit = data.get("fit")
+        if isinstance(fit, Mapping):
             values["fit"] = {key: value for key, value in fit.items() if key not in ("tasks", "models")}
+            values |= {f"fit_{key}": fit[key] for key in ("tasks", "models") if key in fit}
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON and TOML; the inverse of :meth:`from_dict`."""
-        tables = {"tasks": self.fit_tasks, "models": self.fit_models}
-        fit = dict(self.fit) | {key: {n: dict(v) for n, v in t.items()} for key, t in tables.items() if t}
-        plain = {"name": self.name, "dataset": self.dataset, "jobs": self.jobs, "out": str(self.out)}
-        plain |= {"datasets": dict(self.datasets)} if self.datasets else {}
-        plain |= {"trained": {task: list(names) for task, names in self.trained.items()}} if self.trained else {}
-        plain |= {"train_on": {t: one.model_dump() for t, one in self.train_on.items()}} if self.train_on else {}
-        plain |= {"published": [row.to_dict() for row in self.published]} if self.published else {}
-        plain |= {"labels": str(self.labels)} if self.labels else {}
-        plain |= {"read": dict(self.read)} if self.read else {}
-        plain |= {"optional": list(self.optional)} if self.optional else {}
-        lists = {key: list(getattr(self, key)) for key in ("tasks", "models", "seeds", "baselines")}
+        plain = self.model_dump(mode="json", exclude={"graphs", "where"})
+        tables = {key: plain.pop(f"fit_{key}") for key in ("tasks", "models")}
+        fit = plain.pop("fit") | {key: table for key, table in tables.items() if table}
+        lists = {key: plain.pop(key) for key in ("tasks", "models", "seeds", "baselines")}
         lists["models"] = [self.graphs[name].to_dict() if name in self.graphs else name for name in self.models]
-        return plain | lists | {"fit": fit}
+        plain = {key: plain[key] for key in ("name", "dataset", "jobs", "out", *_OPTIONAL_KEYS)}
+        return {key: value for key, value in plain.items() if value or key not in _OPTIONAL_KEYS} | lists | {"fit": fit}
 
     def replace(self, **changes: Any) -> BenchSpec:
         """Return a copy with other values, validated again."""
@@ -337,27 +369,45 @@ class BenchSpec(BaseModel):
         """
         from protgraph.train.user_dataset import find_proteins
 
-        registered = [name for name in self.models if name not in self.graphs]
-        self._check_names("models", registry.models.entry, registered)
+        with self.errors_at("models", UnknownNameError):
+            for name in self.models:
+                if name not in self.graphs:
+                    registry.models.entry(name)
         for task, names in self.trained.items():
-            self._check_names(f"trained.{task}", find_trained, names)
-        for task in self.tasks:
-            if self.is_folder(task):
-                self._check_names("dataset", find_proteins, [self.dataset_of(task)])
-        for path, options in self._option_tables().items():
-            try:
-                check_fit_options(options, config)
-            except (OptionError, TypeError) as e:
-                raise OptionError(f"{self.where}: {path}: {e}") from e
-
-    def _check_names(self, path: str, find: Callable[[str], object], names: Iterable[str]) -> None:
-        for name in names:
-            try:
-                find(name)
-            except UnknownNameError as e:
-                raise UnknownNameError(f"{self.where}: {path}: {e}") from e
-
-    def _option_tables(self) -> dict[str, Mapping[str, Any]]:
-        tables: dict[str, Mapping[str, Any]] = {"fit": self.fit}
+            with self.errors_at(f"trained.{task}", UnknownNameError):
+                for name in names:
+                    _find_trained(name)
+        with self.errors_at("dataset", UnknownNameError):
+            for task in filter(self.is_folder, self.tasks):
+                find_proteins(self.dataset_of(task))
+        tables = {"fit": self.fit}
         tables |= {f"fit.tasks.{name}": options for name, options in self.fit_tasks.items()}
-        return tables | {f"fit.models.{name}": options for name, options in self.fit_models.items()}
+        tables |= {f"fit.models.{name}": options for name, options in self.fit_models.items()}
+        for key, options in tables.items():
+            with self.errors_at(key, OptionError):
+                _check_fit_options(options, config)
+
+    @contextmanager
+    def errors_at(self, key: str, *kinds: type[ProtgraphError]) -> Iterator[None]:
+        """Put the name of this spec and a key before the message of errors of these classes in the block."""
+        try:
+            yield
+        except kinds as e:
+            raise type(e)(f"{self.where}: {key}: {e}") from e
+
+
+def _find_trained(name: str) -> None:
+    if name not in registry.trained_models and not Path(name).is_file():
+        hint = suggest(name, registry.trained_models.names())
+        raise UnknownNameError(f"{name!r}.{hint} Allowed: a trained model, 'protgraph list trained_models', or a file.")
+
+
+def _check_fit_options(options: Mapping[str, Any], config: type) -> None:
+    """Check names, types and values of training options; the seed is not one of them."""
+    allowed = [name for name in inspect.signature(config).parameters if name != "seed"]
+    hints = get_type_hints(config, include_extras=True)
+    for key, value in options.items():
+        if key not in allowed:
+            raise OptionError(unknown_name(key, allowed))
+        check_value(value, hints[key], path=key)
+    config(**options)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
 
     from protgraph.data.datasets.dataset import Dataset
-    from protgraph.train import CrossValidation, FoldResult
-    from protgraph.train.bootstrap import SplitSize
+    from protgraph.train import CrossValidation, FoldResult, ResultTable
 
 __all__ = ["check_cross_validation_output", "run_cross_validation"]
 
@@ -96,7 +94,7 @@ def run_cross_validation(
                 typer.echo(note, err=True)
             typer.echo(result.summary())
             result.predictions.write(out)
-            _write_folds(result, _fold_path(out))
+            _fold_table(result).write(_fold_path(out))
     except TrainingInterrupted as e:
         typer.echo(f"interrupted by {e.signal.name}. To continue, add --resume to the same command.", err=True)
         raise typer.Exit(128 + e.signal) from None
@@ -124,37 +122,23 @@ def _print_fold(fold: FoldResult) -> None:
     typer.echo(f"fold {fold.fold}  {fold.size.text()}  {figures}{'  (resumed)' if fold.is_resumed else ''}")
 
 
-def _write_folds(result: CrossValidation, path: Path) -> None:
-    """Write a row per fold and one for all folds: proteins, best epoch, metrics, and those of the baseline."""
-    from protgraph.file_io import atomic_write
+def _fold_table(result: CrossValidation) -> ResultTable:
+    """Return a row per fold and one for all folds: proteins, best epoch, metrics, and those of the baseline."""
+    from protgraph.train import ResultTable
 
-    names, has_positives = [metric.name for metric in result.task.metrics], result.size.with_positives is not None
+    names = [metric.name for metric in result.task.metrics]
     limits = [f"{name}_{end}" for name in names for end in ("low", "high")]
-    positives = ["with_positives"] if has_positives else []
-    header = ["fold", "proteins", *positives, "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
+    columns = ["fold", "proteins", "with_positives", "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
     rows = []
     for fold in result.folds:
-        rows.append(
-            [
-                fold.fold,
-                *_counts(fold.size, has_positives=has_positives),
-                fold.best_epoch,
-                *_texts(fold.metrics, fold.baseline, names=names),
-            ]
-        )
-    ends = [f"{value:.9g}" for n in names for value in (result.intervals[n].low, result.intervals[n].high)]
-    pooled = _texts(result.pooled, result.baseline, names=names)
-    counts = _counts(result.size, has_positives=has_positives)
-    rows.append(["pooled", *counts, "", *pooled, *ends])
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(row + [""] * (len(header) - len(row)) for row in rows)
-
-
-def _counts(size: SplitSize, *, has_positives: bool) -> list[int | None]:
-    return [size.proteins, size.with_positives] if has_positives else [size.proteins]
-
-
-def _texts(*metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:
-    return [f"{one[name]:.9g}" for one in metrics for name in names]
+        metrics = [values[name] for values in (fold.metrics, fold.baseline) for name in names]
+        empty = [""] * len(limits)
+        rows.append([fold.fold, fold.size.proteins, fold.size.with_positives, fold.best_epoch, *metrics, *empty])
+    metrics = [values[name] for values in (result.pooled, result.baseline) for name in names]
+    ends = [value for name in names for value in (result.intervals[name].low, result.intervals[name].high)]
+    rows.append(["pooled", result.size.proteins, result.size.with_positives, "", *metrics, *ends])
+    if result.size.with_positives is None:
+        place = columns.index("with_positives")
+        columns = columns[:place] + columns[place + 1 :]
+        rows = [row[:place] + row[place + 1 :] for row in rows]
+    return ResultTable(tuple(columns), [tuple(row) for row in rows])
