@@ -13,6 +13,7 @@ _HOME = {
     "print_error": "protgraph.cli.error_report",
     "print_rows": "protgraph.cli.console",
     "print_warning": "protgraph.cli.error_report",
+    "progress_bar": "protgraph.cli.console",
     "text_console": "protgraph.cli.console",
     # output files
     "FAILURES_SUFFIX": "protgraph.cli.output_path",
@@ -29,6 +30,12 @@ _HOME = {
     "parse_feature": "protgraph.cli.feature_options",
     "print_reader_notes": "protgraph.cli.read_options",
     "reads_structures": "protgraph.cli.read_options",
+    # values per residue for molecular viewers
+    "Chimerax": "protgraph.cli.structure_output",
+    "Defattr": "protgraph.cli.structure_output",
+    "Pymol": "protgraph.cli.structure_output",
+    "Structure": "protgraph.cli.structure_output",
+    "StructureOutput": "protgraph.cli.structure_output",
     # files that fail, and interruptions
     "end_interrupted": "protgraph.cli.interrupted",
     "end_with_files_left": "protgraph.cli.interrupted",

@@ -10,8 +10,9 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
-__all__ = ["escape_unencodable", "print_rows", "text_console"]
+__all__ = ["escape_unencodable", "print_rows", "progress_bar", "text_console"]
 
 _WIDTH = 120  # of tables that are written to a file or another program
 
@@ -27,6 +28,14 @@ def text_console(*, stderr: bool = False) -> Console:
     if not console.is_terminal and not stderr:
         console.width = _WIDTH
     return console
+
+
+def progress_bar(*columns: ProgressColumn | str) -> Progress:
+    """Return a progress bar on standard error, which is removed at the end; nothing is printed without a terminal."""
+    from rich.progress import Progress
+
+    console = text_console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def print_rows(rows: Sequence[Sequence[str]], indent: str = "") -> None:

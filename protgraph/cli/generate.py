@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from protgraph.cli.console import text_console
+from protgraph.cli.console import progress_bar
 from protgraph.cli.output_path import Overwrite, check_output
 
 __all__ = ["generate_command"]
@@ -45,8 +45,6 @@ def generate_command(
       protgraph generate gpt.safetensors -o new.fasta --n 8 --prompt MKT
       protgraph generate gpt.safetensors -o new.fasta --temperature 0.8
     """
-    from rich.progress import Progress
-
     from protgraph.structure.io import FASTA_SUFFIXES
     from protgraph.train import load_checkpoint
     from protgraph.train.generate import generate, write_generated
@@ -56,7 +54,7 @@ def generate_command(
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     loaded = load_checkpoint(checkpoint)
     start = time.perf_counter()
-    with Progress(console=text_console(stderr=True), transient=True) as progress:
+    with progress_bar() as progress:
         shown = progress.add_task("residues", total=length)
         sequences = generate(
             loaded,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.console import text_console
+from protgraph.cli.console import progress_bar
 from protgraph.cli.output_path import check_output
 from protgraph.errors import OptionError
 
@@ -101,13 +101,13 @@ def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: floa
 @contextmanager
 def _bar() -> Iterator[Callable[[float | None, float, ShardResult], None]]:
     """Show a progress bar by expected residues on the terminal, with the remaining time."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("featurize"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
                TextColumn("{task.description}"))  # fmt: skip
     counts = {"proteins": 0, "failures": 0}
     reused = 0.0
-    with Progress(*columns, console=text_console(stderr=True), transient=True) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task("", total=None)
 
         def advance(total: float | None, residues: float, result: ShardResult) -> None:
