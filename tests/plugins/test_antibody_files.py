@@ -11,8 +11,8 @@ import biotite.structure as struc
 import biotite.structure.io as strucio
 import numpy as np
 import pytest
+from protgraph_plugins.view import view
 
-import protgraph as pg
 from protgraph.structure.io import read_residues
 from protgraph.train import Predictions, predict
 
@@ -112,7 +112,7 @@ def test_a_file_without_an_antibody_is_refused_and_the_domains_are_named(structu
 def test_pictures_show_the_same_part(structures_dir):
     path = structures_dir / "1ncw.bcif"
     predicted = [row[1:4] for row in predict("paratope", path, device="cpu").rows]
-    scene = pg.view(path, prediction="paratope")
+    scene = view(path, prediction="paratope")
     assert (~np.isnan(scene.color.values)).sum() == len(predicted) < len(scene.residues)
     assert any("antibody domains" in note for note in scene.notes)
 
