@@ -229,6 +229,10 @@ class BenchSpec(BaseModel):
                 for name in names:
                     if name not in allowed:
                         raise UnknownNameError(f"{self.where}: {key}: {unknown_name(name, allowed)}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_tasks(self) -> BenchSpec:
         for task in self.trained:
             labels = self.rows_of(task)
             repeated = [name for name in labels if labels.count(name) > 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.train import CrossValidation, FoldResult, ResultTable
+    from protgraph.train.bootstrap import SplitSize
 
 __all__ = ["check_cross_validation_output", "run_cross_validation"]
 
@@ -128,17 +129,15 @@ def _fold_table(result: CrossValidation) -> ResultTable:
 
     names = [metric.name for metric in result.task.metrics]
     limits = [f"{name}_{end}" for name in names for end in ("low", "high")]
-    columns = ["fold", "proteins", "with_positives", "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
-    rows = []
-    for fold in result.folds:
-        metrics = [values[name] for values in (fold.metrics, fold.baseline) for name in names]
-        empty = [""] * len(limits)
-        rows.append([fold.fold, fold.size.proteins, fold.size.with_positives, fold.best_epoch, *metrics, *empty])
-    metrics = [values[name] for values in (result.pooled, result.baseline) for name in names]
-    ends = [value for name in names for value in (result.intervals[name].low, result.intervals[name].high)]
-    rows.append(["pooled", result.size.proteins, result.size.with_positives, "", *metrics, *ends])
-    if result.size.with_positives is None:
-        place = columns.index("with_positives")
-        columns = columns[:place] + columns[place + 1 :]
-        rows = [row[:place] + row[place + 1 :] for row in rows]
-    return ResultTable(tuple(columns), [tuple(row) for row in rows])
+    positives = [] if result.size.with_positives is None else ["with_positives"]
+    columns = ["fold", "proteins", *positives, "best_epoch", *names, *(f"majority_{n}" for n in names), *limits]
+
+    def row(fold: int | str, size: SplitSize, epoch: int | str, *metrics: Mapping[str, float]) -> list[Any]:
+        counts = [getattr(size, name) for name in ("proteins", *positives)]
+        return [fold, *counts, epoch, *(values[name] for values in metrics for name in names)]
+
+    rows = [row(f.fold, f.size, f.best_epoch, f.metrics, f.baseline) + [""] * len(limits) for f in result.folds]
+    pooled = row("pooled", result.size, "", result.pooled, result.baseline)
+    for name in names:
+        pooled += [result.intervals[name].low, result.intervals[name].high]
+    return ResultTable(tuple(columns), [tuple(cells) for cells in [*rows, pooled]])

@@ -6,8 +6,9 @@ import platform
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions, version
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,23 +83,36 @@ class _Fault(NamedTuple):
 
 
 def _locate(error: BaseException) -> _Fault:
-    owners = {_PACKAGE: "protgraph", **dict(_plugin_folders())}
-    standard_library = Path(sysconfig.get_path("stdlib"))
+    folders = {_PACKAGE: "protgraph", **dict(_plugin_folders())}
     library = ""
     frames = traceback.extract_tb(error.__traceback__)
     for frame in reversed(frames):
         path = Path(frame.filename)
         if not path.is_file() or frame.filename == deferred_imports.__file__:
             continue
-        owner = next((name for folder, name in owners.items() if folder in (path, *path.parents)), "")
-        depth = next((i for i, part in enumerate(path.parts) if part in _LIBRARIES), None)
-        if not owner and depth is None and standard_library not in path.parents:
-            owner = path.name
+        owner = _owner(path, folders)
         if owner:
             return _Fault(frame, owner, library)
-        if depth is not None and frame.name == "<module>" and not library:
-            library = path.parts[depth + 1].removesuffix(".py")
+        if frame.name == "<module>" and not library:
+            library = _library(path)
     return _Fault(frames[-1] if frames else None, "protgraph", library)
+
+
+def _owner(path: Path, folders: Mapping[Path, str]) -> str:
+    """Return the distribution of a file, the name of a script, or "" for a library."""
+    for folder, name in folders.items():
+        if folder in (path, *path.parents):
+            return name
+    is_standard = Path(sysconfig.get_path("stdlib")) in path.parents
+    return "" if is_standard or _library(path) else path.name
+
+
+def _library(path: Path) -> str:
+    """Return the name of an installed module from its path, "" for another file."""
+    for folder, name in pairwise(path.parts):
+        if folder in _LIBRARIES:
+            return name.removesuffix(".py")
+    return ""
 
 
 def _with_version(module: str) -> str:
