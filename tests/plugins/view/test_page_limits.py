@@ -18,6 +18,12 @@ def scene(structures_dir: Path) -> Scene:
     return view(structures_dir / "1crn.bcif", edges=["contact"])
 
 
+@pytest.fixture(autouse=True)
+def no_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the program text of the viewer out of the pages."""
+    monkeypatch.setattr("protgraph_plugins.view.page.molstar_script", lambda: "")
+
+
 def with_edges(scene: Scene, width: np.ndarray) -> Scene:
     pairs = np.stack([np.arange(len(width)) % 45, np.full(len(width), 45)], 1)
     return replace(scene, edges=(EdgeSet("many", pairs, width),))
@@ -28,7 +34,7 @@ def test_of_a_million_edges_the_widest_remain_with_a_note(scene: Scene) -> None:
     kept = limit_scene(with_edges(scene, width))
     assert sorted(kept.edges[0].width) == sorted(np.sort(width)[-20_000:])
     assert any("20,000 of 1,000,000" in note for note in kept.notes)
-    assert len(scene_page(with_edges(scene, width), molstar="")) < 10**6
+    assert len(scene_page(with_edges(scene, width))) < 10**6
 
 
 def test_equal_edges_remain_at_regular_intervals(scene: Scene) -> None:
@@ -44,13 +50,13 @@ def test_side_chains_are_left_out_above_the_number_of_atoms(scene: Scene, monkey
     monkeypatch.setattr("protgraph_plugins.view.page._MAX_ATOMS", 200)
     kept = limit_scene(scene)
     assert set(kept.residues.atom_name) == {"N", "CA", "C", "O"} and len(kept.residues.atom_name) == 4 * 46
-    assert "side chains" in kept.notes[-1] and "side chains" in scene_page(scene, molstar="")
+    assert "side chains" in kept.notes[-1] and "side chains" in scene_page(scene)
 
 
 def test_too_many_residues_are_an_error_with_the_way_out(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("protgraph_plugins.view.page._MAX_RESIDUES", 45)
     with pytest.raises(OptionError) as caught:
-        scene_page(scene, molstar="")
+        scene_page(scene)
     assert not [part for part in ("1crn", "46", "45", "--chain", "--format") if part not in str(caught.value)]
 
 
