@@ -52,8 +52,6 @@ __all__ = [
     "Predictions",
     "Prepared",
     "ResourceEstimate",
-    "ResultTable",
-    "TABLE_SUFFIXES",
     "TrainingInterrupted",
     "GeneratedSequence",
     "ModelCard",
