@@ -107,7 +107,7 @@ def _components(distribution: str) -> list[tuple[str, str, str]]:
 
 def _cache() -> str:
     """Return path and size of the folder of prepared and downloaded files."""
-    from protgraph.structure.io.cache_folder import cache_dir
+    from protgraph.structure.io.transfer import cache_dir
 
     folder = cache_dir()
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

@@ -45,9 +45,9 @@ def fetch_command(
     from rich.text import Text
 
     from protgraph.errors import OptionError, ProtgraphError
-    from protgraph.structure.io.fetch import fetch as run
-    from protgraph.structure.io.fetch import is_offline
+    from protgraph.structure.io.archives import fetch as run
     from protgraph.structure.io.sources import expand_lists
+    from protgraph.structure.io.transfer import is_offline
 
     if retries < 0:
         raise OptionError(f"--retries {retries}. Allowed: 0 or more.")

@@ -20,8 +20,7 @@ from protgraph.file_io import file_sha256
 from protgraph.prepare.shard_task import InputRecord
 from protgraph.prepare.shard_work import RecordWork
 from protgraph.registry.component import ComponentSpec
-from protgraph.structure.io.accession import as_accession
-from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import read_file

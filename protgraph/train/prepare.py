@@ -39,8 +39,8 @@ from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.process_memory import release_component_dictionary, release_memory
-from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.transfer import cache_dir
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels

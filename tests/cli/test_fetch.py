@@ -45,7 +45,7 @@ def test_a_changed_copy_is_replaced_only_with_overwrite(run, tmp_path, monkeypat
     archived = tmp_path / "cache" / "1crn.cif"
     archived.parent.mkdir()
     archived.write_text("data_1crn")
-    monkeypatch.setattr(sys.modules["protgraph.structure.io.fetch"], "fetch", lambda *_, **__: archived)
+    monkeypatch.setattr(sys.modules["protgraph.structure.io.archives"], "fetch", lambda *_, **__: archived)
     copy = tmp_path / "out" / "1crn.cif"
     assert run("fetch", "1crn", "-o", copy.parent).code == 0
     assert run("fetch", "1crn", "-o", copy.parent).code == 0  # equal: nothing to replace

@@ -14,7 +14,7 @@ from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.data.datasets.source_protein import SourceFolder
 from protgraph.errors import DatasetError
 from protgraph.file_io import file_sha256
-from protgraph.structure.io.cache_folder import cache_dir
+from protgraph.structure.io.transfer import cache_dir
 
 __all__ = ["EXAMPLES", "MANIFEST", "PreparedFolder", "has_digest", "write_table"]
 

@@ -11,8 +11,7 @@ from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.open_store import is_store, open_store
 from protgraph.errors import DatasetError
-from protgraph.structure.io.accession import as_accession
-from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.foldcomp_database import is_foldcomp_database, split_entry
 from protgraph.structure.io.sniff import is_fasta
 from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file, protein_files_in

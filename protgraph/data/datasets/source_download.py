@@ -10,9 +10,7 @@ from protgraph.data.datasets.card import DatasetCard, SourceRepository
 from protgraph.data.datasets.site_tables import read_tsv
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.file_io import file_sha256
-from protgraph.structure.io.cache_folder import cache_dir
-from protgraph.structure.io.fetch import is_offline
-from protgraph.structure.io.transfer import FileNotOnServerError, ResumedTransfer
+from protgraph.structure.io.transfer import FileNotOnServerError, cache_dir, download, is_offline
 
 __all__ = ["GITHUB", "download_source"]
 
@@ -54,7 +52,7 @@ def download_source(
                         "PROTGRAPH_OFFLINE, or give the folder of the source with --from."
                     )
                 addresses = _addresses((*mirrors, *source.mirrors, GITHUB), source, row["path"])
-                _download(addresses, path, row["sha256"], timeout, retries, backoff)
+                _download_from_first(addresses, path, row["sha256"], timeout, retries, backoff)
             done += 1
             if progress is not None:
                 progress(done)
@@ -66,23 +64,18 @@ def _addresses(templates: tuple[str, ...], source: SourceRepository, path: str) 
     return [template.format(**keys) for template in templates]
 
 
-def _download(addresses: list[str], path: Path, sha256: str, timeout: float, retries: int, backoff: float) -> None:
+def _download_from_first(
+    addresses: list[str], path: Path, sha256: str, timeout: float, retries: int, backoff: float
+) -> None:
     """Download a file from the first address that has it with the right checksum."""
     path.parent.mkdir(parents=True, exist_ok=True)
     faults = []
     for address in addresses:
-        part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
         try:
-            ResumedTransfer(part, timeout, retries, backoff)(address, complete)
+            download(address, path, sha256=sha256, timeout=timeout, retries=retries, backoff=backoff)
+            return
         except FileNotOnServerError:
             faults.append(f"{address}: not found")
-            continue
         except FetchError as e:
             faults.append(str(e))
-            continue
-        if (found := file_sha256(complete)) == sha256:
-            complete.replace(path)
-            return
-        complete.unlink()
-        faults.append(f"{address}: SHA-256 {found}, expected {sha256}")
     raise FetchError(f"{path.name} cannot be downloaded. " + "; ".join(faults))

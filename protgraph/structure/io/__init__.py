@@ -1,11 +1,9 @@
 """Reading and writing: PDB, mmCIF, BinaryCIF, foldcomp and FASTA files, archives, biotite arrays."""
 
-from protgraph.structure.io.accession import Accession, as_accession, parse_accession
+from protgraph.structure.io.archives import Accession, as_accession, fetch, parse_accession
 from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
-from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.cif_text import cif_category
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
-from protgraph.structure.io.fetch import fetch, is_offline
 from protgraph.structure.io.foldcomp_database import FoldcompDatabase, open_foldcomp_database
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
@@ -13,6 +11,7 @@ from protgraph.structure.io.readers import ParsedFile, read_atoms
 from protgraph.structure.io.residue_values import ResidueValues, write_defattr
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, is_source, open_source, proteins_of, read_residues
+from protgraph.structure.io.transfer import FileNotOnServerError, cache_dir, download, is_offline
 from protgraph.structure.io.write_values import WrittenStructure, write_residue_values
 
 __all__ = [
@@ -20,6 +19,7 @@ __all__ = [
     "Accession",
     "FastaRecord",
     "FileContent",
+    "FileNotOnServerError",
     "FoldcompDatabase",
     "ParsedFile",
     "ReadOptions",
@@ -28,6 +28,7 @@ __all__ = [
     "as_accession",
     "cache_dir",
     "cif_category",
+    "download",
     "expand_files",
     "fetch",
     "from_atom_array",

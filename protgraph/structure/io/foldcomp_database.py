@@ -21,9 +21,9 @@ import numpy as np
 
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.file_io import atomic_write
-from protgraph.structure.io.cache_folder import cache_dir
 from protgraph.structure.io.foldcomp import MAGIC
 from protgraph.structure.io.foldcomp_tables import TABLES, find_bucket, read_database_tables
+from protgraph.structure.io.transfer import cache_dir
 
 __all__ = ["FoldcompDatabase", "entry_name", "is_foldcomp_database", "open_foldcomp_database", "split_entry"]
 

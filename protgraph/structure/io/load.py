@@ -10,7 +10,6 @@ from biotite.structure import AtomArray
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import EmptyStructureError, StructureFileError
-from protgraph.structure.io.accession import as_accession
 from protgraph.structure.io.altloc import (
     altloc_mask,
     check_altloc,
@@ -18,7 +17,7 @@ from protgraph.structure.io.altloc import (
     name_blank_conformations,
     separate_copies,
 )
-from protgraph.structure.io.fetch import fetch
+from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.foldcomp_database import entry_name
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file

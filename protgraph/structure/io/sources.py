@@ -10,9 +10,8 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from protgraph.errors import SelectionError, StructureFileError
-from protgraph.structure.io.accession import as_accession, parse_accession
+from protgraph.structure.io.archives import as_accession, fetch, parse_accession
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
-from protgraph.structure.io.fetch import fetch
 from protgraph.structure.io.foldcomp_database import (
     is_foldcomp_database,
     open_foldcomp_database,

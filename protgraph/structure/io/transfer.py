@@ -1,4 +1,4 @@
-"""Transfer of one file over HTTP: resumes a partial download, repeats what may succeed later.
+"""Download of one file over HTTP to a path: verified, resumed, and repeated where that may succeed later.
 
 Not pooch: ``pooch.HTTPDownloader`` restarts a cut download from the first byte and repeats every failed request, also
 one refused for good (pooch 1.9.0, 2026-11-22).
@@ -12,13 +12,13 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 from protgraph.errors import FetchError, OutputFileError
-from protgraph.file_io import output_errors, write_text_file
+from protgraph.file_io import file_sha256, output_errors, write_text_file
 
-__all__ = ["FileNotOnServerError", "ResumedTransfer"]
+__all__ = ["FileNotOnServerError", "cache_dir", "download", "is_offline"]
 
 _BLOCK = 2**18  # bytes written at once
 _LONGEST_WAIT = 30.0  # seconds between two attempts, even if Retry-After is longer
@@ -29,80 +29,127 @@ class FileNotOnServerError(Exception):
     """The server does not have the file."""
 
 
-@dataclass(frozen=True)
-class ResumedTransfer:
-    """Downloader that resumes and retries.
+def cache_dir(folder: str | Path | None = None) -> Path:
+    """Return the cache folder: ``folder``, else ``$PROTGRAPH_CACHE``, else the user's cache folder of the platform."""
+    if folder is not None:
+        return Path(folder)
+    if variable := os.environ.get("PROTGRAPH_CACHE"):
+        return Path(variable)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("protgraph", appauthor=False)
+
+
+def is_offline() -> bool:
+    """Return True if ``$PROTGRAPH_OFFLINE`` is set to anything but 0 or the empty string."""
+    return os.environ.get("PROTGRAPH_OFFLINE", "0") not in ("", "0")
+
+
+def download(
+    address: str,
+    path: Path,
+    *,
+    sha256: str | None = None,
+    check: Callable[[Path], None] | None = None,
+    timeout: float = 30.0,
+    retries: int = 4,
+    backoff: float = 0.5,
+) -> str:
+    """Download a file, verify it, and move it to its place; return its SHA-256.
+
+    Bytes that have arrived are kept in ``path.part`` after an interruption, and the next call requests the others.
 
     Parameters
     ----------
-    part : Path
-        Partial download; one that is there already is completed.
-    timeout, retries, backoff
-        Seconds to wait for an answer; attempts after the first one; seconds before the second attempt, doubled before
-        each further one.
+    address : str
+        Of HTTP or HTTPS.
+    path : Path
+        The file; its folder exists.
+    sha256 : str, optional
+        Expected hexadecimal digest.
+    check : callable, optional
+        Called with the complete file before it is moved; raises :class:`FetchError` to reject it.
+    timeout : float
+        Seconds to wait for an answer.
+    retries : int
+        Attempts after the first one.
+    backoff : float
+        Seconds before the second attempt; doubled before each further one.
+
+    Raises
+    ------
+    FileNotOnServerError
+        The server answers 404 or 410.
+    FetchError
+        The network or the server fails, or the file has another checksum or is rejected.
     """
+    part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
+    try:
+        _complete(address, part, timeout, retries, backoff)
+        os.replace(part, complete)
+    finally:
+        if part.exists() and not part.stat().st_size:
+            part.unlink()
+    try:
+        received = file_sha256(complete)
+        if sha256 not in (None, received):
+            raise FetchError(f"{address}: the file has the SHA-256 {received}, not {sha256}")
+        if check is not None:
+            check(complete)
+        os.replace(complete, path)
+    finally:
+        complete.unlink(missing_ok=True)
+    return received
 
-    part: Path
-    timeout: float
-    retries: int
-    backoff: float
 
-    def __call__(self, address: str, output: Path) -> None:
-        """Download ``address`` to ``output`` by way of ``part``."""
+def _complete(address: str, part: Path, timeout: float, retries: int, backoff: float) -> None:
+    """Complete a partial download in up to ``retries`` + 1 attempts."""
+    for attempt in range(retries + 1):
         try:
-            self._download(address)
-            os.replace(self.part, output)
-        finally:
-            if self.part.exists() and not self.part.stat().st_size:
-                self.part.unlink()
+            _request_rest(address, part, timeout)
+            return
+        except urllib.error.HTTPError as e:
+            if e.code in (404, 410):
+                raise FileNotOnServerError(address) from e
+            reason, pause = f"HTTP {e.code} {e.reason}", _seconds(e.headers.get("Retry-After"))
+            if e.code == 416:  # the partial file does not fit; start again
+                part.unlink(missing_ok=True)
+            elif e.code not in _TRY_AGAIN:
+                raise FetchError(f"{address}: {reason}") from e
+        except OutputFileError:
+            raise
+        except (OSError, http.client.HTTPException) as e:
+            reason, pause = f"{type(e).__name__}: {e}", 0.0
+        if attempt < retries:
+            time.sleep(min(max(backoff * 2**attempt, pause), _LONGEST_WAIT))
+    raise FetchError(f"{address}: failed after {retries + 1} attempts ({reason})")
 
-    def _download(self, address: str) -> None:
-        """Complete the partial download in up to ``retries`` + 1 attempts."""
-        for attempt in range(self.retries + 1):
-            try:
-                self._attempt(address)
-                return
-            except urllib.error.HTTPError as e:
-                if e.code in (404, 410):
-                    raise FileNotOnServerError(address) from e
-                problem, pause = f"HTTP {e.code} {e.reason}", _seconds(e.headers.get("Retry-After"))
-                if e.code == 416:  # the partial file does not fit; start again
-                    self.part.unlink(missing_ok=True)
-                elif e.code not in _TRY_AGAIN:
-                    raise FetchError(f"{address}: {problem}") from e
-            except OutputFileError:
-                raise
-            except (OSError, http.client.HTTPException) as e:
-                problem, pause = f"{type(e).__name__}: {e}", 0.0
-            if attempt < self.retries:
-                time.sleep(min(max(self.backoff * 2**attempt, pause), _LONGEST_WAIT))
-        raise FetchError(f"{address}: failed after {self.retries + 1} attempts ({problem})")
 
-    def _attempt(self, address: str) -> None:
-        """Request the missing bytes once; raise ``ConnectionError`` if fewer arrive than announced."""
-        headers = {"Accept-Encoding": "identity", "User-Agent": "protgraph"}
-        tag_file = self.part.with_name(self.part.name + ".tag")
-        size = self.part.stat().st_size if self.part.exists() else 0
-        if size and tag_file.exists():
-            headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text(encoding="utf-8")}
-        request = urllib.request.Request(address, headers=headers)
-        with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-            is_rest = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
-            tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
-            if tag and not tag.startswith("W/"):
-                write_text_file(tag_file, tag)
-            else:  # without a strong validator, a rest may belong to another version of the file
-                tag_file.unlink(missing_ok=True)
-            announced = answer.headers.get("Content-Length")
-            with output_errors(self.part), open(self.part, "ab" if is_rest else "wb") as file:
-                begin = file.tell()
-                shutil.copyfileobj(answer, file, _BLOCK)
-                received = file.tell() - begin
-                file.flush()
-                os.fsync(file.fileno())
-            if announced is not None and received != int(announced):
-                raise ConnectionError(f"{received} of {announced} bytes arrived")
-        tag_file.unlink(missing_ok=True)
+def _request_rest(address: str, part: Path, timeout: float) -> None:
+    """Request the missing bytes once; raise ``ConnectionError`` if fewer arrive than announced."""
+    headers = {"Accept-Encoding": "identity", "User-Agent": "protgraph"}
+    tag_file = part.with_name(part.name + ".tag")
+    size = part.stat().st_size if part.exists() else 0
+    if size and tag_file.exists():
+        headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text(encoding="utf-8")}
+    request = urllib.request.Request(address, headers=headers)
+    with urllib.request.urlopen(request, timeout=timeout) as answer:
+        is_rest = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
+        tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+        if tag and not tag.startswith("W/"):
+            write_text_file(tag_file, tag)
+        else:  # without a strong validator, a rest may belong to another version of the file
+            tag_file.unlink(missing_ok=True)
+        announced = answer.headers.get("Content-Length")
+        with output_errors(part), open(part, "ab" if is_rest else "wb") as file:
+            begin = file.tell()
+            shutil.copyfileobj(answer, file, _BLOCK)
+            received = file.tell() - begin
+            file.flush()
+            os.fsync(file.fileno())
+        if announced is not None and received != int(announced):
+            raise ConnectionError(f"{received} of {announced} bytes arrived")
+    tag_file.unlink(missing_ok=True)
 
 
 def _seconds(text: str | None) -> float:

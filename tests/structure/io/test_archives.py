@@ -1,76 +1,29 @@
-"""Downloads from a local server that truncates, fails and recovers by a script."""
+"""Accessions of archives, and downloads from a local server that truncates, fails and recovers by a script."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from protgraph.errors import FetchError, NotInArchiveError, OfflineError
+from protgraph.errors import FetchError, NotInArchiveError, OfflineError, OptionError, SelectionError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.io.fetch import fetch
-
-
-class Server:
-    """Serve ``files`` by path; ``script`` lists the faults of the next answers."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.script: list[str] = []
-        self.requests: list[tuple[str, str | None]] = []
-        self.tag = '"1"'
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *args) -> None: ...
-
-            def do_GET(self) -> None:
-                outer.answer(self)
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.http.server_port}"
-
-    def answer(self, h: BaseHTTPRequestHandler) -> None:
-        ranged = h.headers.get("Range")
-        self.requests.append((h.path, ranged))
-        fault = self.script.pop(0) if self.script else ""
-        if fault.isdigit() or h.path not in self.files:
-            h.send_response(int(fault) if fault else 404)
-            h.send_header("Content-Length", "0")
-            h.end_headers()
-            return
-        content, begin = self.files[h.path], 0
-        if ranged and h.headers.get("If-Range") == self.tag:
-            begin = int(ranged.removeprefix("bytes=").removesuffix("-"))
-        h.send_response(206 if begin else 200)
-        if begin:
-            h.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
-        if fault != "untagged":
-            h.send_header("ETag", self.tag)
-        h.send_header("Content-Length", str(len(content) - begin + (7 if fault == "long" else 0)))
-        h.end_headers()
-        h.wfile.write(content[begin : len(content) // 2] if fault in ("cut", "untagged") else content[begin:])
+from protgraph.structure.io.archives import Accession, as_accession, fetch, parse_accession
+from tests.local_server import running
 
 
 @pytest.fixture
 def server(structures_dir, monkeypatch, tmp_path):
-    served = Server()
-    served.files["/1crn.bcif.gz"] = gzip.compress((structures_dir / "1crn.bcif").read_bytes(), mtime=0)
-    monkeypatch.setenv("PROTGRAPH_PDB_BCIF_URL", served.address + "/{id}.bcif.gz")
-    monkeypatch.setenv("PROTGRAPH_AF_BCIF_URL", served.address + "/AF-{id}-F{fragment}-model_v{version}.bcif")
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PROTGRAPH_OFFLINE", raising=False)
-    thread = threading.Thread(target=served.http.serve_forever, daemon=True)
-    thread.start()
-    yield served
-    served.http.shutdown()
-    served.http.server_close()
-    thread.join()
+    with running() as served:
+        served.files["/1crn.bcif.gz"] = gzip.compress((structures_dir / "1crn.bcif").read_bytes(), mtime=0)
+        monkeypatch.setenv("PROTGRAPH_PDB_BCIF_URL", served.address + "/{id}.bcif.gz")
+        monkeypatch.setenv("PROTGRAPH_AF_BCIF_URL", served.address + "/AF-{id}-F{fragment}-model_v{version}.bcif")
+        yield served
 
 
 def get(name: str = "1crn", **options):
@@ -198,3 +151,47 @@ def test_concurrent_calls_download_a_file_once(server):
     with ThreadPoolExecutor(6) as pool:
         paths = set(pool.map(lambda _: get(), range(12)))
     assert len(paths) == 1 and len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("1ubq", Accession("pdb", "1ubq")),
+        ("pdb:1UBQ", Accession("pdb", "1ubq")),
+        ("pdb_00001ubq", Accession("pdb", "1ubq")),
+        ("P69905", Accession("af", "P69905")),
+        ("af:a0a024r1r8", Accession("af", "A0A024R1R8")),
+        ("AF-Q9Y6V0-F12", Accession("af", "Q9Y6V0", 12)),
+        ("af:AF-P69905-F1-model_v4", Accession("af", "P69905", 1, 4)),
+    ],
+)
+def test_identifiers_of_both_archives_are_parsed(text, entry):
+    assert parse_accession(text) == entry
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [("pdb:P69905", "af:P69905"), ("af:1ubq", "pdb:1ubq"), ("1ubq.pdb", "'1ubq.pdb'"),
+     ("pdb:ubiquitin", "ubiquitin"), ("", "''")],
+)  # fmt: skip
+def test_other_strings_raise(text, data):
+    with pytest.raises(SelectionError, match=data):
+        parse_accession(text)
+
+
+def test_only_a_prefix_makes_a_path_an_identifier():
+    assert as_accession("1ubq") is None and as_accession("dir/pdb:1ubq") is None
+    assert as_accession("AF:P69905") == Accession("af", "P69905")
+    with pytest.raises(SelectionError):
+        as_accession("pdb:x")
+
+
+def test_addresses_come_from_the_archives_or_the_environment(monkeypatch):
+    assert next(parse_accession("1ubq").addresses("bcif")).endswith("/1ubq.bcif.gz")
+    versions = [a.rsplit("_v", 1)[1] for a in parse_accession("P69905").addresses("cif")]
+    assert versions == ["6.cif", "5.cif", "4.cif"]
+    assert len(list(parse_accession("AF-P69905-F1-model_v5").addresses("cif"))) == 1
+    monkeypatch.setenv("PROTGRAPH_PDB_URL", "file:///mirror/{id}.cif.gz")
+    assert list(parse_accession("1UBQ").addresses("cif")) == ["file:///mirror/1ubq.cif.gz"]
+    with pytest.raises(OptionError, match="'pdb'.*bcif, cif"):
+        next(parse_accession("1ubq").addresses("pdb"))
