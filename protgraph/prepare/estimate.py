@@ -12,7 +12,7 @@ from pathlib import Path
 from protgraph.errors import DatasetError
 from protgraph.featurize.pipeline import Source, has_portable_features
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.prepare.file_records import FileWork, file_records
+from protgraph.prepare.file_records import file_records, file_work
 from protgraph.prepare.shard_task import SHARD_RESIDUES, split_shards
 from protgraph.prepare.store_builder import prepare_records
 from protgraph.structure.io.read_options import ReadOptions
@@ -74,7 +74,7 @@ def estimate_store(
     records = list(file_records(sources, read))
     if not records:
         raise DatasetError("estimate_store: there are no inputs. Give files, folders or graph stores.")
-    work = FileWork.of(plan, read)
+    work = file_work(plan, read)
     chosen = records
     if len(records) > sample:
         drawn = sorted(random.Random(0).sample(range(len(records)), sample))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from protgraph.data.cache_key import digest
 from protgraph.data.store.open_store import open_store
@@ -25,7 +24,7 @@ from protgraph.structure.io.foldcomp_database import open_foldcomp_database, spl
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sniff import read_file
 
-__all__ = ["FileWork", "expected_residues", "file_format", "file_records"]
+__all__ = ["expected_residues", "file_format", "file_records", "file_work"]
 
 #: Bytes per residue of a file by its suffix: about the medians of PDB entries; they only set the sizes of shards.
 _BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fcz": 16.0, "fasta": 1.2}
@@ -80,53 +79,41 @@ def expected_residues(path: str) -> float:
     return max(1.0, size / _BYTES[file_format(path)])
 
 
-@dataclass(frozen=True)
-class FileWork(RecordWork):
-    """Read a file and make its graphs, with all features of a plan.
+def file_work(plan: FeaturePlan, read: ReadOptions) -> RecordWork:
+    """Return the work for records of :func:`file_records`: read a file and make its graphs, with all features."""
+    code = graph_digest(plan, AllFeatures())
+    return RecordWork(
+        results=partial(_results, plan.components, plan.node_type, read),
+        content=_content,
+        code=code and digest(code, read.to_dict(), plan.node_type),
+    )
 
-    Parameters
-    ----------
-    components : tuple of ComponentSpec
-        Features of the plan.
-    node_type : str
-    read : ReadOptions
-    code : str or None
-        See :class:`RecordWork`.
-    """
 
-    components: tuple[ComponentSpec, ...]
-    node_type: str
-    read: ReadOptions
-    code: str | None = None
+def _content(record: InputRecord) -> str:
+    """Return the SHA-256 of the file; for a protein of a store, the digest of its shard and place."""
+    request = _unit(record)[0]
+    if isinstance(request.read, StoreEntry):
+        store = open_store(request.read.path)
+        number, place = store.shard_of(request.read.number)
+        return digest(store.shards[number].sha256, place, request.chains)
+    accession = as_accession(request.source)
+    try:
+        if split_entry(request.source) is not None:
+            return read_file(request.source).sha256
+        return file_sha256(request.source if accession is None else fetch(accession))
+    except (OSError, FetchError, SelectionError, StructureFileError):
+        return ""
 
-    @classmethod
-    def of(cls, plan: FeaturePlan, read: ReadOptions) -> FileWork:
-        """Return the work for a plan."""
-        code = graph_digest(plan, AllFeatures())
-        return cls(plan.components, plan.node_type, read, code and digest(code, read.to_dict(), plan.node_type))
 
-    def content(self, record: InputRecord) -> str:
-        """Return the SHA-256 of the file; for a protein of a store, the digest of its shard and place."""
-        request = _unit(record)[0]
-        if isinstance(request.read, StoreEntry):
-            store = open_store(request.read.path)
-            number, place = store.shard_of(request.read.number)
-            return digest(store.shards[number].sha256, place, request.chains)
-        accession = as_accession(request.source)
-        try:
-            if split_entry(request.source) is not None:
-                return read_file(request.source).sha256
-            return file_sha256(request.source if accession is None else fetch(accession))
-        except (OSError, FetchError, SelectionError, StructureFileError):
-            return ""
-
-    def results(self, record: InputRecord) -> tuple[str, Sequence[GraphResult | Failure]]:
-        """Return the digest of the content, and a graph or failure for each protein."""
-        unit = _unit(record)
-        results = list(iter_graphs(list(unit), _plan(self.components, self.node_type), read=self.read))
-        if isinstance(unit[0].read, StoreEntry):
-            return self.content(record), results
-        return next((result.sha256 for result in results if result.sha256), ""), results
+def _results(
+    components: tuple[ComponentSpec, ...], node_type: str, read: ReadOptions, record: InputRecord
+) -> tuple[str, Sequence[GraphResult | Failure]]:
+    """Return the digest of the content, and a graph or failure for each protein."""
+    unit = _unit(record)
+    results = list(iter_graphs(list(unit), _plan(components, node_type), read=read))
+    if isinstance(unit[0].read, StoreEntry):
+        return _content(record), results
+    return next((result.sha256 for result in results if result.sha256), ""), results
 
 
 def _is_whole(unit: Sequence[ProteinRequest]) -> bool:

@@ -44,10 +44,13 @@ class ShardTask:
     number : int
         Place of the shard in the store.
     records : tuple of InputRecord
+    deadly : frozenset of str
+        Labels of records at which processes die; they become failures.
     """
 
     number: int
     records: tuple[InputRecord, ...]
+    deadly: frozenset[str] = frozenset()
 
     @cached_property
     def name(self) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
-from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ from protgraph.data.store.store_writer import shard_entry, write_shard
 from protgraph.errors import DatasetError, WorkerDiedError
 from protgraph.failure import Failure
 from protgraph.featurize.result import GraphResult, model_notes, reader_notes
-from protgraph.file_io import atomic_write
 from protgraph.prepare.shard_task import InputRecord, ShardTask
 from protgraph.prepare.store_folder import link_file
 
@@ -28,29 +24,25 @@ __all__ = ["RecordWork", "ShardResult", "ShardWork"]
 #: Like ``map``: apply the function to each record, and return the digests in the order of the records.
 Apply = Callable[[Callable[[InputRecord], str], Sequence[InputRecord]], Iterable[str]]
 
-_DEATHS = 2  # of a process at one record, after the first death at this shard
-_START, _STARTS = "start", 20  # deaths before the first record
 
+@dataclass(frozen=True)
+class RecordWork:
+    """What is done with one input record: picklable functions, the same in every process.
 
-class RecordWork(ABC):
-    """Function from one input record to graphs; picklable, and the same in every process.
-
-    Attributes
+    Parameters
     ----------
+    results : callable
+        From a record to the digest of its content, equal to that of ``content``, and a result for each of its proteins.
+    content : callable
+        From a record to the digest of its content, e.g. the SHA-256 of its file; "" if it cannot be read.
     code : str or None
         Digest of everything but the inputs that determines the graphs: code, features, options. None if that is not
         known; shards are then never reused.
     """
 
-    code: str | None
-
-    @abstractmethod
-    def content(self, record: InputRecord) -> str:
-        """Return the digest of the content of a record, e.g. the SHA-256 of its file; "" if it cannot be read."""
-
-    @abstractmethod
-    def results(self, record: InputRecord) -> tuple[str, Sequence[GraphResult | Failure]]:
-        """Return the digest of the content, equal to :meth:`content`, and a result for each protein of a record."""
+    results: Callable[[InputRecord], tuple[str, Sequence[GraphResult | Failure]]]
+    content: Callable[[InputRecord], str]
+    code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class ShardResult:
     is_reused : bool
         True if the shard was finished before.
     seconds : array of float
-        Time for each protein, in the order of :func:`protgraph.prepare.shard_rows.shard_rows`; empty if reused.
+        Time for each protein, in the order of :func:`protgraph.prepare.store_builder.shard_rows`; empty if reused.
     total_seconds : float
         Time for the shard.
     record_sizes : tuple of (int, float)
@@ -87,48 +79,40 @@ class ShardResult:
 class ShardWork:
     """Function from a task to a finished shard, for all engines; it may be repeated at any time.
 
-    The name of a shard is the digest of the labels and contents of its records and of the code. A record at which the
-    process dies again and again, e.g. because memory is exhausted, gives a :class:`Failure`. To find it, the
-    process writes down the record that it works on, if an earlier process of the same run died at this shard.
+    The name of a shard is the digest of the labels and contents of its records and of the code.
 
     Parameters
     ----------
     folder : Path
         Folder of the unfinished store.
     work : RecordWork
-    run : str
-        Name of this run; deaths of processes of other runs are not counted.
     checksums : mapping of str to str
         Key of each shard of an earlier store → SHA-256 of its file.
     earlier : Path, optional
         The earlier store.
-    is_continued : bool
-        Look for finished shards of an earlier run, which requires the digests of the inputs first.
     """
 
     folder: Path
     work: RecordWork
-    run: str = ""
     checksums: Mapping[str, str] = field(default_factory=dict)
     earlier: Path | None = None
-    is_continued: bool = False
 
     def __call__(self, task: ShardTask) -> ShardResult:
         """Return the finished shard of a task."""
         begin = time.perf_counter()
-        if self.is_continued and (found := self.reuse(task)) is not None:
-            return found
         results: list[GraphResult | Failure] = []
         contents, sizes = [], []
-        with _attempt(self.folder / "attempts" / f"{task.name}.json", self.run) as attempt:
-            for number, record in enumerate(task.records):
-                start = time.perf_counter()
-                content, own = attempt.guarded(number, record) or self.work.results(record)
-                contents.append(content)
-                results += own
-                residues = sum(len(result.residues) for result in own if isinstance(result, GraphResult))
-                sizes.append((residues, time.perf_counter() - start))
-            entry, layout = self._write(task, self._key(task, contents), results)
+        for record in task.records:
+            start = time.perf_counter()
+            if record.label in task.deadly:
+                content, own = "", [_deadly_failure(record)]  # with this content, a later run tries again
+            else:
+                content, own = self.work.results(record)
+            contents.append(content)
+            results += own
+            residues = sum(len(result.residues) for result in own if isinstance(result, GraphResult))
+            sizes.append((residues, time.perf_counter() - start))
+        entry, layout = self._write(task, self._key(task, contents), results)
         seconds = array("f", [result.seconds for result in results])
         notes: list[str] = []
         for result in results:
@@ -188,50 +172,9 @@ def _entry(path: Path) -> ShardEntry | None:
         return None
 
 
-class _Attempt:
-    """Record of what a process works on, for the next one if it dies."""
-
-    def __init__(self, path: Path, run: str) -> None:
-        self.path, self.run = path, run
-        self.deaths: dict[str, int] = {}
-        earlier = self._read()
-        self.is_careful = earlier.get("run") == run
-        if self.is_careful:
-            self.deaths = earlier["deaths"]
-            self.deaths[earlier["at"]] = self.deaths.get(earlier["at"], 0) + 1
-            if self.deaths.get(_START, 0) > _STARTS:
-                raise WorkerDiedError(f"{path}: processes die before the first file, {_STARTS} times. Run again.")
-        self._write(_START)
-
-    def guarded(self, number: int, record: InputRecord) -> tuple[str, list[Failure]] | None:
-        """Return the failure of a record at which processes died; None if the record can be processed."""
-        deaths = self.deaths.get(str(number), 0)
-        if deaths >= _DEATHS:
-            error = WorkerDiedError(
-                f"{record.label}: its process died {deaths} times, maybe because memory is exhausted. The other "
-                "files are not affected. Run again with fewer jobs."
-            )
-            return "", [Failure.of(record.label, "", error)]  # with this key, a later run tries again
-        if self.is_careful:
-            self._write(str(number))
-        return None
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            return json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-
-    def _write(self, at: str) -> None:
-        with atomic_write(self.path) as temporary:
-            temporary.write_text(json.dumps({"run": self.run, "at": at, "deaths": self.deaths}), encoding="utf-8")
-
-
-@contextmanager
-def _attempt(path: Path, run: str) -> Iterator[_Attempt]:
-    """Keep the record of an attempt until the block ends, also by an exception."""
-    attempt = _Attempt(path, run)
-    try:
-        yield attempt
-    finally:
-        path.unlink(missing_ok=True)
+def _deadly_failure(record: InputRecord) -> Failure:
+    error = WorkerDiedError(
+        f"{record.label}: its process died 2 times, maybe because memory is exhausted. The other files are not "
+        "affected. Run again with fewer jobs."
+    )
+    return Failure.of(record.label, "", error)

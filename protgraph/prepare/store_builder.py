@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,21 @@ from protgraph.data.store.store_description import (
     shard_path,
 )
 from protgraph.errors import DatasetError, FieldError, OptionError, list_first
-from protgraph.featurize.manifest import write_manifest_rows
+from protgraph.failure import Failure
+from protgraph.featurize.manifest import COLUMNS, write_manifest_rows
 from protgraph.featurize.pipeline import Source, has_portable_features
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.store_entry import plan_digest
 from protgraph.prepare.engines import run_shards
-from protgraph.prepare.file_records import FileWork, file_records
-from protgraph.prepare.shard_rows import failures_of, shard_rows
+from protgraph.prepare.file_records import file_records, file_work
 from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
 from protgraph.prepare.store_folder import kept_parts, locked_store, place_store
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.residues.loss_report import LossReport
 from protgraph.wording import count_noun
 
-__all__ = ["PreparedStore", "prepare_records", "prepare_store"]
+__all__ = ["PreparedStore", "prepare_records", "prepare_store", "shard_rows"]
 
 #: Called with each finished shard: expected residues of all records, if known, and of the shard; the result.
 Progress = Callable[[float | None, float, ShardResult], None]
@@ -65,7 +65,7 @@ class PreparedStore:
     store: GraphStore | None
     shards: tuple[ShardEntry, ...]
     reused: int = 0
-    first_failures: tuple[Any, ...] = ()
+    first_failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
 
     def total(self, name: str) -> int:
@@ -142,7 +142,7 @@ def prepare_store(
     return prepare_records(
         list(file_records(sources, read)),
         out,
-        FileWork.of(plan, read),
+        file_work(plan, read),
         info=info,
         engine=engine,
         jobs=jobs,
@@ -196,8 +196,7 @@ def prepare_records(
             labels = {record.label for task in tasks for record in task.records}
             _check_inputs(final, earlier.shards, labels)
         checksums = {} if earlier is None else {shard.key: shard.sha256 for shard in earlier.shards}
-        is_continued = earlier is not None or (parts / SHARDS).is_dir()
-        shard_work = ShardWork(parts, work, secrets.token_hex(8), checksums, final if earlier else None, is_continued)
+        shard_work = ShardWork(parts, work, checksums, final if earlier else None)
         done = _Done()
 
         def add(task: ShardTask, result: ShardResult) -> None:
@@ -205,8 +204,8 @@ def prepare_records(
             if progress is not None:
                 progress(total, task.residues, result)
 
-        if is_continued and engine == "local":  # an unchanged store needs no other process
-            shard_work, tasks = replace(shard_work, is_continued=False), _changed(tasks, shard_work, jobs, add)
+        if earlier is not None or (parts / SHARDS).is_dir():  # of a run that was stopped
+            tasks = _changed(tasks, shard_work, jobs, add)
         with closing(run_shards(tasks, shard_work, engine=engine, jobs=jobs)) as results:
             for task, result in results:
                 add(task, result)
@@ -216,7 +215,10 @@ def prepare_records(
 def _changed(
     tasks: Iterable[ShardTask], work: ShardWork, jobs: int, add: Callable[[ShardTask, ShardResult], None]
 ) -> Iterator[ShardTask]:
-    """Yield the tasks whose shards must be written, and call ``add`` for the others; threads read the inputs."""
+    """Yield the tasks whose shards must be written, and call ``add`` for the others.
+
+    Threads read the inputs: an unchanged store needs no other process.
+    """
     with ThreadPoolExecutor(max(jobs, 1)) as threads:
         for task in tasks:
             found = work.reuse(task, threads.map)
@@ -298,3 +300,45 @@ def _check_inputs(final: Path, entries: Sequence[ShardEntry], labels: set[str]) 
             f"graph store {str(final)!r} has proteins of {count_noun(len(absent), 'input')} not given now: "
             f"{list_first(absent, 3)}. Give all inputs, or add --overwrite to remove these proteins."
         )
+
+
+def shard_rows(
+    shards: Iterable[tuple[Path, Sequence[float]]],
+) -> Iterator[tuple[dict[str, object], Mapping[str, Any]]]:
+    """Yield the columns of each result by name, and its loss report; one shard is open at a time."""
+    for path, seconds in shards:
+        shard = GraphShard(path)
+        failures = dict(shard.failures)
+        count = len(shard) + len(failures)
+        times = seconds or [0.0] * count
+        proteins = iter(range(len(shard)))
+        for place in range(count):
+            measured = round(float(times[place]), 4)
+            if place in failures:
+                yield _failure_row(failures[place], measured), {}
+            else:
+                yield _protein_row(shard, next(proteins), measured)
+
+
+def failures_of(paths: Iterable[Path]) -> Iterator[Failure]:
+    """Yield the failures of shards, in order."""
+    for path in paths:
+        yield from (failure for _, failure in GraphShard(path).failures)
+
+
+def _protein_row(shard: GraphShard, i: int, seconds: float) -> tuple[dict[str, object], Mapping[str, Any]]:
+    described = shard.described_residues(i)
+    loss = described["report"]
+    edges = int(shard.offsets["edge"][i + 1] - shard.offsets["edge"][i]) if "edge" in shard.offsets else 0
+    left_out = "; ".join(LossReport.from_dict(loss).lines())
+    sizes = (shard.num_residues_of(i), edges, seconds, shard.checksums[i])
+    return _row(shard.sources[i], "done", described["name"], *sizes, "", "", left_out), loss
+
+
+def _failure_row(failure: Failure, seconds: float) -> dict[str, object]:
+    reason = (failure.error_type, failure.message, "")
+    return _row(failure.source, "failed", failure.protein, 0, 0, seconds, failure.sha256, *reason)
+
+
+def _row(*values: object) -> dict[str, object]:
+    return dict(zip(COLUMNS, values, strict=True))

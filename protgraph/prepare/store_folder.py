@@ -48,9 +48,7 @@ def kept_parts(final: Path) -> Iterator[Path]:
     try:
         yield parts
     finally:
-        for inside in ("attempts", SHARDS):
-            remove_if_empty([parts / inside])
-        remove_if_empty([parts, *missing])
+        remove_if_empty([parts / SHARDS, parts, *missing])
 
 
 @contextmanager

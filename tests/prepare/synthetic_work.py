@@ -13,15 +13,15 @@ import torch
 
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.featurize.result import GraphResult
-from protgraph.prepare import InputRecord, RecordWork
+from protgraph.prepare import InputRecord
 from protgraph.structure.io.fasta import FastaRecord
 
 LENGTH = 20
 
 
 @dataclass(frozen=True)
-class SyntheticWork(RecordWork):
-    """A graph of random points for each record.
+class SyntheticWork:
+    """A graph of random points for each record, in place of a :class:`protgraph.prepare.RecordWork`.
 
     ``data`` of a record is "", "kill" (the process ends itself by SIGKILL each time), "kill once" (the first time), or
     "raise"; ``log`` is a folder that gets a file per processed record.

@@ -23,10 +23,9 @@ def test_without_ray_the_error_names_the_extra(tmp_path):
 def cluster():
     """Two workers for all tests of the module: a cluster takes seconds to start."""
     import ray
+    from protgraph_plugins.scale import ray_engine
 
-    from protgraph.prepare import engines
-
-    engines._start_ray(ray, 2)
+    ray_engine._start(ray, 2)
     yield
     ray.shutdown()
 
@@ -47,6 +46,17 @@ def test_a_killed_worker_loses_nothing_and_the_bytes_are_those_of_the_local_engi
     prepared = prepare(records(40, r3="kill once", r20="kill once"), tmp_path / "s", tmp_path / "log2", engine="ray")
     assert prepared.total("failures") == 0 and SyntheticWork(tmp_path / "log2").times("r20") > 1
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_record_that_always_kills_its_process_fails_alone(cluster, tmp_path):
+    prepared = prepare(records(20, r5="kill"), tmp_path / "s", tmp_path / "log", engine="ray")
+    assert {f.source: f.error_type for f in prepared.store.failures} == {"r5": "WorkerDiedError"}
+    prepare(records(20, r5="kill"), tmp_path / "local", tmp_path / "log2")
+    assert contents(tmp_path / "s") == contents(tmp_path / "local")
+    with pytest.raises(ValueError, match="r3"):
+        prepare(records(20, r3="raise"), tmp_path / "t", tmp_path / "log3", engine="ray")
 
 
 @needs_ray
