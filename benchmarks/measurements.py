@@ -29,7 +29,7 @@ COSTS = {
     "memory": "peak memory of training by model and residues per batch",
     "predict": "duration of `protgraph predict NAME FILE`, process start included",
     "scale": "growth of time and memory from 10³ to 10⁵ residues",
-    "store": "rate of batches from a graph store; exported to litdata, and datasets of PyG",
+    "store": "rate of batches from a graph store; datasets of PyG",
     "train": "rate of `protgraph train`; the bare loop of the same model",
 }
 

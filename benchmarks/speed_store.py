@@ -1,10 +1,9 @@
-"""Rate of batches from a graph store: local, exported to litdata, and datasets of PyG."""
+"""Rate of batches from a graph store, and from datasets of PyG."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -16,16 +15,14 @@ from benchmarks.synthetic_inputs import protein, threads
 from benchmarks.timing import interleave
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.litdata_export import export_litdata
 from protgraph.data.store.loader import ProteinBatches
-from protgraph.data.store.open_store import open_store
 from protgraph.data.store.store_writer import ShardWriter
 
 __all__ = ["measure"]
 
 PROTEINS, SIZES, DEGREE = 200, (80, 400), 30
 BATCH_RESIDUES, SHARD_BYTES = 2048, 4 << 20
-LOCAL, LITDATA = "store", "store, exported to litdata"
+LOCAL = "store"
 IN_MEMORY, ON_DISK = "PyG InMemoryDataset", "PyG OnDiskDataset (SQLite)"
 
 
@@ -40,15 +37,13 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
         size = _check_equal(batches)
         timings = interleave({name: _reader(own) for name, own in batches.items()}, reference=LOCAL, seconds=seconds)
     rows = [(t.name, PROTEINS / t.ms * 1e3, size / t.ms / 1e3, 1 / t.ratio) for t in timings]
-    rows += [(LITDATA, None, None, None)] if LITDATA not in ways else []
-    absent = "" if LITDATA in ways else "\nlitdata is not installed: pip install 'protgraph-pyg[litdata]'"
     return [
         CostTable(
             title=f"batches of {BATCH_RESIDUES} residues × {DEGREE} neighbors, {PROTEINS} proteins in random order, "
             f"{threads()}",
             columns=("batches from", "proteins/s", "MB/s", f"rate × {LOCAL}"),
             rows=show_rows(rows),
-            caption=f"{size / 1e6:.0f} MB of tensors per epoch, files in the page cache; batches are equal.{absent}",
+            caption=f"{size / 1e6:.0f} MB of tensors per epoch, files in the page cache; batches are equal.",
         )
     ]
 
@@ -64,8 +59,6 @@ def _ways(graphs: Sequence[ProteinGraph], folder: Path) -> dict[str, Collate]:
     writer.close()
     store = GraphStore(folder / "store")
     ways: dict[str, Collate] = {LOCAL: store.collate}
-    if find_spec("litdata"):
-        ways[LITDATA] = open_store(export_litdata(store, folder / "stream")).collate
     plain = [Data(**{key: value for key, value in graph.items() if isinstance(value, Tensor)}) for graph in graphs]
     memory = _InMemory(plain)
     disk = OnDiskDataset(str(folder / "disk"))

@@ -248,8 +248,8 @@ def _output_error(path: str | Path, number: int | None, reason: str) -> OutputFi
     return error
 
 
-def file_sha256(path: str | Path, *, offset: int = 0) -> str:
-    """Return the SHA-256 of a file, without its first ``offset`` bytes, as 64 hexadecimal digits.
+def file_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file as 64 hexadecimal digits.
 
     Raises
     ------
@@ -257,5 +257,4 @@ def file_sha256(path: str | Path, *, offset: int = 0) -> str:
         If the file cannot be read.
     """
     with open(path, "rb") as file:
-        file.seek(offset)
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import protgraph as pg
-from protgraph.cli.app import COMMANDS, app, main
+from protgraph.cli.app import COMMANDS, main
 from protgraph.registry import commands as registered_commands
 from tests.docs.predicted_files import write_predicted_file
 
@@ -116,8 +115,6 @@ def test_every_python_block_runs(
     for name in CHECKPOINTS:
         if name in block:
             write_checkpoint(name)
-    if "litdata" in block:
-        pytest.importorskip("litdata", reason="litdata is not installed")
     if "paragraph" in block:
         published = request.getfixturevalue("shared_data") / "weights" / "paragraph"
         shutil.copy(published / "4edw.pdb", user_folder)
@@ -155,23 +152,6 @@ def test_every_command_exists_and_takes_the_options_shown(command, words, help_o
     text = help_of(command, words[0]) if has_subcommand else help_of(command)
     for option in (word.split("=")[0] for word in words if word.startswith("-")):
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), f"{option} is not an option of {command}"
-
-
-@pytest.mark.slow
-def test_the_commands_for_streaming_run_in_their_order(user_folder, tmp_path, monkeypatch):
-    pytest.importorskip("litdata", reason="litdata is not installed")
-    monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "training_at_scale.md"
-    section = page.read_text(encoding="utf-8").partition("## Streaming")[2]
-    lines = [f"protgraph featurize {user_folder / 'my_structures'} -o graphs"]
-    lines += [line for line in section.splitlines() if line.startswith("protgraph ")]
-    for line in lines:
-        words = line.split("#")[0].split()[1:]
-        words += ["--epochs", "1", "--device", "cpu"] if words[0] == "train" else []
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == 0, (line, done.output)
-    assert [line.split()[1] for line in lines] == ["featurize", "export", "data", "train", "predict"]
-    assert len(Path("predictions.csv").read_text().splitlines()) > 1000
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -32,7 +32,7 @@ __all__ = ["COMMANDS", "app", "main"]
 
 #: Commands in the order of ``protgraph --help``; those that are not here, e.g. of other distributions, follow.
 COMMANDS = (
-    *("list", "info", "doctor", "describe", "fetch", "featurize", "export", "data", "train", "recipe", "predict"),
+    *("list", "info", "doctor", "describe", "fetch", "featurize", "data", "train", "recipe", "predict"),
     *("embed", "search", "attention", "generate", "design", "score", "compare", "mutate", "scan", "view", "bench"),
     *("check", "new-plugin"),
 )

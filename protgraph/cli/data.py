@@ -86,7 +86,7 @@ def inspect_command(
 
 
 def verify_command(
-    stores: Annotated[list[Path], typer.Argument(help="Graph stores of featurize or prepare, or folders of export.")],
+    stores: Annotated[list[Path], typer.Argument(help="Graph stores of featurize, or their addresses.")],
 ) -> None:
     """Compare the SHA-256 checksum of every shard of a graph store with its description.
 

@@ -38,7 +38,7 @@ def featurize_command(
         typer.Option("--jobs", "-j", help="Number of processes. Default: one per 100 files, at most one per core."),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="local: processes of this computer; ray: Ray Data, on the cluster of RAY_ADDRESS.")
+        str, typer.Option(help="local: processes of this computer; ray: the Ray cluster of RAY_ADDRESS.")
     ] = "local",
     shard_residues: Annotated[int, typer.Option(help="Expected residues per shard.")] = 25_000,
     manifest: Manifest = None,

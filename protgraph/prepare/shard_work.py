@@ -105,12 +105,12 @@ class ShardWork:
         for record in task.records:
             start = time.perf_counter()
             if record.label in task.deadly:
-                content, own = "", [_deadly_failure(record)]  # with this content, a later run tries again
+                content, proteins = "", [_deadly_failure(record)]  # with this content, a later run tries again
             else:
-                content, own = self.work.results(record)
+                content, proteins = self.work.results(record)
             contents.append(content)
-            results += own
-            residues = sum(len(result.residues) for result in own if isinstance(result, GraphResult))
+            results += proteins
+            residues = sum(len(result.residues) for result in proteins if isinstance(result, GraphResult))
             sizes.append((residues, time.perf_counter() - start))
         entry, layout = self._write(task, self._key(task, contents), results)
         seconds = array("f", [result.seconds for result in results])

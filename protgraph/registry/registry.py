@@ -184,9 +184,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         obj = self._load(self._split(name)[0])
         return obj if isinstance(obj, Family) else None
 
-    def create(
-        self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS
-    ) -> InstanceT:
+    def create(self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS) -> InstanceT:
         """Call a component with checked options; return components that are instances (model specs, tasks) as they are.
 
         Parameters

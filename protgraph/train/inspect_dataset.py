@@ -112,7 +112,7 @@ def inspect_dataset(
     """
     check_kind(kind)
     if isinstance(dataset, GraphStore):
-        dataset = dataset.reopened_path
+        dataset = dataset.path
     common = {"kind": kind, "unknown": unknown, "seed": seed, "read": read, "cache": cache}
     if isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets):
         found = load_dataset(dataset, labels=labels, task=task, columns=columns, **common)

@@ -29,7 +29,7 @@ from protgraph.data.datasets.mutation_labels import MutationLabels
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.open_store import is_store, store_index
+from protgraph.data.store.store_files import is_store, store_index
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs

@@ -81,7 +81,7 @@ def load_dataset(
     'pdb_core'
     """
     if isinstance(dataset, GraphStore):
-        dataset = dataset.reopened_path
+        dataset = dataset.path
     if isinstance(dataset, Sequence) and dataset and all(isinstance(graph, Data) for graph in dataset):
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")

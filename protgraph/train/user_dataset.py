@@ -14,7 +14,7 @@ from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.label_table import read_label_table
-from protgraph.data.store.open_store import is_store
+from protgraph.data.store.store_files import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.structure.io.read_options import ReadOptions

@@ -121,7 +121,7 @@ def test_batches_of_all_stores_are_equal_and_a_difference_is_an_error(monkeypatc
     monkeypatch.setattr(speed_store, "SHARD_BYTES", 200_000)
     (table,) = measure_costs("store", seconds=0)
     rates = {name: values for name, *values in table.rows}
-    assert next(iter(rates)) == speed_store.LOCAL and len(rates) == 4 and speed_store.LITDATA in rates
+    assert next(iter(rates)) == speed_store.LOCAL and len(rates) == 3
     assert all(value > 0 for values in rates.values() if values[0] is not None for value in values)
     graphs = [protein(n, 5) for n in (8, 9)]
     wrong = graphs[1].clone()

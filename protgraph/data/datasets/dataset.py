@@ -261,7 +261,8 @@ class Dataset(ABC):
 
 def read_example(example: Example, read: ReadOptions) -> Residues:
     """Return the residues of an example, from its file or graph store."""
-    from protgraph.data.store.open_store import is_store, open_store
+    from protgraph.data.store.open_store import open_store
+    from protgraph.data.store.store_files import is_store
     from protgraph.structure.io import open_source, proteins_of
 
     if is_store(example.path):

@@ -9,7 +9,8 @@ from pathlib import Path
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.open_store import is_store, open_store
+from protgraph.data.store.open_store import open_store
+from protgraph.data.store.store_files import is_store
 from protgraph.errors import DatasetError
 from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.foldcomp_database import is_foldcomp_database, split_entry

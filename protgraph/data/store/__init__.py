@@ -2,8 +2,23 @@
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches, pack
-from protgraph.data.store.open_store import is_store, open_store
-from protgraph.data.store.store_description import ShardEntry
+from protgraph.data.store.open_store import open_store
+from protgraph.data.store.store_description import META, ShardEntry, StoreDescription, read_description, shard_path
+from protgraph.data.store.store_files import StoreFiles, is_store, stores
 from protgraph.data.store.store_writer import write_store
 
-__all__ = ["GraphStore", "ProteinBatches", "ShardEntry", "is_store", "open_store", "pack", "write_store"]
+__all__ = [
+    "META",
+    "GraphStore",
+    "ProteinBatches",
+    "ShardEntry",
+    "StoreDescription",
+    "StoreFiles",
+    "is_store",
+    "open_store",
+    "pack",
+    "read_description",
+    "shard_path",
+    "stores",
+    "write_store",
+]

@@ -31,8 +31,6 @@ class GraphShard:
     ----------
     path : Path
         File of :func:`~protgraph.data.store.store_writer.write_shard`.
-    offset : int
-        Bytes before the content.
 
     Attributes
     ----------
@@ -51,8 +49,8 @@ class GraphShard:
         The file is missing or incomplete.
     """
 
-    def __init__(self, path: Path, *, offset: int = 0) -> None:
-        file = map_shard_file(path, offset=offset)
+    def __init__(self, path: Path) -> None:
+        file = map_shard_file(path)
         self.path, self._file, self.arrays = path, file, file.arrays
         meta = file.plain("meta")
         self.layout, self.levels = meta["layout"], meta["layout"]["level"]

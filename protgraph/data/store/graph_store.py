@@ -9,7 +9,6 @@ Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and ba
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
@@ -26,13 +25,8 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.collation import collate_members, join_edge_index
 from protgraph.data.store.graph_shard import GraphShard
-from protgraph.data.store.store_description import (
-    StoreDescription,
-    check_file_size,
-    read_description,
-    register_stored_field,
-    shard_path,
-)
+from protgraph.data.store.store_description import register_stored_field
+from protgraph.data.store.store_files import store_files
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
@@ -56,7 +50,8 @@ class GraphStore:
     Parameters
     ----------
     path : str or Path
-        Folder of ``protgraph featurize`` or :func:`~protgraph.data.store.store_writer.write_store`.
+        Folder of ``protgraph featurize`` or :func:`~protgraph.data.store.store_writer.write_store`, or the address of
+        a copy, e.g. ``s3://bucket/folder``, whose shards are downloaded when they are used.
 
     Attributes
     ----------
@@ -85,15 +80,12 @@ class GraphStore:
 
     @check_arguments("path")
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._describe(read_description(self.path))
-        self._check_sizes()
-
-    def _describe(self, description: StoreDescription) -> None:
-        self.description = description
-        self.info: dict[str, Any] = description.info
-        self.shards = description.shards
-        self._layout = description.layout
+        self._files = store_files(path)
+        self.path = self._files.path
+        self.description = self._files.describe()
+        self.info: dict[str, Any] = self.description.info
+        self.shards = self.description.shards
+        self._layout = self.description.layout
         for name, spec in self._layout["specs"].items():
             shape = None if spec["shape"] is None else tuple(spec["shape"])
             register_stored_field(self.path, name, FieldSpec(**{**spec, "shape": shape}))
@@ -156,11 +148,6 @@ class GraphStore:
         """True if the residues of each protein are in the store."""
         return self._layout["has_residues"]
 
-    @property
-    def reopened_path(self) -> str | Path:
-        """Path from which other processes open this store."""
-        return self.path
-
     def __repr__(self) -> str:
         nodes = sum(shard.nodes for shard in self.shards)
         return f"GraphStore({str(self.path)!r}, proteins={len(self)}, nodes={nodes})"
@@ -221,40 +208,14 @@ class GraphStore:
         """
         found = self._open.get(number)
         if found is None:
-            path, offset = self._place_of_shard(number)
-            found = GraphShard(path, offset=offset)
+            (path,) = self._files.shard_files([self.shards[number]])
+            found = GraphShard(path)
             if len(found) and found.layout != self._layout:
                 raise DatasetError(f"{found.path} has other fields than the store. Write the store again.")
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open)))
             self._open[number] = found
         return found
-
-    def _place_of_shard(self, number: int) -> tuple[Path, int]:
-        """Return the file of a shard, and the bytes before it in the file."""
-        return shard_path(self.path, self.shards[number].key), 0
-
-    def _check_sizes(self) -> None:
-        """Raise :class:`DatasetError` if the file of a shard is missing or incomplete."""
-        for number, shard in enumerate(self.shards):
-            path, offset = self._place_of_shard(number)
-            check_file_size(path, offset + shard.bytes)
-
-    def shard_bytes(self, number: int) -> bytes:
-        """Return the content of the file of a shard.
-
-        Raises
-        ------
-        DatasetError
-            Its checksum differs.
-        """
-        path, offset = self._place_of_shard(number)
-        with path.open("rb") as file:
-            file.seek(offset)
-            content = file.read()
-        if hashlib.sha256(content).hexdigest() != self.shards[number].sha256:
-            raise DatasetError(f"{path} is damaged (checksum). Write the store again.")
-        return content
 
     def shard_of(self, i: int) -> tuple[int, int]:
         """Return the number of the shard of protein i, and the place of the protein in it."""
@@ -293,10 +254,9 @@ class GraphStore:
         DatasetError
             A file is missing or incomplete.
         """
-        self._check_sizes()
-        places = [self._place_of_shard(number) for number in range(len(self.shards))]
-        found = zip(places, self.shards, strict=True)
-        return [path for (path, offset), shard in found if file_sha256(path, offset=offset) != shard.sha256]
+        self._files.describe()  # raises for missing files
+        paths = self._files.shard_files(self.shards)
+        return [path for path, shard in zip(paths, self.shards, strict=True) if file_sha256(path) != shard.sha256]
 
     def verify(self) -> None:
         """Compare the checksums of all shards.
@@ -318,6 +278,7 @@ class GraphStore:
         return self._open.get(number) or self.shard(number), place
 
     def _all(self) -> Iterator[GraphShard]:
+        self._files.shard_files([entry for entry in self.shards if entry.proteins])  # of an address: all at once
         return (self.shard(number) for number, entry in enumerate(self.shards) if entry.proteins)
 
     def _recorded(self, read: Callable[[GraphShard], list[str]]) -> list[str]:

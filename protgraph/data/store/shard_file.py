@@ -80,13 +80,13 @@ def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: 
     return checksum.hexdigest(), 8 + len(text) + end
 
 
-def map_shard_file(path: str | Path, *, offset: int = 0) -> ShardFile:
+def map_shard_file(path: str | Path) -> ShardFile:
     """Map the file of :func:`write_shard_file` into memory; no file stays open."""
     path = Path(path)
     try:
         size = path.stat().st_size
         # not np.memmap: each map would keep its file open, and processes may open 1024 files
-        whole = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()[offset:]
+        whole = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
         start = 8 + int.from_bytes(whole[:8].tobytes(), "little")
         header = json.loads(whole[8:start].tobytes())
         parts = {name: _array(whole, start, entry) for name, entry in header.items() if name != "__metadata__"}

@@ -22,7 +22,6 @@ __all__ = [
     "StoreDescription",
     "check_file_size",
     "is_store_folder",
-    "parse_description",
     "read_description",
     "register_stored_field",
     "shard_path",
@@ -104,21 +103,16 @@ def read_description(folder: str | Path) -> StoreDescription:
         raise DatasetError(f"{str(path)!r} is not a graph store: {META} cannot be read") from e
     except ValueError as e:
         raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
-    return parse_description(content, where=path / META)
-
-
-def parse_description(content: Any, *, where: str | Path) -> StoreDescription:
-    """Parse the plain data of :meth:`StoreDescription.to_dict`; ``where`` is their place, for errors."""
     try:
         if content["format"] != FORMAT:
             raise KeyError("format")
         if content["version"] != VERSION:
             raise DatasetError(
-                f"{where} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
+                f"{path / META} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
             )
         return StoreDescription(content["layout"], content["info"], _entries(content["shards"]))
     except (KeyError, TypeError) as e:
-        raise DatasetError(f"{where} is not the description of a graph store. Write the store again.") from e
+        raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
 
 
 def _entries(shards: Sequence[Mapping[str, Any]]) -> tuple[ShardEntry, ...]:
@@ -132,7 +126,7 @@ def shard_path(folder: str | Path, key: str) -> Path:
 
 
 def is_store_folder(path: object) -> bool:
-    """Return True for the folder of a graph store; see also :func:`~protgraph.data.store.open_store.is_store`."""
+    """Return True for the folder of a graph store; see also :func:`~protgraph.data.store.store_files.is_store`."""
     return isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.join(path, META))
 
 

@@ -83,13 +83,13 @@ def download(
     FetchError
         The network or the server fails, or the file has another checksum or is rejected.
     """
-    part, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
+    partial, complete = (path.with_name(path.name + suffix) for suffix in (".part", ".complete"))
     try:
-        _complete(address, part, timeout, retries, backoff)
-        os.replace(part, complete)
+        _complete(address, partial, timeout, retries, backoff)
+        os.replace(partial, complete)
     finally:
-        if part.exists() and not part.stat().st_size:
-            part.unlink()
+        if partial.exists() and not partial.stat().st_size:
+            partial.unlink()
     try:
         received = file_sha256(complete)
         if sha256 not in (None, received):
@@ -102,18 +102,18 @@ def download(
     return received
 
 
-def _complete(address: str, part: Path, timeout: float, retries: int, backoff: float) -> None:
+def _complete(address: str, partial: Path, timeout: float, retries: int, backoff: float) -> None:
     """Complete a partial download in up to ``retries`` + 1 attempts."""
     for attempt in range(retries + 1):
         try:
-            _request_rest(address, part, timeout)
+            _request_rest(address, partial, timeout)
             return
         except urllib.error.HTTPError as e:
             if e.code in (404, 410):
                 raise FileNotOnServerError(address) from e
             reason, pause = f"HTTP {e.code} {e.reason}", _seconds(e.headers.get("Retry-After"))
             if e.code == 416:  # the partial file does not fit; start again
-                part.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
             elif e.code not in _TRY_AGAIN:
                 raise FetchError(f"{address}: {reason}") from e
         except OutputFileError:
@@ -125,11 +125,11 @@ def _complete(address: str, part: Path, timeout: float, retries: int, backoff: f
     raise FetchError(f"{address}: failed after {retries + 1} attempts ({reason})")
 
 
-def _request_rest(address: str, part: Path, timeout: float) -> None:
+def _request_rest(address: str, partial: Path, timeout: float) -> None:
     """Request the missing bytes once; raise ``ConnectionError`` if fewer arrive than announced."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "protgraph"}
-    tag_file = part.with_name(part.name + ".tag")
-    size = part.stat().st_size if part.exists() else 0
+    tag_file = partial.with_name(partial.name + ".tag")
+    size = partial.stat().st_size if partial.exists() else 0
     if size and tag_file.exists():
         headers |= {"Range": f"bytes={size}-", "If-Range": tag_file.read_text(encoding="utf-8")}
     request = urllib.request.Request(address, headers=headers)
@@ -141,7 +141,7 @@ def _request_rest(address: str, part: Path, timeout: float) -> None:
         else:  # without a strong validator, a rest may belong to another version of the file
             tag_file.unlink(missing_ok=True)
         announced = answer.headers.get("Content-Length")
-        with output_errors(part), open(part, "ab" if is_rest else "wb") as file:
+        with output_errors(partial), open(partial, "ab" if is_rest else "wb") as file:
             begin = file.tell()
             shutil.copyfileobj(answer, file, _BLOCK)
             received = file.tell() - begin
