@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from e3nn import o3
+from protgraph_plugins.se3_transformer.layers import SE3Conv, SE3Transformer
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
@@ -17,8 +18,6 @@ from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.gvp import GVPConv
 from protgraph.nn.layers.ipa import IPA
 from protgraph.nn.layers.product_basis import ProductBasis
-from protgraph.nn.layers.se3_conv import SE3Conv
-from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.symmetry import random_rotations
 from tests.reference.schnet import load_interaction_block

@@ -1,69 +1,56 @@
 """Neural networks: layers and heads as maps between named fields, and the modules that they are built from.
 
-The layers are in :mod:`protgraph.nn.layers`, the heads in :mod:`protgraph.nn.heads`. The modules that need e3nn are not
-imported here: :mod:`protgraph.nn.gate`, :mod:`protgraph.nn.tensor_product`, :mod:`protgraph.nn.pairwise_kernel`,
-:mod:`protgraph.nn.equivariant_attention` and :mod:`protgraph.nn.polynomial`.
+The layers are in :mod:`protgraph.nn.layers`, the heads in :mod:`protgraph.nn.heads`. Names are imported on first use
+(PEP 562), since some need e3nn.
 """
 
 from __future__ import annotations
 
-from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
-from protgraph.nn.continuous_filter import filtered_sum
-from protgraph.nn.decoder import Decoder, DecoderState
-from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.gvp_modules import GVP, ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
-from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
-from protgraph.nn.kv_cache import KVCache
-from protgraph.nn.mlp import activation
-from protgraph.nn.module import GraphLayer, Head
-from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention, split_heads
-from protgraph.nn.node_update import NodeUpdate
-from protgraph.nn.positional_encoding import (
-    LearnedPositions,
-    OffsetBias,
-    PositionCode,
-    position_index,
-    rotate,
-    sinusoid,
-)
-from protgraph.nn.radial_basis import BesselBasis, polar
-from protgraph.nn.sampling import sample_classes, sampling_probabilities
-from protgraph.nn.standardize import Standardize
+from protgraph.lazy_names import lazy_names
 
-__all__ = [
-    "AttentionMixin",
-    "AttentionRecorder",
-    "BesselBasis",
-    "Decoder",
-    "DecoderState",
-    "DotProductAttention",
-    "EdgeWeights",
-    "GVP",
-    "GraphLayer",
-    "Head",
-    "KVCache",
-    "LearnedPositions",
-    "LearnedQueries",
-    "MultiHeadAttention",
-    "NodeUpdate",
-    "OffsetBias",
-    "PairWeights",
-    "PositionCode",
-    "ScalarVector",
-    "ScalarVectorDropout",
-    "ScalarVectorNorm",
-    "ScalarVectorWidths",
-    "Standardize",
-    "activation",
-    "filtered_sum",
-    "invariant_width",
-    "invariants",
-    "invariants_are_chiral",
-    "polar",
-    "position_index",
-    "rotate",
-    "sample_classes",
-    "sampling_probabilities",
-    "sinusoid",
-    "split_heads",
-]
+# Public name → module.
+_HOME = {
+    "AttentionMixin": "protgraph.nn.attention_recorder",
+    "AttentionRecorder": "protgraph.nn.attention_recorder",
+    "BesselBasis": "protgraph.nn.radial_basis",
+    "ChannelwiseProduct": "protgraph.nn.tensor_product",
+    "Decoder": "protgraph.nn.decoder",
+    "DecoderState": "protgraph.nn.decoder",
+    "DotProductAttention": "protgraph.nn.dot_product_attention",
+    "EdgeWeights": "protgraph.nn.attention_recorder",
+    "GVP": "protgraph.nn.gvp_modules",
+    "Gate": "protgraph.nn.gate",
+    "GraphLayer": "protgraph.nn.module",
+    "Head": "protgraph.nn.module",
+    "IrrepsLinear": "protgraph.nn.layers.irreps",
+    "KVCache": "protgraph.nn.kv_cache",
+    "LearnedPositions": "protgraph.nn.positional_encoding",
+    "LearnedQueries": "protgraph.nn.multihead",
+    "MultiHeadAttention": "protgraph.nn.multihead",
+    "NodeUpdate": "protgraph.nn.node_update",
+    "OffsetBias": "protgraph.nn.positional_encoding",
+    "PairWeights": "protgraph.nn.attention_recorder",
+    "PositionCode": "protgraph.nn.positional_encoding",
+    "ScalarVector": "protgraph.nn.gvp_modules",
+    "ScalarVectorDropout": "protgraph.nn.gvp_modules",
+    "ScalarVectorNorm": "protgraph.nn.gvp_modules",
+    "ScalarVectorWidths": "protgraph.nn.gvp_modules",
+    "Standardize": "protgraph.nn.standardize",
+    "TensorProductBackend": "protgraph.nn.tensor_product",
+    "activation": "protgraph.nn.mlp",
+    "filtered_sum": "protgraph.nn.continuous_filter",
+    "invariant_width": "protgraph.nn.invariant",
+    "invariants": "protgraph.nn.invariant",
+    "invariants_are_chiral": "protgraph.nn.invariant",
+    "irreps_blocks": "protgraph.nn.irreps",
+    "polar": "protgraph.nn.radial_basis",
+    "position_index": "protgraph.nn.positional_encoding",
+    "rotate": "protgraph.nn.positional_encoding",
+    "sample_classes": "protgraph.nn.sampling",
+    "sampling_probabilities": "protgraph.nn.sampling",
+    "sinusoid": "protgraph.nn.positional_encoding",
+    "split_heads": "protgraph.nn.multihead",
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, irreps_terms
-from protgraph.nn.irreps_blocks import named_irreps_blocks
+from protgraph.nn.irreps import named_irreps_blocks
 
 __all__ = ["invariant_width", "invariants", "invariants_are_chiral"]
 

@@ -19,7 +19,7 @@ from torch.nn.functional import linear as linear_map
 
 from protgraph.errors import OptionError
 from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
-from protgraph.nn.irreps_blocks import component_harmonics, irreps_blocks
+from protgraph.nn.irreps import component_harmonics, irreps_blocks
 from protgraph.ops import Edges
 from protgraph.validation import check_choice
 

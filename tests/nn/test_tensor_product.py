@@ -7,10 +7,10 @@ import importlib.util
 import pytest
 import torch
 from e3nn import o3
+from protgraph_plugins.se3_transformer.layers import SE3Transformer
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import MissingExtraError, OptionError
-from protgraph.nn.layers.se3_transformer import SE3Transformer
 from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.tensor_product import ChannelwiseProduct
 from protgraph.ops import Edges

@@ -24,14 +24,12 @@ from typing import Any
 
 import torch
 from e3nn import o3
+from protgraph_plugins.se3_transformer.kernel import PairwiseKernel
+from protgraph_plugins.se3_transformer.layers import NormReLU, SE3Conv, SE3Transformer
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.irreps import IrrepsLinear
-from protgraph.nn.layers.norm_relu import NormReLU
-from protgraph.nn.layers.se3_conv import SE3Conv
-from protgraph.nn.layers.se3_transformer import SE3Transformer
-from protgraph.nn.pairwise_kernel import PairwiseKernel
 
 __all__ = ["from_reference"]
 

@@ -20,7 +20,7 @@ from protgraph.nn.gvp_modules import (
     ScalarVectorWidths,
     vector_norms,
 )
-from protgraph.nn.irreps_blocks import named_irreps_blocks
+from protgraph.nn.irreps import named_irreps_blocks
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges, map_edge_blocks
 

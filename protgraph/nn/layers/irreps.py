@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.irreps_blocks import irreps_blocks
+from protgraph.nn.irreps import irreps_blocks
 from protgraph.nn.module import GraphLayer
 
 __all__ = ["IrrepsLinear", "IrrepsNorm"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.irreps_blocks import irreps_blocks
+from protgraph.nn.irreps import irreps_blocks
 from protgraph.nn.layers.irreps import IrrepsLinear
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.polynomial import (

@@ -7,7 +7,7 @@ from e3nn.o3 import Irreps
 
 from protgraph.data.graph.fields import FieldSpec, irreps_terms
 from protgraph.errors import FieldError
-from protgraph.nn.irreps_blocks import named_irreps_blocks
+from protgraph.nn.irreps import named_irreps_blocks
 
 TEXTS = ("16x0e+8x1o", "0e", "1x0o+2x1e+3x2o", " 4x0e + 1o ", "0x0e+2x0e")
 

@@ -12,17 +12,17 @@ from typing import Any, Literal
 import torch
 from e3nn import o3
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+from protgraph.nn import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops import Edges
-from protgraph.validation import check_choice
 
 __all__ = ["PairwiseKernel", "RadialNets"]
 
 RadialNets = Literal["one", "output", "pair"]
 
-# Numbers of R(e_ij) per chunk on CPU: 4 MB float32 fit into the cache.
-_CHUNK = 1 << 20
+# Numbers of R(e_ij) per block of edges on a CPU: 4 MB float32 fit into the cache.
+_BLOCK = 1 << 20
 
 
 class PairwiseKernel(nn.Module):
@@ -72,10 +72,7 @@ class PairwiseKernel(nn.Module):
         self.irreps_out, self._num_blocks = irreps_out, len(irreps_out)
         self.product = ChannelwiseProduct(irreps_in, lmax, irreps_out, parity=parity, backend=backend)
         paths = self.product.paths
-        name = {"one": lambda p: "all", "output": lambda p: f"{p.o}", "pair": lambda p: f"{p.i}_{p.o}"}[
-            check_choice("nets", nets, ("one", "output", "pair"))
-        ]
-        self.net_of = [name(p) for p in paths]
+        self.net_of = [{"one": "all", "output": f"{p.o}", "pair": f"{p.i}_{p.o}"}[nets] for p in paths]
         self.nets = nn.ModuleDict({n: _hidden(width, radial, layer_norm) for n in dict.fromkeys(self.net_of)})
         fan_in = [sum(p.channels for p in paths if p.o == o) * radial for o in range(len(irreps_out))]
         self.weights = nn.ParameterList(
@@ -110,40 +107,23 @@ def _hidden(width: int, radial: int, layer_norm: bool) -> nn.Sequential:
 
 
 def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
-    if torch.compiler.is_compiling():
-        return z @ (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])
-    device = "cpu" if weight.is_meta else weight.device.type  # torch has no autocast for "meta"
-    with torch.autocast(device, enabled=False):  # the products of the backward pass need one type
-        return _Kernel.apply(hidden.to(weight.dtype), z.to(weight.dtype), weight)
+    """Compute ``k[e, m, w] = Σ_tu hidden[e, t] weight[t, u, w] z[e, m, u]``.
 
-
-class _Kernel(torch.autograd.Function):
-    """``k[e, m, w] = Σ_tu hidden[e, t] weight[t, u, w] z[e, m, u]`` in chunks of edges; backward recomputes R.
-
-    R = hidden · weight has U W numbers per edge. Storing it for all edges costs more time than computing it twice.
+    R = hidden · weight has U W numbers per edge, too many to store: it is computed again for the gradient, and on a CPU
+    in blocks of edges that fit into the cache.
     """
-
-    @staticmethod
-    def forward(ctx: Any, hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(hidden, z, weight)
-        parts = [x @ (t @ weight.flatten(1)).unflatten(1, weight.shape[1:]) for t, x in _chunks(weight, hidden, z)]
-        return torch.cat(parts)  # (E, 2l+1, W)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        hidden, z, weight = ctx.saved_tensors
-        flat = weight.flatten(1)  # (T, U W)
-        dhidden, dz, dweight = [], [], torch.zeros_like(flat)
-        for t, x, g in _chunks(weight, hidden, z, grad):
-            r = (t @ flat).unflatten(1, weight.shape[1:])  # (e, U, W)
-            dr = (x.mT @ g).flatten(1)  # (e, U W)
-            dz.append(g @ r.mT)
-            dhidden.append(dr @ flat.t())
-            dweight = dweight + t.t() @ dr
-        return torch.cat(dhidden), torch.cat(dz), dweight.view_as(weight)
+    size = len(z)
+    if weight.device.type == "cpu" and not torch.compiler.is_compiling():
+        size = max(16, _BLOCK // max(1, weight[0].numel()))
+    blocks = zip(hidden.split(max(1, size)), z.split(max(1, size)), strict=True)
+    if torch.is_grad_enabled():
+        products = [
+            checkpoint(_multiply, t, x, weight, use_reentrant=False, preserve_rng_state=False) for t, x in blocks
+        ]
+    else:
+        products = [_multiply(t, x, weight) for t, x in blocks]
+    return torch.cat(products)  # (E, 2l+1, W)
 
 
-def _chunks(weight: Tensor, *tensors: Tensor) -> Any:
-    on_cpu, each = weight.device.type == "cpu", max(1, weight[0].numel())
-    size = max(16, _CHUNK // each) if on_cpu else max(1, len(tensors[0]))
-    return zip(*(x.split(size) for x in tensors), strict=True)
+def _multiply(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
+    return z @ (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])

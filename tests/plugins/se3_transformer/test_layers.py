@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 from e3nn import o3
+from protgraph_plugins.se3_transformer.kernel import _apply_kernel
+from protgraph_plugins.se3_transformer.layers import NormReLU, SE3Conv, SE3Transformer
 from torch.nn.functional import layer_norm
 
 from benchmarks.plain_steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
-from protgraph.nn.layers.norm_relu import NormReLU
-from protgraph.nn.layers.se3_conv import SE3Conv
-from protgraph.nn.layers.se3_transformer import SE3Transformer
-from protgraph.nn.pairwise_kernel import _Kernel
 from protgraph.ops import Edges
 from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
 from tests.reference.se3_transformer import from_reference
@@ -159,10 +157,10 @@ def test_a_convolution_equals_the_plain_formula(float64, options):
 def test_the_kernel_in_chunks_equals_einsum_with_both_derivatives(float64):
     hidden, z, weight = torch.rand(70_000, 2), torch.rand(70_000, 1, 4), torch.rand(2, 4, 4)  # more than one chunk
     want = torch.einsum("et,emu,tuw->emw", hidden, z, weight)
-    assert relative_error(_Kernel.apply(hidden, z, weight), want) < 1e-14
+    assert relative_error(_apply_kernel(hidden, z, weight), want) < 1e-14
     small = [t[:5].clone().requires_grad_() for t in (hidden, z)] + [weight.clone().requires_grad_()]
-    assert torch.autograd.gradcheck(_Kernel.apply, small)
-    assert torch.autograd.gradgradcheck(_Kernel.apply, small)
+    assert torch.autograd.gradcheck(_apply_kernel, small)
+    assert torch.autograd.gradgradcheck(_apply_kernel, small)
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -200,5 +198,3 @@ def test_invalid_options_and_weights_of_other_modules_are_errors():
         SE3Transformer(make_fields("4x0e"), irreps="4x0e", heads=3)
     with pytest.raises(OptionError, match="keys"):
         SE3Transformer(make_fields("4x0e"), irreps="4x1o", gate=False)
-    with pytest.raises(OptionError, match="nets='head'"):
-        build("full", nets="head")

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 import torch
 from e3nn import o3
+from protgraph_plugins.se3_transformer.kernel import PairwiseKernel
 from torch import Tensor, nn
 
-from protgraph.nn.attention_recorder import AttentionMixin, EdgeWeights
-from protgraph.nn.irreps_blocks import irreps_blocks
-from protgraph.nn.pairwise_kernel import PairwiseKernel
-from protgraph.nn.tensor_product import ChannelwiseProduct
+from protgraph.nn import AttentionMixin, ChannelwiseProduct, EdgeWeights, irreps_blocks
 from protgraph.ops import Edges
 
 __all__ = ["ChannelwiseAttention", "PairwiseAttention"]

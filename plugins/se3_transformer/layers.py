@@ -1,0 +1,302 @@
+"""Layers of SE(3)-Transformers: attention, convolution and norm nonlinearity (Fuchs et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import torch
+from e3nn import o3
+from protgraph_plugins.se3_transformer.attention import ChannelwiseAttention, PairwiseAttention
+from protgraph_plugins.se3_transformer.kernel import PairwiseKernel, RadialNets
+from torch import Tensor, nn
+
+from protgraph.data.graph import FieldSpec
+from protgraph.errors import OptionError
+from protgraph.nn import (
+    BesselBasis,
+    ChannelwiseProduct,
+    Gate,
+    GraphLayer,
+    IrrepsLinear,
+    TensorProductBackend,
+    irreps_blocks,
+    polar,
+)
+
+__all__ = ["NormReLU", "SE3Conv", "SE3Transformer"]
+ENTRY_POINTS = {
+    "protgraph.layers": {"norm_relu": "NormReLU", "se3_conv": "SE3Conv", "se3_transformer": "SE3Transformer"}
+}
+
+
+class SE3Transformer(GraphLayer):
+    """SE(3)-Transformer layer: attention with equivariant keys and values and invariant weights (Fuchs et al. 2020).
+
+    ``h_i ← Gate(W [Σ_j α_ij v_ij, h_i])``, ``α_ij = softmax_j(<q_i, k_ij> / sqrt(D))``, ``q_i = W_Q h_i``.
+
+    Keys ``k_ij = W_K(r_ij) h_j`` and values ``v_ij = W_V(r_ij) h_j`` are messages of a tensor field network. They
+    rotate with the protein, and their scalar products with queries are invariant.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    irreps : str
+        Output irreps, e.g. ``"64x0e+16x1o"``; with a gate, even scalars come first.
+    value : str
+        Irreps of values; keys have those of them that h has. "": ``irreps``.
+    heads : int
+        Number of attention heads; divides the multiplicities of ``value``.
+    lmax : int
+        Highest degree of the spherical harmonics.
+    mode : {"channelwise", "full"}
+        "channelwise": one radial function per channel of h and path, then maps over channels. "full": one per pair of
+        channels (:class:`~protgraph_plugins.se3_transformer.kernel.PairwiseKernel`), as in the paper.
+    radial : int
+        Hidden width of the radial networks.
+    nets : {"one", "output", "pair"}
+        Number of radial networks of mode "full": one, one per output block, or one per pair of blocks.
+    layer_norm : bool
+        Layer normalization in the radial networks of mode "full".
+    basis : int
+        Number of Bessel functions of the distance, if ``edge_attr`` is not wired.
+    cutoff : float
+        Distance at which they vanish, Å.
+    gate : bool
+        Apply :class:`~protgraph.nn.gate.Gate`.
+    parity : bool
+        True: O(3) equivariance. False: SO(3) equivariance, as in the paper; the output is then chiral.
+    backend : {"e3nn", "cuequivariance"}
+        Implementation of the tensor product.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr`` ``(E, F)``
+    scalars.
+    Writes: ``h`` ``(N, irreps)``.
+
+    D is the dimension of the keys, all heads together, as in both published codes. In mode "channelwise" keys and
+    values are linear maps of one product z_ij, and both maps are taken on nodes: ``<q_i, W_K z_ij> = <W_Kᵀ q_i, z_ij>``
+    and ``Σ_j α_ij W_V z_ij = W_V Σ_j α_ij z_ij``.
+
+    Deviations from the paper: the skip connection is NVIDIA's, a linear map of attention and h; a gate follows; O(3)
+    unless ``parity=False``; mode "channelwise".
+
+    References
+    ----------
+    Fuchs, Worrall, Fischer & Welling 2020, arXiv:2006.10503, eqs. 10–12. Weights of NVIDIA's SE3Transformer load
+    with ``tests/reference/se3_transformer.py``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edge_vec", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        irreps: str = "64x0e+16x1o",
+        value: str = "",
+        heads: int = 4,
+        lmax: int = 1,
+        mode: Literal["channelwise", "full"] = "channelwise",
+        radial: int = 16,
+        nets: RadialNets = "one",
+        layer_norm: bool = True,
+        basis: int = 8,
+        cutoff: float = 10.0,
+        gate: bool = True,
+        parity: bool = True,
+        backend: TensorProductBackend = "e3nn",
+    ) -> None:
+        super().__init__(fields)
+        h = fields["h"].o3
+        values = o3.Irreps(value or irreps).simplify()
+        keys = o3.Irreps([block for block in values if h.count(block.ir)])
+        if heads < 1 or any(mul % heads for mul, _ in values) or not keys:
+            raise OptionError(
+                f"se3_transformer: heads={heads} must divide the multiplicities of keys {keys} and values {values}."
+            )
+        self.gate = Gate(irreps) if gate else None
+        self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
+        width = self.scalar_width("edge_attr") or basis
+        self.query = IrrepsLinear({"h": fields["h"]}, irreps=str(keys))
+        if mode == "full":
+            # One kernel computes the value and key channels of each block side by side.
+            fused = o3.Irreps([(2 * mul if ir in keys else mul, ir) for mul, ir in values])
+            kernel = PairwiseKernel(
+                h,
+                fused,
+                lmax=lmax,
+                width=width,
+                radial=radial,
+                nets=nets,
+                layer_norm=layer_norm,
+                parity=parity,
+                backend=backend,
+            )
+            self.attention: nn.Module = PairwiseAttention(kernel, values, keys, heads)
+        else:
+            product = ChannelwiseProduct(h, lmax, values, parity=parity, backend=backend)
+            self.attention = ChannelwiseAttention(product, values, keys, heads, width=width, radial=radial)
+        both = {"value": FieldSpec("value", "node", str(values)), "h": fields["h"]}
+        self.project = IrrepsLinear(both, irreps=str(self.gate.irreps_in) if gate else irreps)
+        out = self.gate.irreps_out if gate else self.project.irreps_out
+        self.declare(h=FieldSpec("h", "node", str(out), chiral=not parity))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: equivariant attention over the neighbors, projected together with the input."""
+        distance, direction = polar(f["edge_vec"])
+        attr = f["edge_attr"] if self.basis is None else self.basis(distance)
+        value = self.attention(f["h"], self.query(f)["h"], direction, attr, f["edges"])
+        h = self.project({"value": value, "h": f["h"]})["h"]
+        return {"h": h if self.gate is None else self.gate(h)}
+
+
+class SE3Conv(GraphLayer):
+    """Equivariant convolution ``h_i ← mean_j W(r_ij) h_j + W_0 h_i`` (Fuchs et al. 2020).
+
+    W is a :class:`~protgraph_plugins.se3_transformer.kernel.PairwiseKernel`.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    irreps : str
+        Output irreps, e.g. ``"16x0e+16x1o"``.
+    lmax : int
+        Highest degree of the spherical harmonics.
+    radial : int
+        Hidden width of the radial networks.
+    nets : {"one", "output", "pair"}
+        Number of radial networks: one, one per output block, or one per pair of blocks.
+    layer_norm : bool
+        Layer normalization in the radial networks.
+    basis : int
+        Number of Bessel functions of the distance, if ``edge_attr`` is not wired.
+    cutoff : float
+        Distance at which they vanish, Å.
+    reduce : {"mean", "sum"}
+        Aggregation over neighbors; each term includes W_0 h_i.
+    parity : bool
+        True: O(3) equivariance. False: SO(3) equivariance, as in the paper; the output is then chiral.
+    backend : {"e3nn", "cuequivariance"}
+        Implementation of the tensor product.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps; ``edge_vec`` ``(E, 3)``, Å; ``edges``. Optional: ``edge_attr`` ``(E, F)``
+    scalars.
+    Writes: ``h`` ``(N, irreps)``.
+
+    Deviation from the paper: neighbors are averaged, as in its code.
+
+    References
+    ----------
+    Fuchs et al. 2020, arXiv:2006.10503, eqs. 8–9, and its code; NVIDIA's SE3Transformer sums.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edge_vec", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        irreps: str = "16x0e+16x1o",
+        lmax: int = 2,
+        radial: int = 32,
+        nets: RadialNets = "one",
+        layer_norm: bool = True,
+        basis: int = 8,
+        cutoff: float = 10.0,
+        reduce: Literal["mean", "sum"] = "mean",
+        parity: bool = True,
+        backend: TensorProductBackend = "e3nn",
+    ) -> None:
+        super().__init__(fields)
+        self.reduce = reduce
+        self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
+        width = self.scalar_width("edge_attr") or basis
+        self.irreps_out, irreps_h = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}
+        is_shared = [block.ir in irreps_h for block in self.irreps_out]
+        shared = o3.Irreps([block for block, keep in zip(self.irreps_out, is_shared, strict=True) if keep])
+        self.own = IrrepsLinear({"h": fields["h"]}, irreps=str(shared)) if any(is_shared) else None
+        columns = [k for k, block in zip(is_shared, self.irreps_out, strict=True) for _ in range(block.dim)]
+        self.register_buffer("_own_columns", torch.tensor(columns).nonzero().squeeze(1), persistent=False)
+        self.kernel = PairwiseKernel(
+            fields["h"].o3,
+            self.irreps_out,
+            lmax=lmax,
+            width=width,
+            radial=radial,
+            nets=nets,
+            layer_norm=layer_norm,
+            parity=parity,
+            backend=backend,
+        )
+        self.declare(h=FieldSpec("h", "node", str(self.irreps_out), chiral=not parity))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: kernels of direction and distance applied to the neighbors, plus self-interaction."""
+        edges = f["edges"]
+        distance, direction = polar(f["edge_vec"])
+        attr = f["edge_attr"] if self.basis is None else self.basis(distance)
+        messages = self.kernel(f["h"], direction, attr, edges)
+        h = torch.cat([edges.sum(m).mT.flatten(1) for m in messages], 1)  # (N, irreps)
+        count = edges.count.clamp(min=1).to(h).unsqueeze(1)
+        h = h / count if self.reduce == "mean" else h
+        if self.own is None:
+            return {"h": h}
+        own = self.own(f)["h"] if self.reduce == "mean" else count * self.own(f)["h"]
+        return {"h": h.index_add(1, self._own_columns, own.to(h.dtype))}  # other types in mixed precision
+
+
+class NormReLU(GraphLayer):
+    """Norm nonlinearity ``v ↦ ReLU(LayerNorm(|v|)) v / |v|`` of every channel: norms change, directions do not.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        Specs of the wired input fields, by local name.
+    eps : float
+        Lower limit of norms, which makes the map continuous at 0 and limits the amplification of rounding errors.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps.
+    Writes: ``h``, of the same irreps.
+
+    LayerNorm runs over the channels of one block. Scalars keep their sign. Equal to NVIDIA's NormSE3 with equal
+    multiplicities and to Fuchs' GNormSE3.
+
+    Deviations: their eps is 6e-8 and 1e-12; NVIDIA's branch for unequal multiplicities is not equivariant and not
+    included.
+
+    References
+    ----------
+    Fuchs et al. 2020, arXiv:2006.10503, sec. 3.3 and appendix C (norm nonlinearity), and its code.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, eps: float = 1e-4) -> None:
+        super().__init__(fields)
+        self.eps = eps
+        self.irreps = fields["h"].o3.simplify()
+        self._blocks = irreps_blocks(self.irreps)
+        self.norms = nn.ModuleList(nn.LayerNorm(mul) for mul, _ in self.irreps)
+        self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
+
+    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Apply ReLU to the norm of each irrep of ``h (N, dim)``; directions stay."""
+        parts, out = f["h"].flatten(1).split([mul * dim for mul, dim in self._blocks], 1), []
+        for norm, part, block in zip(self.norms, parts, self._blocks, strict=True):
+            v = part.unflatten(1, block)
+            size = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
+            out.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
+        return {"h": torch.cat(out, 1)}
