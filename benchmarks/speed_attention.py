@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from protgraph_plugins.ipa.attention import IPA
 from torch import Tensor
 
 from benchmarks.synthetic_inputs import forward_backward, largest_difference, machine, scalars
 from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.ipa import IPA
 from protgraph.nn.layers.transformer import Transformer
 from protgraph.ops import Proteins
 from protgraph.process_memory import mmap_large_blocks, peak_memory, release_memory, reset_peak_memory

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 from protgraph.errors import FieldError, OptionError
 
 __all__ = [

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from protgraph_plugins.esm.vocabulary import MASK, PAD, TOKENS
 
-from protgraph.data.graph.esm_vocabulary import MASK, PAD, TOKENS
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 
 __all__ = ["DEFAULT", "WIDTHS", "checkpoint_digest", "checkpoint_width", "load_esm", "load_masked_lm", "shared_esm"]
@@ -61,7 +61,7 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
         transformers is not installed.
     CheckpointError
         The checkpoint is missing, or is not an ESM model with the 33 tokens of
-        :mod:`protgraph.data.graph.esm_vocabulary`.
+        :mod:`protgraph_plugins.esm.vocabulary`.
 
     Notes
     -----

@@ -11,14 +11,14 @@ import torch
 from protgraph_plugins.esm.alignment import UNRESOLVED, SequencePart, check_window_options, tokenize_batch
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
 from protgraph_plugins.esm.states import attention_weights, hidden_states
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS
 from torch import Tensor, nn
 
 from protgraph import FieldSpec, GraphLayer, Proteins
 from protgraph.data import Conformity
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS
 from protgraph.errors import WiringError
-from protgraph.nn import AttentionMixin, PairWeights
-from protgraph.nn.positional_encoding import PositionCode, rotary_code
+from protgraph.nn import AttentionMixin, PairWeights, PositionCode
+from protgraph.nn.positional_encoding import rotary_code
 
 __all__ = ["EsmEncoder"]
 ENTRY_POINTS = {"protgraph.layers": {"esm_encoder": "EsmEncoder"}}

@@ -10,9 +10,9 @@ import torch
 from protgraph_plugins.esm.alignment import UNRESOLVED, SequenceWindow, chain_rows, chain_tokens, split_windows
 from protgraph_plugins.esm.checkpoint import load_masked_lm
 from protgraph_plugins.esm.states import hidden_states
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS
 
 from protgraph import Residues
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS
 from protgraph.design.mutation import site_differences, sum_log_odds
 from protgraph.structure.mutation import Mutation
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from protgraph_plugins.esm.vocabulary import PAD
 from torch import Tensor
 
-from protgraph.data.graph.esm_vocabulary import PAD
 from protgraph.errors import OptionError
 
 __all__ = ["attention_weights", "check_layer", "hidden_states"]

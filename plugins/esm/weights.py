@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import torch
 from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
+from protgraph_plugins.esm.encoder import Encoder
+from protgraph_plugins.esm.vocabulary import TOKENS
 from torch import Tensor
 
-from protgraph.data.graph.esm_vocabulary import TOKENS
-from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.data.graph import FieldSpec, field
 from protgraph.errors import CheckpointError
-from protgraph.nn.layers.encoder import Encoder
 from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["encoder_from_esm", "load_encoder", "rename_to_fair_esm"]

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import torch
 from protgraph_plugins.ligandmpnn.fields import num_pairs
+from protgraph_plugins.proteinmpnn import NodeUpdate
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from protgraph import FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
-from protgraph.nn import NodeUpdate
 
 __all__ = ["ContextAtomEncoder", "ContextEncoder"]
 ENTRY_POINTS = {

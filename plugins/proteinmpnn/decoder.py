@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
 from protgraph_plugins.proteinmpnn.decoder_cache import DecoderCache, padded_features, padded_neighbors
-from protgraph_plugins.proteinmpnn.layers import PairMLP
+from protgraph_plugins.proteinmpnn.layers import NodeUpdate, PairMLP
 from protgraph_plugins.proteinmpnn.masked_decoding import MaskedDecoding
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn import Decoder, NodeUpdate
+from protgraph.nn import Decoder
 
 __all__ = ["ProteinMPNNDecoder"]
 ENTRY_POINTS = {"protgraph.layers": {"proteinmpnn_decoder": "ProteinMPNNDecoder"}}

@@ -6,15 +6,12 @@ Its kernels run on CUDA tensors. On other devices tensor products run its plain 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
-from importlib import import_module
 
 import torch
-from torch import Tensor
 
 from protgraph.errors import MissingExtraError
 
-__all__ = ["require_cuequivariance", "require_cuequivariance_kernels", "triangle_kernel", "uses_triangle_kernel"]
+__all__ = ["require_cuequivariance", "require_cuequivariance_kernels"]
 
 
 def require_cuequivariance() -> None:
@@ -42,14 +39,3 @@ def require_cuequivariance_kernels() -> None:
     if not importlib.util.find_spec("cuequivariance_ops_torch"):
         kernels = f"cuequivariance-ops-torch-cu{(torch.version.cuda or '12').split('.')[0]}"
         raise MissingExtraError(f"backend='cuequivariance' needs {kernels} on CUDA. pip install {kernels}")
-
-
-def uses_triangle_kernel(backend: str, x: Tensor) -> bool:
-    """Return whether a triangle layer with this backend runs a kernel of cuEquivariance on x, of any shape."""
-    return backend == "cuequivariance" and x.is_cuda
-
-
-def triangle_kernel(name: str) -> Callable[..., Tensor]:
-    """Return ``triangle_attention`` or ``triangle_multiplicative_update`` of ``cuequivariance_torch``."""
-    require_cuequivariance_kernels()
-    return getattr(import_module("cuequivariance_torch"), name)

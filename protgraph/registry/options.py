@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -23,6 +24,9 @@ _SIGNATURES: WeakKeyDictionary[Callable[..., object], tuple[ref[types.FunctionTy
     WeakKeyDictionary()
 )
 _SIMPLE = {int: numbers.Integral, float: numbers.Real, bool: bool, str: str, type(None): type(None), None: type(None)}
+_UNIONS = (typing.Union, types.UnionType)
+# Attribute of a limit of annotated_types (Ge(1).ge is 1) → its comparison and sign.
+_LIMITS = {"ge": (operator.ge, "≥"), "gt": (operator.gt, ">"), "le": (operator.le, "≤"), "lt": (operator.lt, "<")}
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,8 @@ class Option:
 
     @property
     def type_name(self) -> str:
-        """The annotation as source text; "" without annotation."""
-        if self.annotation is inspect.Parameter.empty:
-            return ""
-        if typing.get_origin(self.annotation) is typing.Literal:
-            return " or ".join(map(repr, typing.get_args(self.annotation)))
-        return self.annotation.__name__ if inspect.isclass(self.annotation) else str(self.annotation)
+        """The annotation as text, e.g. "int ≥ 1"; "" without annotation."""
+        return "" if self.annotation is inspect.Parameter.empty else _type_name(self.annotation)
 
     def __str__(self) -> str:
         return f"{self.name} (required)" if self.is_required else f"{self.name}={self.default!r}"
@@ -145,11 +145,39 @@ def _resolve(annotation: object, scope: dict[str, object]) -> object:
         return annotation
 
 
+def _type_name(annotation: object) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " or ".join(map(repr, arguments))
+    if origin is typing.Annotated:
+        limits = [f"{sign} {limit:g}" for _, sign, limit in _limits(arguments[1:])]
+        return f"{_type_name(arguments[0])} {', '.join(limits)}".rstrip()
+    if origin in _UNIONS and any(typing.get_origin(part) is typing.Annotated for part in arguments):
+        return " | ".join(map(_type_name, arguments)).replace("NoneType", "None")
+    return annotation.__name__ if inspect.isclass(annotation) else str(annotation)
+
+
+def _limits(metadata: tuple[object, ...]) -> list[tuple[Callable[[object, object], bool], str, float]]:
+    """Return comparison, sign and value of each limit of a number in ``Annotated``; other metadata has none."""
+    return [
+        (compare, sign, getattr(limit, name))
+        for limit in metadata
+        for name, (compare, sign) in _LIMITS.items()
+        if hasattr(limit, name)
+    ]
+
+
 def _fits(value: object, annotation: object) -> bool:
-    """Check a value against int, float, bool, str, None, Literal or a union of these; other annotations accept all."""
+    """Check a value against int, float, bool, str, None, Literal, limits of numbers or a union of these.
+
+    Other annotations accept all.
+    """
     if typing.get_origin(annotation) is typing.Literal:
         return value in typing.get_args(annotation)
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+    if typing.get_origin(annotation) is typing.Annotated:
+        kind, *metadata = typing.get_args(annotation)
+        return _fits(value, kind) and all(compare(value, limit) for compare, _, limit in _limits(tuple(metadata)))
+    if typing.get_origin(annotation) in _UNIONS:
         return any(_fits(value, part) for part in typing.get_args(annotation))
     allowed = _SIMPLE.get(annotation) if annotation is None or isinstance(annotation, type) else None
     if allowed is None:

@@ -11,6 +11,7 @@ from protgraph.structure.residues import (
     Structure,
     clean,
 )
+from protgraph.structure.vectors import unit
 
 __all__ = [
     "ALPHABET",
@@ -27,4 +28,5 @@ __all__ = [
     "load_fasta",
     "load_structure",
     "to_atom_array",
+    "unit",
 ]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.esm.encoder import Encoder
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, MASK, TOKENS
 from protgraph_plugins.esm.weights import encoder_from_esm
+from protgraph_plugins.structure_module.pair import EvoformerPair
 from torch import nn
 from torch_geometric.nn import TransformerConv
 
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, MASK, TOKENS
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads.pool import Pool
 from protgraph.nn.layers.attention import Attention
-from protgraph.nn.layers.encoder import Encoder
-from protgraph.nn.layers.evoformer import EvoformerPair
 from protgraph.nn.layers.graph_transformer import GraphTransformer
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.esm.encoder import Encoder
 
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers.encoder import Encoder
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.graph_transformer import GraphTransformer
 from protgraph.nn.layers.transformer import Transformer

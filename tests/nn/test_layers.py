@@ -12,7 +12,6 @@ from protgraph.data.datasets.target import Target
 from protgraph.nn.heads.contact import ContactHead
 from protgraph.nn.heads.edge import EdgeHead
 from protgraph.nn.heads.perceptron import GraphHead, NodeHead
-from protgraph.nn.layers.edge_network import EdgeNetwork
 from protgraph.nn.layers.embed import Constant, Embed
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.gcn import GCN
@@ -23,12 +22,10 @@ from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.layers.pyg_conv import PygConv
 from protgraph.nn.layers.sage import SAGE
 from protgraph.nn.layers.transformer import Transformer
-from protgraph.nn.layers.window import Window
 
 # name: (class, what is wired, options)
 LAYERS = {
     "constant": (Constant, ("proteins",), {"dim": 3, "learned": True}),
-    "edge_network": (EdgeNetwork, ("h", "edges", "edge_attr"), {"dim": 8}),
     "embed": (Embed, ("aatype", "h"), {"dim": 8}),
     "gat1": (GAT, ("h", "edges", "edge_attr"), {"dim": 8, "version": 1}),
     "gat2": (GAT, ("h", "edges", "edge_attr"), {"dim": 8}),
@@ -48,7 +45,6 @@ LAYERS = {
     "sage_max": (SAGE, ("h", "edges"), {"dim": 8, "aggregate": "max"}),
     "sage_mean": (SAGE, ("h", "edges"), {"dim": 16}),
     "transformer": (Transformer, ("h", "proteins"), {"dim": 8}),
-    "window": (Window, ("h", "seq_pos", "chain", "proteins"), {"size": 2}),
 }
 HEADS = {
     "contact": (ContactHead, ("h", "proteins"), Target("y", "pair", "multilabel", 2), {"rank": 3}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.ipa.attention import IPA
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -11,7 +12,6 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.layers.attention import Attention
-from protgraph.nn.layers.ipa import IPA
 from protgraph.ops import Proteins
 from protgraph.symmetry import random_rotations
 

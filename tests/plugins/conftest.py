@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import protgraph as pg
+from tests.nn.conftest import agree, scene, seed, specs  # noqa: F401 - fixtures
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +43,7 @@ def proteinmpnn_weights(proteinmpnn_folder):
 def esm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Save a small ESM-2 with random weights, with language model head and vocabulary, and return its folder."""
     transformers = pytest.importorskip("transformers")
-    from protgraph.data.graph.esm_vocabulary import TOKENS
+    from protgraph_plugins.esm.vocabulary import TOKENS
 
     folder = tmp_path_factory.mktemp("esm")
     config = transformers.EsmConfig(

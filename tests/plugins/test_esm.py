@@ -12,11 +12,11 @@ from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens
 from protgraph_plugins.esm.embedding import embed_sequences
 from protgraph_plugins.esm.featurizer import EsmEmbedding
 from protgraph_plugins.esm.layers import EsmEncoder
+from protgraph_plugins.esm.vocabulary import MASK, TOKENS
 from protgraph_plugins.esm.weights import load_encoder
 from protgraph_plugins.view.attention import residue_attention
 
 import protgraph as pg
-from protgraph.data.graph.esm_vocabulary import MASK, TOKENS
 from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import FieldError, OptionError, WiringError

@@ -17,11 +17,11 @@ from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpo
 from protgraph_plugins.esm.contact import predict_contacts
 from protgraph_plugins.esm.embedding import Embedder
 from protgraph_plugins.esm.featurizer import EsmEmbedding
+from protgraph_plugins.esm.vocabulary import TOKENS
 from protgraph_plugins.esm.weights import load_encoder
 from safetensors.torch import load_file, save_file
 
 import protgraph as pg
-from protgraph.data.graph.esm_vocabulary import TOKENS
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model.build import as_model_spec

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START
 
 from protgraph import mutation_scorers
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
 from protgraph.errors import CheckpointError, FieldError
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 from protgraph.structure.mutation import MutationScorer, parse_mutations

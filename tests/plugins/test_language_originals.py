@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START
 
 import protgraph as pg
-from protgraph.data.graph.esm_vocabulary import AATYPE_TOKENS, END, MASK, START
 from protgraph.model.incremental import first_nodes, incremental_step
 from protgraph.task import language_modeling as language
 from protgraph.testing.protein_fixtures import make_protein

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from protgraph_plugins.gvp.layers import GVPConv
+from protgraph_plugins.gvp.perceptron import ScalarVectorWidths
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.gvp_modules import ScalarVectorWidths
-from protgraph.nn.layers.gvp import GVPConv
 
 __all__ = ["gvp_conv_from_reference"]
 

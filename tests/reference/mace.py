@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 
 import torch
+from protgraph_plugins.mace.polynomial import bombieri_weights, monomial_variables
+from protgraph_plugins.mace.product_basis import ProductBasis
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError
-from protgraph.nn.layers.product_basis import ProductBasis
-from protgraph.nn.polynomial import bombieri_weights, monomial_variables
 from protgraph.nn.reference_weights import check_parameter_names
 
 __all__ = ["load_product_basis"]

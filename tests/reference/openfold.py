@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from protgraph_plugins.ipa.attention import IPA
+from protgraph_plugins.ipa.frames import BackboneUpdate
+from protgraph_plugins.structure_module.pair import OuterProductMean
+from protgraph_plugins.structure_module.triangle import TriangleAttention, TriangleMultiplication
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.attention import GlobalAttention
-from protgraph.nn.layers.backbone_frames import BackboneUpdate
-from protgraph.nn.layers.ipa import IPA
-from protgraph.nn.layers.pair import OuterProductMean
-from protgraph.nn.layers.triangle import TriangleAttention, TriangleMultiplication
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 from protgraph.validation import check_choice
 

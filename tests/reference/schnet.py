@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from protgraph_plugins.schnet.layer import SchNet
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.schnet import SchNet
 from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["load_interaction_block"]
