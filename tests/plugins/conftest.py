@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import protgraph as pg
+from tests.featurize.conftest import proteins  # noqa: F401 - fixture
 from tests.nn.conftest import agree, scene, seed, specs  # noqa: F401 - fixtures
 
 

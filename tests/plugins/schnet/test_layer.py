@@ -13,7 +13,6 @@ from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
-from protgraph.nn.continuous_filter import filtered_sum
 from protgraph.ops import Edges
 from protgraph.symmetry import relative_error
 from tests.reference.schnet import load_interaction_block
@@ -101,21 +100,3 @@ def test_invalid_options_are_errors(specs):
         SchNet(given(specs), gaussians=1)
     with pytest.raises(OptionError, match=r"cutoff=0\.0"):
         SchNet(given(specs), cutoff=0.0)
-
-
-@pytest.mark.parametrize("degree", [None, 3])
-def test_filtered_sum_is_its_formula_to_second_derivatives(scene, float64, degree):
-    s = scene((70, 59), degree=degree)  # 2 × 64 + 1 nodes: chunks, and one of a single node
-    e = s.index.size(1)
-    x, w, c = (torch.randn(shape, requires_grad=True) for shape in ((129, 4), (e, 4), (e, 1)))
-    got, want = (filtered_sum(s.edges(degree=d), x, w, c) for d in (True, False))
-    results = []
-    for y in (got, want):
-        chunked = torch.autograd.grad(y.cos().sum(), (x, w, c), retain_graph=True)
-        first = torch.autograd.grad(y.sin().sum(), (x, w, c), create_graph=True)
-        second = torch.autograd.grad(sum(g.sin().sum() for g in first), (x, w, c))
-        results.append((y, *chunked, *first, *second))
-    for a, b in zip(*results, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
-    explicit = torch.zeros(129, 4).index_add(0, s.index[1], c * w * x[s.index[0]])
-    torch.testing.assert_close(want, explicit, rtol=1e-12, atol=1e-13)
