@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Lt
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.errors import OptionError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.featurize.bond_edges import residue_edges
-from protgraph.featurize.option_checks import check_number
 from protgraph.structure.chemistry.functional_groups import aromatic_rings, atom_mask
 from protgraph.structure.neighbors.search import close_pairs_between
 from protgraph.structure.residues.residues import Residues
@@ -98,11 +99,9 @@ class PiStacking(_RingPairs):
     NeurIPS 35).
     """
 
-    def __init__(self, *, shape: str = "any", cutoff: float = 7.0) -> None:
+    def __init__(self, *, shape: Literal["any", "parallel", "t_shaped"] = "any", cutoff: Annotated[float, Gt(0), Lt(100)] = 7.0) -> None:
         super().__init__()
-        if shape not in ("any", "parallel", "t_shaped"):
-            raise OptionError(f"pi_stacking: invalid shape={shape!r}. Use 'any', 'parallel' or 't_shaped'.")
-        self.shape, self.cutoff = shape, check_number("pi_stacking", "cutoff", cutoff, below=100, unit="Å")
+        self.shape, self.cutoff = shape, cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return the residues of stacked rings of the chosen shape, ``(2, P)`` int64."""
@@ -134,9 +133,9 @@ class CationPi(_RingPairs):
     Gallivan & Dougherty 1999, doi:10.1073/pnas.96.17.9459; 6 Å as in Tina et al. 2007, doi:10.1093/nar/gkm423.
     """
 
-    def __init__(self, *, cutoff: float = 6.0) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0), Lt(100)] = 6.0) -> None:
         super().__init__()
-        self.cutoff = check_number("cation_pi", "cutoff", cutoff, below=100, unit="Å")
+        self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return the residues of cations (NZ of Lys, CZ of Arg) near rings, ``(2, P)`` int64."""
@@ -157,9 +156,9 @@ class AromaticSulfur(_RingPairs):
     doi:10.1093/nar/gkm423.
     """
 
-    def __init__(self, *, cutoff: float = 5.3) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0), Lt(100)] = 5.3) -> None:
         super().__init__()
-        self.cutoff = check_number("aromatic_sulfur", "cutoff", cutoff, below=100, unit="Å")
+        self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return the residues of sulfurs (SG of Cys, SD of Met) near rings, ``(2, P)`` int64."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Gt
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.featurize.option_checks import check_number
 from protgraph.structure.chemistry.bonds import (
     DISULFIDE,
     covalent_bonds,
@@ -116,9 +117,9 @@ class Disulfide(AtomPairs):
     Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (2.2 Å), as in Graphein's ``add_disulfide_interactions``.
     """
 
-    def __init__(self, *, cutoff: float = DISULFIDE) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0)] = DISULFIDE) -> None:
         super().__init__()
-        self.cutoff = check_number("disulfide", "cutoff", cutoff, unit="Å")
+        self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return the SG atoms of each disulfide bond, ``(2, P)`` int64."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.featurize.option_checks import check_number
 from protgraph.structure.descriptors.ca_trace import sidechain_direction
 from protgraph.structure.descriptors.solvent_exposure import (
     cb_direction,
@@ -67,9 +67,9 @@ class ContactNumber(StructureFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("contact_number",)
     zero_gradient: ClassVar[bool] = True
 
-    def __init__(self, *, radius: float = 10.0) -> None:
+    def __init__(self, *, radius: Annotated[float, Gt(0)] = 10.0) -> None:
         super().__init__()
-        self.radius = check_number("contact_number", "radius", radius, unit="Å")
+        self.radius = radius
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {"contact_number": contact_number(residues, radius=self.radius)[:, None].astype(np.float32)}
@@ -104,9 +104,9 @@ class HalfSphereExposure(StructureFeaturizer):
     )
     zero_gradient: ClassVar[bool] = True
 
-    def __init__(self, *, radius: float = 13.0) -> None:
+    def __init__(self, *, radius: Annotated[float, Gt(0)] = 13.0) -> None:
         super().__init__()
-        self.radius = check_number("half_sphere_exposure", "radius", radius, unit="Å")
+        self.radius = radius
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         written = {}
@@ -140,9 +140,9 @@ class Protrusion(StructureFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("protrusion",)
     conformity = Conformity(tolerance=1e-2)  # rounding of coordinates moves single atoms across the sphere
 
-    def __init__(self, *, radius: float = 10.0) -> None:
+    def __init__(self, *, radius: Annotated[float, Gt(0)] = 10.0) -> None:
         super().__init__()
-        self.radius = check_number("protrusion", "radius", radius, unit="Å")
+        self.radius = radius
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         index, owner = protrusion(residues, radius=self.radius), residues.atom_residue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt
 from scipy.spatial import cKDTree
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -14,7 +15,6 @@ from torch.nn.functional import normalize
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.coordinate_gradient import linked_rows
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
@@ -73,10 +73,8 @@ class CaDensity(StructureFeaturizer):
 
     writes: ClassVar[tuple[str, ...]] = ("ca_density",)
 
-    def __init__(self, *, functions: int = 6, cutoff: float = 30.0) -> None:
+    def __init__(self, *, functions: Annotated[int, Ge(1)] = 6, cutoff: Annotated[float, Gt(0)] = 30.0) -> None:
         super().__init__()
-        check_integer("ca_density", "functions", functions, minimum=1)
-        check_number("ca_density", "cutoff", cutoff, unit="Å")
         self.functions, self.cutoff = functions, cutoff
         self.declare(ca_density=f"{2 * functions}x0e")
 

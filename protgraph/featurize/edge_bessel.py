@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from functools import reduce
 from operator import mul
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
+from annotated_types import Ge, Gt
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.featurize.option_checks import check_integer, check_number
 
 __all__ = ["EdgeBessel"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_bessel": "EdgeBessel"}}
@@ -53,11 +53,8 @@ class EdgeBessel(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
     writes: ClassVar[tuple[str, ...]] = ("edge_bessel",)
 
-    def __init__(self, *, bins: int = 16, cutoff: float = 20.0, envelope: int = 6) -> None:
+    def __init__(self, *, bins: Annotated[int, Ge(1)] = 16, cutoff: Annotated[float, Gt(0)] = 20.0, envelope: Annotated[int, Ge(2)] = 6) -> None:
         super().__init__()
-        check_integer("edge_bessel", "bins", bins, minimum=1)
-        check_number("edge_bessel", "cutoff", cutoff, unit="Å")
-        check_integer("edge_bessel", "envelope", envelope, minimum=2)
         self.bins, self.cutoff, self.envelope = bins, float(cutoff), envelope
         self.declare(edge_bessel=f"{bins}x0e")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge, Gt
 from torch import Tensor
 from torch.nn.functional import threshold
 
 from protgraph.data.graph.fields import field
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.ops import Edges
 
 __all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
@@ -125,10 +125,8 @@ class EdgeRbf(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
     writes: ClassVar[tuple[str, ...]] = ("edge_rbf",)
 
-    def __init__(self, *, bins: int = 16, cutoff: float = 20.0) -> None:
+    def __init__(self, *, bins: Annotated[int, Ge(1)] = 16, cutoff: Annotated[float, Gt(0)] = 20.0) -> None:
         super().__init__()
-        check_integer("edge_rbf", "bins", bins, minimum=1)
-        check_number("edge_rbf", "cutoff", cutoff, unit="Å")
         self.bins, self.cutoff = bins, cutoff
         self.declare(edge_rbf=f"{bins}x0e")
 
@@ -171,9 +169,8 @@ class EdgeOffset(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "chain", "edges")
     writes: ClassVar[tuple[str, ...]] = ("edge_offset",)
 
-    def __init__(self, *, clip: int = 32) -> None:
+    def __init__(self, *, clip: Annotated[int, Ge(1)] = 32) -> None:
         super().__init__()
-        check_integer("edge_offset", "clip", clip, minimum=1)
         self.clip = clip
         self.declare(edge_offset=f"{2 * clip + 2}x0e")
 

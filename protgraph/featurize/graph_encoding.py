@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge, Gt
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.ops import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]
@@ -60,9 +60,8 @@ class RandomWalkEncoding(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("edges", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("random_walk",)
 
-    def __init__(self, *, steps: int = 16) -> None:
+    def __init__(self, *, steps: Annotated[int, Ge(1)] = 16) -> None:
         super().__init__()
-        check_integer("random_walk_encoding", "steps", steps, minimum=1)
         self.steps = steps
         self.declare(random_walk=f"{steps}x0e")
 
@@ -120,10 +119,8 @@ class LaplacianEncoding(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("edges", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("laplacian",)
 
-    def __init__(self, *, size: int = 8, width: float = 0.01) -> None:
+    def __init__(self, *, size: Annotated[int, Ge(1)] = 8, width: Annotated[float, Gt(0)] = 0.01) -> None:
         super().__init__()
-        check_integer("laplacian_encoding", "size", size, minimum=1)
-        check_number("laplacian_encoding", "width", width)
         self.size, self.width = size, width
         self.declare(laplacian=f"{size}x0e")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from annotated_types import Ge, Le
 from e3nn import o3
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.featurize.option_checks import check_integer
 
 __all__ = ["EdgeHarmonics", "NeighborHarmonics"]
 ENTRY_POINTS = {"protgraph.featurizers": {"edge_harmonics": "EdgeHarmonics", "neighbor_harmonics": "NeighborHarmonics"}}
@@ -49,9 +49,9 @@ class EdgeHarmonics(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
     writes: ClassVar[tuple[str, ...]] = ("edge_harmonics",)
 
-    def __init__(self, *, degree: int = 2) -> None:
+    def __init__(self, *, degree: Annotated[int, Ge(1), Le(8)] = 2) -> None:
         super().__init__()
-        self.degrees = list(range(check_integer("edge_harmonics", "degree", degree, minimum=1, maximum=8) + 1))
+        self.degrees = list(range(degree + 1))
         self.declare(edge_harmonics=str(o3.Irreps.spherical_harmonics(degree)))
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -86,9 +86,9 @@ class NeighborHarmonics(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
     writes: ClassVar[tuple[str, ...]] = ("neighbor_harmonics",)
 
-    def __init__(self, *, degree: int = 3) -> None:
+    def __init__(self, *, degree: Annotated[int, Ge(1), Le(8)] = 3) -> None:
         super().__init__()
-        self.degrees = list(range(1, check_integer("neighbor_harmonics", "degree", degree, minimum=1, maximum=8) + 1))
+        self.degrees = list(range(1, degree + 1))
         self.declare(neighbor_harmonics=str(o3.Irreps.spherical_harmonics(degree)[1:]))
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from annotated_types import Ge, Gt, Lt
 
 from protgraph.featurize.base import EdgeList
 from protgraph.featurize.bond_edges import AtomPairs
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.chemistry.dssp_hbond import backbone_hbonds
 from protgraph.structure.chemistry.functional_groups import (
     ANIONS,
@@ -103,9 +105,9 @@ class DsspHydrogenBond(_Donated):
     :func:`protgraph.structure.chemistry.dssp_hbond.backbone_hbonds`.
     """
 
-    def __init__(self, *, is_directed: bool = False, best: int | None = 2) -> None:
+    def __init__(self, *, is_directed: bool = False, best: Annotated[int, Ge(1)] | None = 2) -> None:
         super().__init__(is_directed=is_directed)
-        self.best = None if best is None else check_integer("dssp_hydrogen_bond", "best", best, minimum=1)
+        self.best = best
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return N and O of each hydrogen bond by DSSP energy, ``(2, P)`` int64."""
@@ -134,9 +136,9 @@ class SaltBridge(AtomPairs):
     Barlow & Thornton 1983, doi:10.1016/S0022-2836(83)80079-5 (4.0 Å, with histidine).
     """
 
-    def __init__(self, *, cutoff: float = 4.0, histidine: bool = True) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0), Lt(100)] = 4.0, histidine: bool = True) -> None:
         super().__init__()
-        self.cutoff, self.histidine = check_number("salt_bridge", "cutoff", cutoff, below=100, unit="Å"), histidine
+        self.cutoff, self.histidine = cutoff, histidine
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return oppositely charged atoms within the cutoff, anion first, ``(2, P)`` int64."""
@@ -157,9 +159,9 @@ class Ionic(AtomPairs):
     Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (6 Å), as in Graphein's ``add_ionic_interactions``.
     """
 
-    def __init__(self, *, cutoff: float = 6.0) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0), Lt(100)] = 6.0) -> None:
         super().__init__()
-        self.cutoff = check_number("ionic", "cutoff", cutoff, below=100, unit="Å")
+        self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return side-chain atoms of oppositely charged residues within the cutoff, anion first, ``(2, P)`` int64."""
@@ -180,9 +182,9 @@ class Hydrophobic(AtomPairs):
     Tina, Bhadra & Srinivasan 2007, doi:10.1093/nar/gkm423 (5 Å), as in Graphein's ``add_hydrophobic_interactions``.
     """
 
-    def __init__(self, *, cutoff: float = 5.0) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0), Lt(100)] = 5.0) -> None:
         super().__init__()
-        self.cutoff = check_number("hydrophobic", "cutoff", cutoff, below=100, unit="Å")
+        self.cutoff = cutoff
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return side-chain atoms of hydrophobic residues within the cutoff, ``(2, P)`` int64."""
@@ -208,9 +210,9 @@ class VanDerWaals(AtomPairs):
     Bondi 1964, doi:10.1021/j100785a001 (radii).
     """
 
-    def __init__(self, *, tolerance: float = 0.5) -> None:
+    def __init__(self, *, tolerance: Annotated[float, Ge(0), Lt(100)] = 0.5) -> None:
         super().__init__()
-        self.tolerance = check_number("van_der_waals", "tolerance", tolerance, zero=True, below=100, unit="Å")
+        self.tolerance = tolerance
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return atoms whose spheres are in contact, ``(2, P)`` int64."""
@@ -235,9 +237,9 @@ class Clash(AtomPairs):
     Word et al. 1999, doi:10.1006/jmbi.1998.2400 (0.4 Å); Bondi 1964, doi:10.1021/j100785a001 (radii).
     """
 
-    def __init__(self, *, overlap: float = _OVERLAP) -> None:
+    def __init__(self, *, overlap: Annotated[float, Ge(0), Lt(4)] = _OVERLAP) -> None:
         super().__init__()
-        self.overlap = check_number("clash", "overlap", overlap, zero=True, below=4, unit="Å")
+        self.overlap = overlap
 
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return atoms whose spheres overlap by ``overlap`` or more, ``(2, P)`` int64."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Gt, Lt
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import distant_knn
 from protgraph.structure.neighbors.delaunay import delaunay
@@ -61,9 +61,9 @@ class Delaunay(EdgeFeaturizer):
     :func:`protgraph.structure.neighbors.delaunay.delaunay` for degenerate point sets.
     """
 
-    def __init__(self, *, cutoff: float | None = None) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0)] | None = None) -> None:
         super().__init__()
-        self.cutoff = None if cutoff is None else check_number("delaunay", "cutoff", cutoff, unit="Å")
+        self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
         return _triangulated(residues.pos, self.cutoff)
@@ -88,10 +88,9 @@ class DistantKnn(EdgeFeaturizer):
     Directed. Unlike ``knn`` with a separation, which removes some of the k neighbors, this finds k eligible ones.
     """
 
-    def __init__(self, *, k: int = 8, separation: int = 6) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = 8, separation: Annotated[int, Ge(1)] = 6) -> None:
         super().__init__()
-        check_integer("distant_knn", "k", k, minimum=1)
-        self.k, self.separation = k, check_integer("distant_knn", "separation", separation, minimum=1)
+        self.k, self.separation = k, separation
 
     def __call__(self, residues: Residues) -> EdgeList:
         return EdgeList(*distant_knn(residues, self.k, self.separation))
@@ -121,12 +120,16 @@ class RandomLongRange(EdgeFeaturizer):
     distance).
     """
 
-    def __init__(self, *, k: int = 8, separation: int = 6, exponent: float = 3.0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        k: Annotated[int, Ge(1)] = 8,
+        separation: Annotated[int, Ge(1)] = 6,
+        exponent: Annotated[float, Ge(0), Lt(100)] = 3.0,
+        seed: Annotated[int, Ge(0), Lt(2**63)] = 0,
+    ) -> None:
         super().__init__()
-        check_integer("random_long_range", "k", k, minimum=1)
-        check_number("random_long_range", "exponent", exponent, zero=True, below=100)
-        check_integer("random_long_range", "seed", seed, minimum=0, maximum=2**63 - 1)
-        self.k, self.separation = k, check_integer("random_long_range", "separation", separation, minimum=1)
+        self.k, self.separation = k, separation
         self.exponent, self.seed = float(exponent), seed
 
     def __call__(self, residues: Residues) -> EdgeList:

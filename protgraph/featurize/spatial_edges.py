@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, Gt
 
-from protgraph.errors import OptionError, WiringError, suggest
+from protgraph.errors import OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import knn_by_atoms
@@ -31,6 +31,8 @@ ENTRY_POINTS = {
         "sequence_offset": "SequenceOffset",
     },
 }
+
+Points = Literal["node", "cb", "centroid", "any_atom"]
 
 
 class Knn(EdgeFeaturizer):
@@ -59,10 +61,9 @@ class Knn(EdgeFeaturizer):
     arXiv:2203.06125.
     """
 
-    def __init__(self, *, k: int = 16, of: str = "node", separation: int = 0) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = 16, of: Points = "node", separation: Annotated[int, Ge(0)] = 0) -> None:
         super().__init__()
-        self.k, self.of = check_integer("knn", "k", k, minimum=1), _check_points("knn", of)
-        self.separation = check_integer("knn", "separation", separation, minimum=0)
+        self.k, self.of, self.separation = k, of, separation
 
     def __call__(self, residues: Residues) -> EdgeList:
         if self.of == "any_atom":
@@ -92,11 +93,9 @@ class Radius(EdgeFeaturizer):
         Minimum sequence separation within a chain.
     """
 
-    def __init__(self, *, radius: float = 10.0, of: str = "node", separation: int = 0) -> None:
+    def __init__(self, *, radius: Annotated[float, Gt(0)] = 10.0, of: Points = "node", separation: Annotated[int, Ge(0)] = 0) -> None:
         super().__init__()
-        check_number("radius", "radius", radius, unit="Å")
-        self.radius, self.of = radius, _check_points("radius", of)
-        self.separation = check_integer("radius", "separation", separation, minimum=0)
+        self.radius, self.of, self.separation = radius, of, separation
 
     def __call__(self, residues: Residues) -> EdgeList:
         pos, atoms = residues.pos, residues.atom_pos
@@ -126,9 +125,8 @@ class Contact(EdgeFeaturizer):
     are used.
     """
 
-    def __init__(self, *, cutoff: float = 4.5) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0)] = 4.5) -> None:
         super().__init__()
-        check_number("contact", "cutoff", cutoff, unit="Å")
         self.cutoff = cutoff
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -147,9 +145,8 @@ class Sequence(EdgeFeaturizer):
 
     needs_coordinates: ClassVar[bool] = False
 
-    def __init__(self, *, k: int = 1) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = 1) -> None:
         super().__init__()
-        check_integer("sequence", "k", k, minimum=1)
         self.k = k
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -186,14 +183,6 @@ _POINTS: dict[str, Callable[[Residues], np.ndarray]] = {
     "cb": cb_or_ca,
     "centroid": sidechain_centroid,
 }
-
-
-def _check_points(name: str, of: str) -> str:
-    if of not in (*_POINTS, "any_atom"):
-        allowed = (*_POINTS, "any_atom")
-        hint = suggest(str(of), allowed)
-        raise OptionError(f"{name}: invalid of={of!r}.{hint} Use one of {', '.join(map(repr, allowed))}.")
-    return of
 
 
 def _edges_between(residues: Residues, of: str, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

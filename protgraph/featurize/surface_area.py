@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.featurize.option_checks import check_integer, check_number
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, residue_sasa
 from protgraph.structure.residues.residues import Residues
 
@@ -52,10 +52,8 @@ class Sasa(StructureFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("sasa", "relative_sasa")
     conformity = Conformity(tolerance=5e-3)  # rounding of coordinates moves a few of thousands of points
 
-    def __init__(self, *, points: int = 1000, probe: float = PROBE) -> None:
+    def __init__(self, *, points: Annotated[int, Ge(1)] = 1000, probe: Annotated[float, Ge(0)] = PROBE) -> None:
         super().__init__()
-        check_integer("sasa", "points", points, minimum=1)
-        check_number("sasa", "probe", probe, zero=True, unit="Å")
         self.points, self.probe = points, probe
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
