@@ -19,7 +19,7 @@ from torch import Tensor
 from protgraph import TensorFeaturizer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError
-from protgraph.featurize.frame import axes
+from protgraph.featurize.frames import axes
 from protgraph.featurize.gaussian import SOFTEN, gaussians
 
 __all__ = ["ContextDirection", "ContextPairRbf", "ContextPeriodic", "ContextRbf", "group_and_period"]

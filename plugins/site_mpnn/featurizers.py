@@ -234,7 +234,7 @@ class SidechainPoint(StructureFeaturizer):
 
     See Also
     --------
-    protgraph.featurize.sidechain.SidechainCentroid : 0 for glycine, hence not chiral.
+    protgraph.featurize.backbone.SidechainCentroid : 0 for glycine, hence not chiral.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("sidechain_point",)

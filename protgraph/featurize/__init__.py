@@ -8,7 +8,7 @@ distances, radial bases). A :class:`FeaturePlan` holds featurizers in order; :fu
 from __future__ import annotations
 
 from protgraph.failure import Failure
-from protgraph.featurize.backbone_shape import Orientation
+from protgraph.featurize.backbone import Orientation
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import expand_sources, iter_graphs

@@ -61,7 +61,9 @@ class Knn(EdgeFeaturizer):
     arXiv:2203.06125.
     """
 
-    def __init__(self, *, k: Annotated[int, Ge(1)] = 16, of: Points = "node", separation: Annotated[int, Ge(0)] = 0) -> None:
+    def __init__(
+        self, *, k: Annotated[int, Ge(1)] = 16, of: Points = "node", separation: Annotated[int, Ge(0)] = 0
+    ) -> None:
         super().__init__()
         self.k, self.of, self.separation = k, of, separation
 
@@ -93,7 +95,9 @@ class Radius(EdgeFeaturizer):
         Minimum sequence separation within a chain.
     """
 
-    def __init__(self, *, radius: Annotated[float, Gt(0)] = 10.0, of: Points = "node", separation: Annotated[int, Ge(0)] = 0) -> None:
+    def __init__(
+        self, *, radius: Annotated[float, Gt(0)] = 10.0, of: Points = "node", separation: Annotated[int, Ge(0)] = 0
+    ) -> None:
         super().__init__()
         self.radius, self.of, self.separation = radius, of, separation
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from protgraph.data.datasets.target import Target
-from protgraph.featurize.frame import axes
+from protgraph.featurize.frames import axes
 from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.structure.compare.superposition import superpose, superposed_rmsd, tm_distance
 from protgraph.task.input_masking import InputMasking

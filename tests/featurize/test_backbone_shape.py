@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from protgraph.featurize.backbone_shape import Dihedral, Orientation, SidechainDirection
+from protgraph.featurize.backbone import Dihedral, Orientation, SidechainDirection
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import backbone_geometry as geometry
 from protgraph.structure.residues.chain_breaks import linked_to_next

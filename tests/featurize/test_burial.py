@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.errors import OptionError
-from protgraph.featurize.burial import ContactNumber, HalfSphereExposure, Protrusion
+from protgraph.featurize.exposure import ContactNumber, HalfSphereExposure, Protrusion
 from protgraph.structure.descriptors.ca_trace import sidechain_direction
 from protgraph.structure.descriptors.solvent_exposure import cb_direction, half_sphere_exposure, protrusion
 
@@ -46,9 +45,3 @@ def test_loops_and_ends_protrude(proteins):
         exposed = ContactNumber()(residues)["contact_number"][:, 0]
         stick = Protrusion()(residues)["protrusion"][:, 0]
         assert np.corrcoef(exposed, stick)[0, 1] < -0.6
-
-
-@pytest.mark.parametrize("featurizer", [ContactNumber, HalfSphereExposure, Protrusion])
-def test_invalid_radii_raise(featurizer):
-    with pytest.raises(OptionError, match="radius="):
-        featurizer(radius=0)

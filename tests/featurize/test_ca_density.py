@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from protgraph.errors import OptionError
-from protgraph.featurize.ca_density import CaDensity
+from protgraph.featurize.exposure import CaDensity
 
 
 def test_equals_its_formula_atom_by_atom(proteins):
@@ -50,9 +48,3 @@ def test_the_density_is_continuous_at_the_cutoff(proteins):
     a = CaDensity(cutoff=12.0)(residues)["ca_density"]
     b = CaDensity(cutoff=12.0 + 1e-6)(residues)["ca_density"]
     assert np.abs(a - b).max() < 1e-5
-
-
-@pytest.mark.parametrize("options", [{"functions": 0}, {"functions": 2.5}, {"cutoff": 0}, {"cutoff": "20"}])
-def test_invalid_options_raise(options):
-    with pytest.raises(OptionError, match="ca_density"):
-        CaDensity(**options)

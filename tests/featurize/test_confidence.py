@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protgraph.featurize.confidence import Occupancy, Plddt
+from protgraph.featurize.residue_features import Occupancy, Plddt
 from protgraph.structure import clean, load_structure
 
 ALPHAFOLD = "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR HEMOGLOBIN SUBUNIT ALPHA (P69905)"

@@ -8,8 +8,7 @@ import pytest
 import torch
 from e3nn.o3 import rand_matrix
 
-from protgraph.errors import OptionError
-from protgraph.featurize.edge_geometry import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
+from protgraph.featurize.edge_features import EdgeDirection, EdgeDistance, EdgeOffset, EdgeRbf, EdgeVector
 from protgraph.ops import Edges
 
 
@@ -133,15 +132,6 @@ def test_offset_columns_count_along_the_sequence_not_the_nodes():
     narrow = EdgeOffset(clip=1)
     assert narrow.out["edge_offset"].irreps == "4x0e"
     assert narrow(given)["edge_offset"].argmax(1).tolist() == [2, 2, 3, 0, 0, 3]
-
-
-@pytest.mark.parametrize(
-    ("featurizer", "options"),
-    [(EdgeRbf, {"bins": 0}), (EdgeRbf, {"cutoff": 0}), (EdgeRbf, {"cutoff": None}), (EdgeOffset, {"clip": 0})],
-)
-def test_invalid_options_raise(featurizer, options):
-    with pytest.raises(OptionError, match=next(iter(options))):
-        featurizer(**options)
 
 
 def test_no_edges_give_empty_features():

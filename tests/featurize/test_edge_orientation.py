@@ -11,7 +11,7 @@ import torch
 from scipy.spatial.transform import Rotation
 
 from protgraph.featurize import build_graph
-from protgraph.featurize.edge_orientation import EdgeQuaternion, EdgeTrRosetta
+from protgraph.featurize.frames import EdgeQuaternion, EdgeTrRosetta
 from protgraph.ops import Edges
 from protgraph.registry.component import component
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from protgraph.errors import OptionError
-from protgraph.featurize.edge_sequence import EdgeSameChain, EdgeSinusoid
+from protgraph.featurize.edge_features import EdgeSameChain, EdgeSinusoid
 from protgraph.ops import Edges
 
 

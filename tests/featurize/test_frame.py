@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from protgraph.featurize import build_graph
-from protgraph.featurize.frame import axes
+from protgraph.featurize.frames import axes
 from protgraph.registry.component import component
 
 F64 = torch.float64

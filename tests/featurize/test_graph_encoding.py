@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from protgraph.errors import OptionError
 from protgraph.featurize.graph_encoding import LaplacianEncoding, RandomWalkEncoding
 from protgraph.ops import Edges, Proteins
 
@@ -67,11 +66,3 @@ def test_batch_equals_singles_also_for_graphs_without_edges(float64):
         assert torch.equal(together, torch.cat([featurizer(inputs(g))[name] for g in graphs]))
     assert not RandomWalkEncoding()(inputs(nx.empty_graph(3)))["random_walk"].any()
     assert LaplacianEncoding()(inputs(nx.path_graph(3)))["laplacian"].shape == (3, 8)
-
-
-def test_invalid_options_raise():
-    for make in (lambda: RandomWalkEncoding(steps=0), lambda: LaplacianEncoding(size=0)):
-        with pytest.raises(OptionError, match="steps=0|size=0"):
-            make()
-    with pytest.raises(OptionError, match="width="):
-        LaplacianEncoding(width=0)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from e3nn.o3 import Irreps, rand_matrix
 
-from protgraph.errors import OptionError
 from protgraph.featurize.harmonics import EdgeHarmonics, NeighborHarmonics
 from protgraph.ops import Edges
 
@@ -55,9 +54,3 @@ def test_coincident_nodes_have_degree_0_only(f):
     f["pos"][1] = f["pos"][0]
     features = EdgeHarmonics()(f)["edge_harmonics"]
     assert features[0].tolist() == [1] + [0] * 8
-
-
-@pytest.mark.parametrize("degree", [0, 9, 1.5])
-def test_invalid_degrees_raise(degree):
-    with pytest.raises(OptionError, match="degree="):
-        EdgeHarmonics(degree=degree)

@@ -9,7 +9,6 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
@@ -242,23 +241,3 @@ def test_contacts_and_clashes_are_more_than_three_bonds_apart(proteins):
                 (clashing if gap[b - a - 1] <= -0.4 else touching).add((int(owner[a]), int(owner[b])))
     assert len(p.atoms) == len(residues)
     assert edge_pairs(residues, "van_der_waals") == touching and edge_pairs(residues, "clash") == clashing
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("salt_bridge", {"cutoff": 0}),
-        ("ionic", {"cutoff": "6"}),
-        ("hydrophobic", {"cutoff": -5.0}),
-        ("van_der_waals", {"tolerance": -1}),
-        ("clash", {"overlap": float("nan")}),
-        ("dssp_hydrogen_bond", {"best": 0}),
-        ("aromatic", {"low": 8.0}),
-        ("pi_stacking", {"shape": "t"}),
-        ("cation_pi", {"cutoff": 1e9}),
-        ("aromatic_sulfur", {"cutoff": None}),
-    ],
-)
-def test_invalid_options_raise(proteins, name, options):
-    with pytest.raises(OptionError, match=name):
-        build_graph(proteins[0], [component(name, **options)])

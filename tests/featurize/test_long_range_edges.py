@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
@@ -65,24 +64,3 @@ def test_delaunay_removes_edges_longer_than_the_cutoff(proteins):
     )
     assert whole.edge_dist.max() > 9 and cut.edge_dist.max() <= 9
     assert cut.num_edges == int((whole.edge_dist <= 9).sum())
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("knn", {"k": 0}),
-        ("knn", {"of": "ca"}),
-        ("radius", {"radius": -1.0}),
-        ("radius", {"of": "x"}),
-        ("delaunay", {"cutoff": 0}),
-        ("distant_knn", {"separation": 0}),
-        ("distant_knn", {"k": 1.5}),
-        ("random_long_range", {"k": 0}),
-        ("random_long_range", {"exponent": float("nan")}),
-        ("random_long_range", {"seed": -1}),
-        ("disulfide", {"cutoff": 0}),
-    ],
-)
-def test_invalid_options_raise(proteins, name, options):
-    with pytest.raises(OptionError, match=name):
-        build_graph(proteins[0], [component(name, **options)])

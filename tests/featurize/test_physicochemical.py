@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protgraph.errors import OptionError
-from protgraph.featurize.physicochemical import SCALES, Physicochemical
+from protgraph.featurize.residue_features import SCALES, Physicochemical
 from protgraph.structure import ALPHABET
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import protgraph as pg
-from protgraph.featurize.previous_residue import PreviousResidue
+from protgraph.featurize.residue_features import PreviousResidue
 from protgraph.ops import Proteins
 
 START = 21

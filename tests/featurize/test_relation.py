@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protgraph.errors import OptionError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 
@@ -51,12 +50,3 @@ def test_an_offset_has_at_most_one_edge_per_residue_from_j_to_j_plus_offset(prot
     assert len(i) > 0 and len(set(i)) == len(i)
     assert (residues.seq_pos[i] - residues.seq_pos[j] == offset).all()
     assert (residues.chain_number[i] == residues.chain_number[j]).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("sequence_offset", {"offset": 0}), ("knn", {"separation": -1}), ("radius", {"separation": 0.5})],
-)
-def test_invalid_options_raise(proteins, name, options):
-    with pytest.raises(OptionError, match=f"{name}"):
-        build_graph(proteins[0], [component(name, **options)])

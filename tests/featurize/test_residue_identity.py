@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from protgraph.errors import OptionError
-from protgraph.featurize.residue_identity import BFactor, ResidueOneHot, SequencePosition
+from protgraph.featurize.residue_features import BFactor, ResidueOneHot, SequencePosition
 
 
 def test_one_hot_is_one_at_the_type():

@@ -9,7 +9,7 @@ import pytest
 
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
-from protgraph.featurize.secondary_structure import Dssp, PSea
+from protgraph.featurize.backbone import Dssp, PSea
 from protgraph.structure.descriptors.ca_trace import p_sea
 from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from protgraph.featurize.sidechain import SidechainCentroid
+from protgraph.featurize.backbone import SidechainCentroid
 from protgraph.structure.residues.residues import BACKBONE
 
 

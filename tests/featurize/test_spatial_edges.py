@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.errors import OptionError
 from protgraph.featurize import FeaturePlan, build_graph
 from protgraph.featurize.base import EdgeList
 from protgraph.featurize.spatial_edges import Contact, Knn, Radius, Sequence
@@ -51,20 +50,3 @@ def test_every_kind_gives_a_valid_graph(proteins, name):
         graph = FeaturePlan([name]).precompute(residues)
         assert graph.validate()
         assert graph.num_edges > 0
-
-
-@pytest.mark.parametrize(
-    ("featurizer", "options"),
-    [
-        (Knn, {"k": 0}),
-        (Knn, {"k": 2.5}),
-        (Radius, {"radius": 0.0}),
-        (Radius, {"radius": float("nan")}),
-        (Radius, {"radius": "10"}),
-        (Contact, {"cutoff": -1}),
-        (Sequence, {"k": 0}),
-    ],
-)
-def test_invalid_options_raise(featurizer, options):
-    with pytest.raises(OptionError, match=next(iter(options))):
-        featurizer(**options)

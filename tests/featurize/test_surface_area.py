@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from protgraph.errors import OptionError
-from protgraph.featurize.surface_area import Sasa
+from protgraph.featurize.exposure import Sasa
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors.sasa import MAX_SASA, residue_sasa
 
@@ -25,9 +23,3 @@ def test_chains_bury_each_other(structures_dir):
     together, alone = Sasa()(dimer)["sasa"][own], Sasa()(dimer.select(own))["sasa"]
     assert (together <= alone + 4).all()  # error of 1000 points
     assert together.sum() < alone.sum() - 500  # Å²
-
-
-def test_invalid_options_raise():
-    for options in ({"points": 0}, {"points": 1.5}, {"probe": -1}):
-        with pytest.raises(OptionError, match=next(iter(options))):
-            Sasa(**options)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from protgraph.featurize.terminus import TerminusDistance
+from protgraph.featurize.residue_features import TerminusDistance
 
 
 def test_distances_equal_loops_over_chains(proteins):

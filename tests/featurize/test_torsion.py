@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from protgraph.featurize.torsion import BondGeometry, SidechainDihedral, TraceAngle
+from protgraph.featurize.backbone import BondGeometry, SidechainDihedral, TraceAngle
 from protgraph.structure.descriptors.ca_trace import trace_angles
 from protgraph.structure.descriptors.internal_coordinates import (
     SYMMETRIC_CHI,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.featurize.residue_identity import SequencePosition
+from protgraph.featurize.residue_features import SequencePosition
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.layers.attention import Attention
 from protgraph.nn.positional_encoding import CHAIN_GAP, OffsetBias, position_index, rotate, sinusoid

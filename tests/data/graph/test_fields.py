@@ -82,7 +82,7 @@ def test_a_field_is_replaced_on_request_unless_it_is_built_in():
     register_field(spec)
     changed = register_field(spec.as_(spec.name, irreps="4x0e"), replace=True)
     assert field(spec.name) is changed and changed.dim == 4
-    import_module("protgraph.featurize.edge_bessel")  # registers its field
+    import_module("protgraph.featurize.edge_features")  # registers its field
     for name in ("pos", "edge_bessel"):
         with pytest.raises(DuplicateNameError, match=name):
             register_field(FieldSpec(name, "node", "7x0e"), replace=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from protgraph_plugins.gvp.featurizer import GvpFeatures
 
-from protgraph.featurize.backbone_shape import SidechainDirection
+from protgraph.featurize.backbone import SidechainDirection
 from protgraph.structure.residues.chain_breaks import linked_to_next
 
 

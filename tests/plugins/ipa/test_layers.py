@@ -11,7 +11,7 @@ from protgraph_plugins.ipa.frames import BackboneUpdate, PlaceBackbone
 from benchmarks.plain_geometric import PlainIPA
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.featurize.frame import axes
+from protgraph.featurize.frames import axes
 from protgraph.ops import Edges, Proteins
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
 from protgraph.symmetry import random_rotations, relative_error

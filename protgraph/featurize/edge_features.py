@@ -1,9 +1,11 @@
-"""Edge features computed on the device after batching: vector, distance, direction, radial basis, sequence offset."""
+"""Edge features computed on the device: vector, distance, direction, radial bases, sequence offset, chain."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import reduce
+from operator import mul
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -11,20 +13,34 @@ from annotated_types import Ge, Gt
 from torch import Tensor
 from torch.nn.functional import threshold
 
-from protgraph.data.graph.fields import field
+from protgraph.data.graph.fields import FieldSpec, field, register_field
+from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
 from protgraph.ops import Edges
 
-__all__ = ["EdgeDirection", "EdgeDistance", "EdgeOffset", "EdgeRbf", "EdgeResidue", "EdgeVector"]
+__all__ = [
+    "EdgeBessel",
+    "EdgeDirection",
+    "EdgeDistance",
+    "EdgeOffset",
+    "EdgeRbf",
+    "EdgeResidue",
+    "EdgeSameChain",
+    "EdgeSinusoid",
+    "EdgeVector",
+]
 ENTRY_POINTS = {
     "protgraph.featurizers": {
+        "edge_bessel": "EdgeBessel",
         "edge_direction": "EdgeDirection",
         "edge_distance": "EdgeDistance",
         "edge_offset": "EdgeOffset",
         "edge_rbf": "EdgeRbf",
         "edge_residue": "EdgeResidue",
+        "edge_same_chain": "EdgeSameChain",
+        "edge_sinusoid": "EdgeSinusoid",
         "edge_vector": "EdgeVector",
-    },
+    }
 }
 
 
@@ -226,3 +242,130 @@ def _root(squared: Tensor) -> tuple[Tensor, Tensor]:
     """Return lengths ``(E, 1)``, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
     coincident = squared == 0
     return squared.masked_fill(coincident, 1.0).sqrt(), coincident
+
+
+register_field(FieldSpec("edge_bessel", "edge", "16x0e", doc="Bessel basis of edge_dist, 0 beyond the cutoff"))
+
+
+class EdgeBessel(TensorFeaturizer):
+    """``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … bins; 0 beyond the cutoff c.
+
+    The envelope ``u(q) = 1 - (p+1)(p+2)/2 q^p + p(p+2) q^(p+1) - p(p+1)/2 q^(p+2)`` makes the value and two
+    derivatives 0 at the cutoff.
+
+    Parameters
+    ----------
+    bins : int
+        Number of functions.
+    cutoff : float
+        c, Å.
+    envelope : int
+        p, at least 2.
+
+    Reads
+    -----
+    edge_dist : (E, 1), Å
+
+    Writes
+    ------
+    edge_bessel : (E, bins), bins x 0e, Å^(-3/2)
+        Finite where nodes coincide: the limit ``sqrt(2 / c) n π / c``.
+
+    References
+    ----------
+    Gasteiger, Groß & Günnemann 2020, arXiv:2003.03123, eqs. 7–8 (p = 6).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("edge_dist",)
+    writes: ClassVar[tuple[str, ...]] = ("edge_bessel",)
+
+    def __init__(
+        self,
+        *,
+        bins: Annotated[int, Ge(1)] = 16,
+        cutoff: Annotated[float, Gt(0)] = 20.0,
+        envelope: Annotated[int, Ge(2)] = 6,
+    ) -> None:
+        super().__init__()
+        self.bins, self.cutoff, self.envelope = bins, float(cutoff), envelope
+        self.declare(edge_bessel=f"{bins}x0e")
+
+    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        q, p = f["edge_dist"] / self.cutoff, self.envelope
+        n = torch.arange(1, self.bins + 1, dtype=q.dtype, device=q.device)
+        waves = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff) * n * torch.sinc(n * q)  # (E, bins)
+        power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
+        fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
+        return {"edge_bessel": waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))}
+
+
+register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 if both residues are in the same chain, else 0"))
+register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal encoding of seq_pos[j] - seq_pos[i]"))
+
+
+class EdgeSameChain(TensorFeaturizer):
+    """1 if both residues are in the same chain, else 0.
+
+    Reads
+    -----
+    chain : (N,) int64
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_same_chain : (E, 1), 1x0e, dimensionless, torch's default floating type
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("chain", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_same_chain",)
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {"edge_same_chain": _same_chain(f).to(torch.get_default_dtype())}
+
+
+class EdgeSinusoid(TensorFeaturizer):
+    """``cos(d ω_c)`` and ``sin(d ω_c)`` of the offset ``d = seq_pos[j] - seq_pos[i]``, ``ω_c = 10000^(-2c/dim)``.
+
+    Parameters
+    ----------
+    dim : int
+        Width, even: first the cosines, then the sines.
+
+    Reads
+    -----
+    seq_pos, chain : (N,) int64
+        Numbering includes unresolved residues, so a gap in the structure is a gap in the encoding.
+    edges : the edges j → i
+
+    Writes
+    ------
+    edge_sinusoid : (E, dim), dim x 0e, dimensionless, torch's default floating type
+        0 between residues of different chains.
+
+    References
+    ----------
+    Ingraham et al. 2019, "Generative models for graph-based protein design", NeurIPS 32 (relative positional encoding;
+    for a single chain, by node index).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("seq_pos", "chain", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("edge_sinusoid",)
+
+    def __init__(self, *, dim: int = 16) -> None:
+        super().__init__()
+        if not (isinstance(dim, int) and dim >= 2 and dim % 2 == 0):
+            raise OptionError(f"edge_sinusoid: invalid dim={dim!r}. Use an even integer of at least 2.")
+        self.dim = dim
+        self.declare(edge_sinusoid=f"{dim}x0e")
+
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        edges, seq_pos = f["edges"], f["seq_pos"]
+        offset = (edges.source(seq_pos) - edges.target(seq_pos)).to(torch.get_default_dtype())
+        step = torch.arange(0, self.dim, 2, dtype=offset.dtype, device=offset.device)
+        angle = offset[:, None] * torch.exp(step * (-math.log(10000.0) / self.dim))  # (E, dim / 2)
+        return {"edge_sinusoid": torch.cat([angle.cos(), angle.sin()], 1) * _same_chain(f)}
+
+
+def _same_chain(f: Mapping[str, Any]) -> Tensor:
+    """Return True for edges within one chain, ``(E, 1)`` bool."""
+    return (f["edges"].source(f["chain"]) == f["edges"].target(f["chain"]))[:, None]
