@@ -21,7 +21,6 @@ from protgraph.errors import OptionError
 from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
 from protgraph.nn.irreps import component_harmonics, irreps_blocks
 from protgraph.ops import Edges
-from protgraph.validation import check_choice
 
 __all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbor_sum"]
 
@@ -76,7 +75,6 @@ class ChannelwiseProduct(nn.Module):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__()
-        check_choice("backend", backend, ("e3nn", "cuequivariance"))
         self.irreps_in, self.irreps_out = o3.Irreps(irreps_in), o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
         self.harmonics = component_harmonics(lmax)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from benchmarks.plain_geometric import PlainEGCL
+from protgraph import layers
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
@@ -112,4 +113,4 @@ def test_invalid_wiring_and_options_are_errors(specs):
     with pytest.raises(WiringError, match="dim=12"):
         EGNN(given(specs), dim=16)
     with pytest.raises(OptionError, match="reduce='max'"):
-        EGNN(given(specs), dim=12, reduce="max")
+        layers.create("egnn", given(specs), options={"dim": 12, "reduce": "max"})

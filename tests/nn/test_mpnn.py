@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch_geometric.nn import MessagePassing
 
+from protgraph import layers
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.mpnn import MPNN
 
@@ -56,4 +57,4 @@ def test_invalid_options_are_errors(specs):
     with pytest.raises(WiringError, match="dim=12"):
         MPNN(specs, dim=16, update="gru")
     with pytest.raises(OptionError, match="aggregate='min'"):
-        MPNN(specs, aggregate="min")
+        layers.create("mpnn", specs, options={"aggregate": "min"})

@@ -8,6 +8,7 @@ import torch
 from e3nn import o3
 
 from benchmarks.plain_steerable import PlainTFN
+from protgraph import layers
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gate import Gate
@@ -156,7 +157,7 @@ def test_gate_equals_e3nn(float64, irreps):
 
 def test_invalid_options_are_errors():
     with pytest.raises(OptionError, match="mode='depthwise'"):
-        TFN(make_fields("3x0e"), mode="depthwise")
+        layers.create("tfn", make_fields("3x0e"), options={"mode": "depthwise"})
     with pytest.raises(OptionError, match="2e"):
         TFN(make_fields("3x0e"), irreps="3x0e+1x2e", lmax=1)
     with pytest.raises(WiringError, match="edge_attr"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,6 @@ from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges, map_edge_blocks
-from protgraph.validation import check_choice
 
 __all__ = ["EGNN"]
 ENTRY_POINTS = {"protgraph.layers": {"egnn": "EGNN"}}
@@ -80,7 +79,7 @@ class EGNN(GraphLayer):
         attention: bool = False,
         normalize: bool = False,
         tanh: bool = False,
-        reduce: str = "mean",
+        reduce: Literal["mean", "sum"] = "mean",
         scale: float = 1.0,
     ) -> None:
         super().__init__(fields)
@@ -90,7 +89,7 @@ class EGNN(GraphLayer):
         if residual and width != dim:
             raise WiringError(f"egnn with residual=True needs dim={width}, the width of h, not {dim}.")
         self.residual, self.normalize, self.scale = residual, normalize, scale
-        self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
+        self.reduce = reduce
         self.widths = [width, width, 1 + edge_width]
         act = activation("silu")
         self.edge_mlp = nn.Sequential(nn.Linear(sum(self.widths), hidden), act, nn.Linear(hidden, hidden), act)

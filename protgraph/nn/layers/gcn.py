@@ -7,7 +7,7 @@ channels, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,6 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges, map_edge_blocks
-from protgraph.validation import check_choice
 
 __all__ = ["GCN"]
 ENTRY_POINTS = {"protgraph.layers": {"gcn": "GCN"}}
@@ -64,14 +63,19 @@ class GCN(GraphLayer):
     conformity = Conformity(nonnegative=("edge_weight",))
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, dim: int = 64, norm: str = "symmetric", bias: bool = True
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        norm: Literal["symmetric", "mean"] = "symmetric",
+        bias: bool = True,
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
         if "edge_weight" in fields and self.scalar_width("edge_weight") != 1:
             spec = fields["edge_weight"]
             raise WiringError(f"gcn reads one weight per edge; {spec.name!r} has {spec.dim}. Use layer 'edge_network'.")
-        self.norm = check_choice("norm", norm, ("symmetric", "mean"))
+        self.norm = norm
         self.linear_first = dim < width
         self.linear = nn.Linear(width, dim, bias=False)
         self.bias = nn.Parameter(torch.zeros(dim)) if bias else None

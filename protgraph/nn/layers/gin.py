@@ -7,7 +7,7 @@ compare the two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.batch_norm import RowBatchNorm
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
-from protgraph.validation import check_choice
 
 __all__ = ["GIN"]
 ENTRY_POINTS = {"protgraph.layers": {"gin": "GIN"}}
@@ -63,11 +62,11 @@ class GIN(GraphLayer):
         *,
         dim: int = 64,
         act: str = "relu",
-        norm: str = "none",
+        norm: Literal["batch", "layer", "none"] = "none",
         learn_eps: bool = False,
     ) -> None:
         super().__init__(fields)
-        make_norm = _NORMS[check_choice("norm", norm, tuple(_NORMS))]
+        make_norm = _NORMS[norm]
         if norm == "batch":
             self.conformity = _LEAKY
         self.eps = nn.Parameter(torch.zeros(())) if learn_eps else None

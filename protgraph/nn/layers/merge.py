@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,6 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
-from protgraph.validation import check_choice
 
 __all__ = ["GRU", "Add", "Concat", "Residual"]
 ENTRY_POINTS = {"protgraph.layers": {"add": "Add", "concat": "Concat", "gru": "GRU", "residual": "Residual"}}
@@ -46,7 +45,12 @@ class Residual(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, act: str = "relu", dropout: float = 0.0, norm: str = "layer"
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        act: str = "relu",
+        dropout: float = 0.0,
+        norm: Literal["layer", "none"] = "layer",
     ) -> None:
         super().__init__(fields)
         width, update_width = self.scalar_width("h"), self.scalar_width("update")
@@ -56,7 +60,7 @@ class Residual(GraphLayer):
                 f"update dim={width}, or add a layer 'linear'."
             )
         self.act, self.dropout = activation(act), nn.Dropout(dropout)
-        self.norm = nn.LayerNorm(width) if check_choice("norm", norm, ("layer", "none")) == "layer" else nn.Identity()
+        self.norm = nn.LayerNorm(width) if norm == "layer" else nn.Identity()
         self.declare(h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:

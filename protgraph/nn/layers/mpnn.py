@@ -7,7 +7,7 @@ nodes × 30 neighbors × 128 channels, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation, mlp
 from protgraph.nn.module import GraphLayer
 from protgraph.ops import Edges, map_edge_blocks
-from protgraph.validation import check_choice
 
 __all__ = ["MPNN"]
 ENTRY_POINTS = {"protgraph.layers": {"mpnn": "MPNN"}}
@@ -64,15 +63,15 @@ class MPNN(GraphLayer):
         fields: Mapping[str, FieldSpec],
         *,
         dim: int = 64,
-        aggregate: str = "sum",
-        update: str = "mlp",
+        aggregate: Literal["sum", "mean", "max"] = "sum",
+        update: Literal["mlp", "gru"] = "mlp",
         act: str = "relu",
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
         edge_width = self.scalar_width("edge_attr")
-        self.aggregate = check_choice("aggregate", aggregate, ("sum", "mean", "max"))
-        if check_choice("update", update, ("mlp", "gru")) == "gru" and dim != width:
+        self.aggregate = aggregate
+        if update == "gru" and dim != width:
             raise WiringError(f"mpnn with update='gru' needs dim={width}, the width of h, not {dim}.")
         self.target = nn.Linear(width, dim)
         self.source = nn.Linear(width, dim, bias=False)

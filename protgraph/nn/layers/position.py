@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +13,6 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.kv_cache import KVCache, next_position_index
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
-from protgraph.validation import check_choice
 
 __all__ = ["Position"]
 ENTRY_POINTS = {"protgraph.layers": {"position": "Position"}}
@@ -49,10 +48,16 @@ class Position(GraphLayer):
     optional: ClassVar[tuple[str, ...]] = ("chain",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, kind: str = "learned", max_len: int = 4096) -> None:
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        kind: Literal["learned", "sinusoidal"] = "learned",
+        max_len: int = 4096,
+    ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        learned = check_choice("kind", kind, ("learned", "sinusoidal")) == "learned"
+        learned = kind == "learned"
         self.table = LearnedPositions(max_len, width) if learned else None
         self.declare(h=f"{width}x0e")
         if "chain" in fields:

@@ -6,7 +6,7 @@ Not PyG's ``SAGEConv``: its mean makes a row per edge (PyG 2.8.1, 2026-11-23). T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -14,7 +14,6 @@ from torch.nn.functional import linear
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
-from protgraph.validation import check_choice
 
 __all__ = ["SAGE"]
 ENTRY_POINTS = {"protgraph.layers": {"sage": "SAGE"}}
@@ -50,10 +49,15 @@ class SAGE(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, dim: int = 64, aggregate: str = "mean", act: str = "relu"
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        aggregate: Literal["mean", "sum", "max"] = "mean",
+        act: str = "relu",
     ) -> None:
         super().__init__(fields)
-        self.aggregate = check_choice("aggregate", aggregate, ("mean", "sum", "max"))
+        self.aggregate = aggregate
         width = self.scalar_width("h")
         self.own, self.neighbors = nn.Linear(width, dim, bias=False), nn.Linear(width, dim)
         self.act = activation(act)

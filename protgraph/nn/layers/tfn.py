@@ -15,7 +15,6 @@ from protgraph.nn.gate import Gate
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
-from protgraph.validation import check_choice
 
 __all__ = ["TFN"]
 ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}
@@ -97,8 +96,8 @@ class TFN(GraphLayer):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__(fields)
-        self.mode, self.average_degree = check_choice("mode", mode, ("channelwise", "full")), average_degree
-        self.reduce = check_choice("reduce", reduce, ("mean", "sum"))
+        self.mode, self.average_degree = mode, average_degree
+        self.reduce = reduce
         self.gate = Gate(irreps) if gate else None
         self.irreps_mid = self.gate.irreps_in if gate else o3.Irreps(irreps).simplify()
         self._num_blocks = len(self.irreps_mid)
