@@ -19,7 +19,7 @@ from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.layers.tfn import TFN
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 from tests.reference.schnet import load_interaction_block
 
 __all__ = ["CASES"]

@@ -27,7 +27,7 @@ from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.ops import Edges
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 from tests.reference.mace import load_product_basis
 
 __all__ = ["CASES", "missing_peers"]

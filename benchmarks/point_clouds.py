@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from protgraph.structure import LossReport, Residues
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 
 __all__ = ["PointCloud", "fold", "k_chain", "mirror_images", "star", "three_body", "two_body"]
 

@@ -17,7 +17,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.nn.layers.transformer import Transformer
 from protgraph.ops import Proteins
 from protgraph.process_memory import mmap_large_blocks, peak_memory, release_memory, reset_peak_memory
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 
 __all__ = ["measure"]
 

@@ -114,7 +114,6 @@ _PACKAGES = (
     "recipes",
     "registry",
     "structure",
-    "symmetry",
     "task",
     "testing",
     "train",

@@ -31,7 +31,6 @@ LEVEL = {
     "worker_pool": 1,
     "registry": 2,
     "structure": 3,
-    "symmetry": 3,
     "ops": 4,
     "data": 5,
     "featurize": 6,
@@ -67,7 +66,6 @@ THIRD_PARTY = {
     "validation": {"pydantic"},
     "registry": {"pydantic"},
     "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
-    "symmetry": {"e3nn", "numpy", "torch"},
     "ops": {"numpy", "torch", "torch_geometric", "triton"},
 }
 

@@ -28,7 +28,7 @@ __all__ = ["SESSION", "describe_folder", "has_training_split", "plan_jobs"]
 SESSION = "session"
 
 #: Packages whose code changes numbers; tables, figures and the command line do not.
-_CORE = ("structure", "symmetry", "ops", "data", "featurize", "nn", "model", "task", "train", "design")
+_CORE = ("structure", "ops", "data", "featurize", "nn", "model", "task", "train", "design")
 
 
 def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:

@@ -18,19 +18,33 @@ from protgraph.testing.parametrize import parametrize_with_checks
 from protgraph.testing.protein_fixtures import degenerate_proteins, make_protein
 from protgraph.testing.runner import ConformityError, release_modules
 from protgraph.testing.suite import CHECKS, Check, Report, check_component
+from protgraph.testing.symmetry import (
+    ComparisonError,
+    act,
+    random_reflections,
+    random_rotations,
+    relative_error,
+    representation,
+)
 
 __all__ = [
     "CHECKS",
     "Check",
+    "ComparisonError",
     "Component",
     "Conformity",
     "ConformityError",
     "Report",
+    "act",
     "check_component",
     "degenerate_proteins",
     "find_components",
     "make_protein",
     "offline_models",
     "parametrize_with_checks",
+    "random_reflections",
+    "random_rotations",
+    "relative_error",
     "release_modules",
+    "representation",
 ]

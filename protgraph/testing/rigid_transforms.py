@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.structure import Residues
-from protgraph.symmetry import random_reflections, random_rotations, representation
+from protgraph.testing.symmetry import random_reflections, random_rotations, representation
 
 __all__ = ["RigidTransforms", "reflections", "rotations"]
 

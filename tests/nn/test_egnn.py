@@ -12,7 +12,7 @@ from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.egnn import EGNN
 from protgraph.ops import Edges
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 from tests.reference.egnn import load_egcl
 
 

@@ -9,7 +9,7 @@ from e3nn import o3
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.layers.irreps import IrrepsLinear, IrrepsNorm
-from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from protgraph.testing.symmetry import act, random_reflections, random_rotations, relative_error
 
 IRREPS = "5x0e+3x1o+2x2e+1x0o"
 FIELDS = {"h": FieldSpec("h", "node", IRREPS), "orientation": field("orientation")}

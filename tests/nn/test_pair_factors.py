@@ -13,7 +13,7 @@ from protgraph.errors import WiringError
 from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.layers.attention import Attention
 from protgraph.ops import Proteins
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 
 pytestmark = pytest.mark.usefixtures("float64")
 WIDTH, RANK = 6, 3

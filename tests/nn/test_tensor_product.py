@@ -14,7 +14,7 @@ from protgraph.errors import MissingExtraError, OptionError
 from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.tensor_product import ChannelwiseProduct
 from protgraph.ops import Edges
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 
 IRREPS = "8x0e+4x1o+4x1e+2x2e"
 INSTALLED = all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch")))

@@ -15,7 +15,7 @@ from protgraph.nn.gate import Gate
 from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.radial_basis import BesselBasis
 from protgraph.ops import Edges
-from protgraph.symmetry import act, random_rotations, relative_error
+from protgraph.testing.symmetry import act, random_rotations, relative_error
 from tests.reference.tfn import load_tensor_product_conv
 
 F64 = torch.float64

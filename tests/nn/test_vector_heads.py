@@ -9,7 +9,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
 from protgraph.nn.heads.vector import CoordinatesHead, VectorHead
-from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from protgraph.testing.symmetry import act, random_reflections, random_rotations, relative_error
 
 MIXED = FieldSpec("h", "node", "4x0e+2x1o+1x2e+1x1o")
 SHIFT = torch.tensor([100.0, -200.0, 50.0], dtype=torch.float64)

@@ -10,7 +10,7 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 
 FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn")
 VARIANTS = [

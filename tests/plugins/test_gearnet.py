@@ -14,8 +14,8 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, WiringError
 from protgraph.ops import Edges
-from protgraph.symmetry import relative_error
 from protgraph.testing import make_protein
+from protgraph.testing.symmetry import relative_error
 
 F64 = torch.float64
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.symmetry import random_rotations, relative_error
+from protgraph.testing.symmetry import random_rotations, relative_error
 
 #: Families that predict vectors, and those that also predict coordinates.
 WITH_VECTORS = ("egnn", "gvp", "se3_transformer", "mace")

@@ -17,7 +17,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.design import Decoding, teacher_forced_log_probs, unconditional_log_probs
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET, LossReport, Residues
-from protgraph.symmetry import random_rotations
+from protgraph.testing.symmetry import random_rotations
 
 TARGET = Target("residue_type", "node", "classification", 21, tuple(ALPHABET))
 

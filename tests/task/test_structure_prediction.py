@@ -11,10 +11,10 @@ from scipy.spatial.transform import Rotation
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.symmetry import random_rotations
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed, tm_score
 from protgraph.testing import make_protein
+from protgraph.testing.symmetry import random_rotations
 
 
 def points(n: int, seed: int = 0) -> torch.Tensor:

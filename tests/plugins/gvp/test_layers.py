@@ -18,7 +18,7 @@ from benchmarks.plain_geometric import PlainGVP, PlainGVPConv
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.ops import Edges
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 from tests.reference.gvp import gvp_conv_from_reference
 
 NODE, EDGE = ScalarVectorWidths(8, 4), ScalarVectorWidths(6, 2)

@@ -10,8 +10,8 @@ import torch
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.symmetry import random_rotations, relative_error
 from protgraph.testing import make_protein
+from protgraph.testing.symmetry import random_rotations, relative_error
 
 BACKBONE = pg.Target("backbone", "node", "coordinates", 4, ("N", "CA", "C", "O"), unit="Å")
 ATOM = pg.Target("atom", "node", "coordinates", 1, unit="Å")

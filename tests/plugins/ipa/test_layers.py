@@ -14,7 +14,7 @@ from protgraph.errors import WiringError
 from protgraph.featurize.frames import axes
 from protgraph.ops import Edges, Proteins
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
-from protgraph.symmetry import random_rotations, relative_error
+from protgraph.testing.symmetry import random_rotations, relative_error
 from tests.reference.openfold import load_ipa
 
 F64 = torch.float64

@@ -20,7 +20,7 @@ from protgraph_plugins.mace.product_basis import ProductBasis
 from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
-from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from protgraph.testing.symmetry import act, random_reflections, random_rotations, relative_error
 from tests.reference.mace import load_product_basis
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -14,7 +14,7 @@ from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
 from protgraph.ops import Edges
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 from tests.reference.schnet import load_interaction_block
 
 PARTS = {"filter.0": "mlp.0", "filter.1": "mlp.2", "lin1": "conv.lin1", "lin2": "conv.lin2", "lin": "lin"}

@@ -14,7 +14,7 @@ from benchmarks.plain_steerable import PlainSE3Conv, PlainSE3Transformer
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
 from protgraph.ops import Edges
-from protgraph.symmetry import act, random_reflections, random_rotations, relative_error
+from protgraph.testing.symmetry import act, random_reflections, random_rotations, relative_error
 from tests.reference.se3_transformer import from_reference
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}

@@ -16,7 +16,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import MissingExtraError, OptionError
 from protgraph.nn.layers import triangle
 from protgraph.ops import Proteins
-from protgraph.symmetry import relative_error
+from protgraph.testing.symmetry import relative_error
 
 WIDTH, SIZES = 32, (3, 5)
 FIELDS = {"pair": FieldSpec("pair", "pair", f"{WIDTH}x0e"), "proteins": field("proteins")}

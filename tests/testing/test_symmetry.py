@@ -8,7 +8,14 @@ import torch
 from e3nn import o3
 
 from protgraph.errors import FieldError
-from protgraph.symmetry import act, random_reflections, random_rotations, representation
+from protgraph.testing.symmetry import (
+    ComparisonError,
+    act,
+    random_reflections,
+    random_rotations,
+    relative_error,
+    representation,
+)
 
 F64 = torch.float64
 
@@ -89,3 +96,71 @@ def test_integers_and_masks_are_unchanged(irreps):
 def test_values_that_do_not_fit_the_irreps_raise():
     with pytest.raises(FieldError, match="2x1o"):
         act(random_rotations(1)[0], torch.ones(4, 5, dtype=F64), "2x1o")
+
+
+def test_rotations_are_orthogonal_with_determinant_one():
+    r = random_rotations(64)
+    eye = torch.eye(3, dtype=torch.float64)
+    assert r.dtype == torch.float64
+    assert (r @ r.mT - eye).abs().max() < 1e-14
+    assert (torch.linalg.det(r) - 1).abs().max() < 1e-14
+
+
+def test_reflections_have_determinant_minus_one():
+    assert (torch.linalg.det(random_reflections(16)) + 1).abs().max() < 1e-14
+
+
+def test_rotations_follow_the_haar_measure():
+    # Moments over SO(3): E[R_ij] = 0, E[R_ij R_kl] = δ_ik δ_jl / 3, E[tr(R)^2] = 1, E[tr(R)^4] = 3.
+    r = random_rotations(200_000, seed=3)
+    second = torch.einsum("nij,nkl->ijkl", r, r) / len(r)
+    eye = torch.eye(3, dtype=torch.float64)
+    trace = r.diagonal(dim1=-2, dim2=-1).sum(-1)
+    assert r.mean(0).abs().max() < 0.006
+    assert (second - torch.einsum("ik,jl->ijkl", eye, eye) / 3).abs().max() < 0.006
+    assert abs(float((trace**2).mean()) - 1) < 0.02
+    assert abs(float((trace**4).mean()) - 3) < 0.1
+
+
+def test_the_seed_is_reproducible_and_the_global_generator_unchanged():
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    first = random_rotations(4, seed=7)
+    assert torch.equal(torch.rand(1), expected)
+    assert torch.equal(first, random_rotations(4, seed=7))
+    assert not torch.equal(first, random_rotations(4, seed=8))
+
+
+def test_error_is_relative_to_the_largest_expected_value():
+    expected = torch.tensor([[1.0, -8.0], [2.0, 4.0]])
+    assert relative_error(expected, expected) == 0
+    assert relative_error(expected + 2, expected) == 0.25
+
+
+def test_each_block_has_its_own_scale():
+    expected = torch.tensor([[1e6, 1e-3, 0.0, 0.0]])
+    actual = torch.tensor([[1e6, 0.0, 1e-3, 0.0]])
+    assert relative_error(actual, expected) < 1e-8
+    assert relative_error(actual, expected, irreps="1x0e+1x1o") == 1
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_equal_non_finite_values_raise(bad):
+    x = torch.tensor([1.0, bad])
+    with pytest.raises(ComparisonError, match="NaN"):
+        relative_error(x, x)
+
+
+def test_equal_zeros_raise():
+    with pytest.raises(ComparisonError, match="zero"):
+        relative_error(torch.zeros(3), torch.zeros(3))
+    with pytest.raises(ComparisonError, match="zero"):
+        relative_error(torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([[1.0, 0.0, 0.0, 0.0]]), irreps="0e+1o")
+    with pytest.raises(ComparisonError, match="zero"):
+        relative_error(torch.zeros(0, 3), torch.zeros(0, 3))
+
+
+def test_different_shapes_raise():
+    with pytest.raises(ComparisonError, match=r"\(3, 1\)"):
+        relative_error(torch.ones(3, 1), torch.ones(3))
