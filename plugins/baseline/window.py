@@ -27,8 +27,6 @@ class Window(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     size : int
         w, number of positions to each side.
 

@@ -109,8 +109,6 @@ class GVPConv(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     depth : int
         Number of GVPs in M, at least 2; the last GVP of M and of F has no activation.
     act : str

@@ -38,8 +38,6 @@ class IPA(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim, heads : int
         Width of the output; number of attention heads.
     channels : int

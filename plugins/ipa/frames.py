@@ -49,8 +49,6 @@ class BackboneUpdate(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     unit : float
         Unit of length of t, Å.
 
@@ -102,11 +100,6 @@ class PlaceBackbone(GraphLayer):
     """Backbone atoms from residue frames: ``x_ia = T_i ∘ r_a`` for N, CA, C, and O.
 
     O is rotated about the bond CA–C by the angle ψ predicted from h.
-
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
 
     Notes
     -----

@@ -27,8 +27,6 @@ class EdgeNetwork(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     hidden : int

@@ -26,8 +26,6 @@ class SchNet(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     filters : int, optional

@@ -40,8 +40,6 @@ class SE3Transformer(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     irreps : str
         Output irreps, e.g. ``"64x0e+16x1o"``; with a gate, even scalars come first.
     value : str
@@ -162,8 +160,6 @@ class SE3Conv(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     irreps : str
         Output irreps, e.g. ``"16x0e+16x1o"``.
     lmax : int
@@ -260,8 +256,6 @@ class NormReLU(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     eps : float
         Lower limit of norms, which makes the map continuous at 0 and limits the amplification of rounding errors.
 

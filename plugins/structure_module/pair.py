@@ -33,8 +33,6 @@ class PairEmbed(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of z.
     reach : int
@@ -97,8 +95,6 @@ class OuterProductMean(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of z.
     hidden : int
@@ -148,8 +144,6 @@ class EvoformerPair(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     heads : int
         Number of attention heads of residues.
     pair_heads : int

@@ -41,8 +41,6 @@ class TriangleMultiplication(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     hidden : int, optional
         Width of a and b; None: width of z.
     edges : {"outgoing", "incoming"}
@@ -123,8 +121,6 @@ class TriangleAttention(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     heads : int
         Number of attention heads.
     node : {"starting", "ending"}

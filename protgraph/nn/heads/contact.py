@@ -28,8 +28,6 @@ class ContactHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size C is the width of the logits; U is shared by the C forms, each of which has its own s, v and b.
     rank : int

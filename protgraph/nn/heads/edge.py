@@ -26,8 +26,6 @@ class EdgeHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size C is the width of the logits.
     hidden : int

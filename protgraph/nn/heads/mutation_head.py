@@ -33,8 +33,6 @@ class MutationHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size C is the width of the logits.
     hidden : sequence of int

@@ -37,8 +37,6 @@ class PerceptronHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size C is the width of the logits.
     hidden : sequence of int
@@ -113,8 +111,6 @@ class GraphHead(PerceptronHead):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size C is the width of the logits.
     pool : {"mean", "sum", "max", "attention", "queries"}

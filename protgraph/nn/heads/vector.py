@@ -31,8 +31,6 @@ class VectorHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size is the number of vectors C.
     hidden : sequence of int
@@ -78,8 +76,6 @@ class CoordinatesHead(Head):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     target : Target
         Its size is the number of points C per residue.
     hidden : sequence of int

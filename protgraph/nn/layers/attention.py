@@ -29,8 +29,6 @@ class Attention(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output; each head has dim / heads channels.
     heads : int
@@ -101,8 +99,6 @@ class GlobalAttention(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output; each head has dim / heads channels.
     heads : int

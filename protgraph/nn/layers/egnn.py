@@ -27,8 +27,6 @@ class EGNN(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int, optional
         Width of the output; None: width of h.
     hidden : int, optional

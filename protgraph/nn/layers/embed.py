@@ -96,8 +96,6 @@ class Constant(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     learned : bool

@@ -34,8 +34,6 @@ class GAT(GraphLayer, AttentionMixin):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output; each head has dim / heads channels with ``concat``, else dim.
     heads : int

@@ -34,8 +34,6 @@ class GCN(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     norm : {"symmetric", "mean"}

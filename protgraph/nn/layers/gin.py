@@ -32,8 +32,6 @@ class GIN(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the hidden layer and of the output.
     act : str

@@ -31,8 +31,6 @@ class GraphTransformer(GraphLayer, AttentionMixin):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output; each head has dim / heads channels.
     heads : int

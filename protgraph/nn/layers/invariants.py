@@ -18,11 +18,6 @@ ENTRY_POINTS = {"protgraph.layers": {"invariants": "Invariants"}}
 class Invariants(GraphLayer):
     """Rotation-invariant scalars ``h' = [h^(l=0), |h^(l>0)|]``: scalars, and the norm of each other channel.
 
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
-
     Notes
     -----
     Reads: ``h`` ``(N, D)``, any irreps, or a field of shape ``(N, V, 3)``, e.g. ``orientation``.

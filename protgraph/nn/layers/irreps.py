@@ -87,8 +87,6 @@ class IrrepsNorm(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     eps : float
         ε; zero vectors stay zero.
 

@@ -71,11 +71,6 @@ class Residual(GraphLayer):
 class GRU(GraphLayer):
     """Gated update ``h' = GRU(update, h)``; after ``edge_network`` it makes the network of Gilmer et al. 2017.
 
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
-
     Notes
     -----
     Reads: ``h`` ``(N, C)`` and ``update`` ``(N, D)``, scalars. Writes: ``h`` ``(N, C)``, ``C x 0e``.
@@ -112,11 +107,6 @@ class GRU(GraphLayer):
 class Add(GraphLayer):
     """Sum ``h = x_1 + x_2 + …`` of fields with equal irreps, vectors included.
 
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
-
     Notes
     -----
     Reads (variadic): fields ``(N, C)``. Writes: ``h`` ``(N, C)``, of their irreps.
@@ -141,11 +131,6 @@ class Add(GraphLayer):
 
 class Concat(GraphLayer):
     """Concatenation ``h = [x_1, x_2, …]`` in the order of the fields, vectors included.
-
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
 
     Notes
     -----

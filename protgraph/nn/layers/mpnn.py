@@ -29,8 +29,6 @@ class MPNN(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the messages and of the output.
     aggregate : {"sum", "mean", "max"}

@@ -20,8 +20,6 @@ class Linear(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     bias : bool
@@ -52,8 +50,6 @@ class MLP(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int, optional
         Width of the output; None: width of h.
     hidden : int, optional
@@ -101,11 +97,6 @@ class MLP(GraphLayer):
 
 class LayerNorm(GraphLayer):
     """Layer normalization ``h'_i = γ (h_i - mean(h_i)) / sqrt(var(h_i) + 1e-5) + β`` over channels.
-
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
 
     Notes
     -----

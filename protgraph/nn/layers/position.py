@@ -23,8 +23,6 @@ class Position(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     kind : {"learned", "sinusoidal"}
         A learned vector per position, or its sines and cosines.
     max_len : int

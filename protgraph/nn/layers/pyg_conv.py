@@ -29,8 +29,6 @@ class PygConv(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     conv : str
         Class name in ``torch_geometric.nn.conv``.
     dim : int

@@ -24,8 +24,6 @@ class SAGE(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     dim : int
         Width of the output.
     aggregate : {"mean", "sum", "max"}

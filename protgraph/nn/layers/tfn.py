@@ -27,8 +27,6 @@ class TFN(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     irreps : str
         Output irreps, e.g. ``"64x0e+16x1o"``; with a gate, even scalars come first.
     lmax : int

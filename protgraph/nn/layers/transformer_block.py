@@ -80,8 +80,6 @@ class PreNormBlock(_Block):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     heads : int
         Number of attention heads.
     hidden : int, optional
@@ -124,8 +122,6 @@ class PostNormBlock(_Block):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields, by local name.
     heads, hidden, act, position, gate, causal, dropout
         See :class:`PreNormBlock`.
 
