@@ -13,9 +13,8 @@ from torch import Tensor
 
 from protgraph.errors import FieldError
 from protgraph.ops.computed_once import computed_once
-from protgraph.ops.ragged import PaddedLayout
+from protgraph.ops.ragged import PaddedLayout, SingleBlockLayout
 from protgraph.ops.segment import Segments
-from protgraph.ops.single_block import SingleBlockLayout
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

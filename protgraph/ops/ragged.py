@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["PaddedBlock", "PaddedLayout", "PaddedSide"]
+__all__ = ["NodePartition", "PaddedBlock", "PaddedLayout", "PaddedSide", "SingleBlockLayout"]
+
 
 # Lengths in a padded block differ by at most this factor (or 8 rows): the padded pairs are at most 1.25² times the
 # pairs, except for short proteins.
@@ -178,3 +180,65 @@ def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
 def _fit(size: np.ndarray, padded: bool) -> bool:
     low, high = size.min(1), size.max(1)
     return bool((high <= np.where(padded, np.maximum(_MAX_RATIO * low, low + _MIN_DIFFERENCE), low)).all())
+
+
+class NodePartition(Protocol):
+    """Attributes of :class:`protgraph.ops.Proteins` that the layout uses.
+
+    Attributes
+    ----------
+    batch : Tensor
+        ``(N,)`` int64, number of the protein of each node.
+    longest : int
+        Nodes of the largest protein, L.
+    """
+
+    batch: Tensor
+    longest: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def count(self) -> Tensor:
+        """``(B,)`` int64, nodes of each protein."""
+
+    @property
+    def ptr(self) -> Tensor:
+        """``(B + 1,)`` int64 row pointer over proteins."""
+
+    def unpad(self, padded: Tensor) -> Tensor:
+        """Return the rows of nodes, ``(B, L, …)`` to ``(N, …)``."""
+
+
+class SingleBlockLayout:
+    """All proteins of a batch in one block, padded to the longest.
+
+    Parameters
+    ----------
+    rows, columns : Proteins
+        As many proteins each; different ones for cross-attention.
+
+    Attributes
+    ----------
+    blocks : tuple of PaddedBlock
+        One block.
+    """
+
+    def __init__(self, rows: NodePartition, columns: NodePartition) -> None:
+        side = _side(rows)
+        width = columns.count
+        size = rows.count * width
+        other = side if columns is rows else _side(columns)
+        self.blocks = (PaddedBlock(side, other, 0, size.cumsum(0) - size, width),)
+        self._rows = rows
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """Join one tensor ``(B, L, …)`` to ``(N, …)``."""
+        return self._rows.unpad(parts[0])
+
+
+def _side(proteins: NodePartition) -> PaddedSide:
+    place = torch.arange(proteins.longest, device=proteins.batch.device)
+    mask = place < proteins.count[:, None]  # (B, L)
+    rows = torch.where(mask, proteins.ptr[:-1, None] + place, 0)
+    return PaddedSide(len(proteins), proteins.longest, rows=rows, mask=mask)

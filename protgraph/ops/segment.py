@@ -2,7 +2,7 @@
 
 Rows of one segment are contiguous (or are sorted once), so a row pointer gives the start of each segment. The fastest
 exact method is chosen: a reshape to ``(S, K, …)`` for segments of equal length K; for other segments and for wide rows
-torch's ``embedding_bag`` on CPU, and a kernel of :mod:`protgraph.ops.gpu_kernels` on GPUs; ``index_add`` otherwise.
+torch's ``embedding_bag`` on CPU, and a kernel of :mod:`protgraph.ops.kernels` on GPUs; ``index_add`` otherwise.
 Sum and expand are each other's derivatives, so backward is as fast as forward, and both can be differentiated to any
 order.
 
@@ -21,9 +21,9 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from protgraph.errors import FieldError, IndexRangeError
-from protgraph.ops.autograd_function import AutogradFunction
 from protgraph.ops.computed_once import computed_once
-from protgraph.ops.gpu_kernels import segment_sum, uses_kernels
+from protgraph.ops.kernels.autograd_function import AutogradFunction
+from protgraph.ops.kernels.gpu_kernels import segment_sum, uses_kernels
 
 __all__ = ["Segments"]
 

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from protgraph.ops.autograd_function import AutogradFunction
-from protgraph.ops.gpu_kernels import edge_dot, segment_sum, uses_kernels
+from protgraph.ops.kernels.autograd_function import AutogradFunction
+from protgraph.ops.kernels.gpu_kernels import edge_dot, segment_sum, uses_kernels
 
 if TYPE_CHECKING:
     from protgraph.ops.segment import Segments

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from protgraph.ops.autograd_function import AutogradFunction
+from protgraph.ops.kernels.autograd_function import AutogradFunction
 
 
 class Cube(AutogradFunction):

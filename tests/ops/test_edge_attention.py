@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from protgraph.ops import Edges, edge_attention, neighbor_tiles
+from protgraph.ops import Edges
+from protgraph.ops.kernels import edge_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -27,7 +28,7 @@ def graph(degree: int | None, *, nodes: int = 9) -> Edges:
 
 @pytest.fixture(params=[None, 3, 0], ids=["ragged", "regular", "empty"])
 def edges(request, monkeypatch) -> Edges:
-    monkeypatch.setattr(neighbor_tiles, "_entries", lambda: 40)  # two nodes per tile
+    monkeypatch.setattr(edge_attention, "_entries", lambda: 40)  # two nodes per tile
     return graph(request.param)
 
 
@@ -173,7 +174,7 @@ class _Largest(TorchDispatchMode):
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("degree", [None, 5])
 def test_no_tensor_has_edges_times_channels(degree, fused, monkeypatch):
-    monkeypatch.setattr(neighbor_tiles, "_entries", lambda: 2000)
+    monkeypatch.setattr(edge_attention, "_entries", lambda: 2000)
     edges, heads, width = graph(degree, nodes=64), 2, 32
     x, t = torch.randn(64, heads, width, requires_grad=True), torch.randn(64, heads * width, requires_grad=True)
     att, kv = torch.randn(heads, width, requires_grad=True), torch.randn(64, 2, heads, width, requires_grad=True)

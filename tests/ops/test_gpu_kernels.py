@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from protgraph.ops import Edges, Segments
-from protgraph.ops.gpu_kernels import edge_dot, segment_sum
+from protgraph.ops.kernels.gpu_kernels import edge_dot, segment_sum
 
 #: Nodes, heads, channels: less and more than a program has.
 SHAPES = [(17, 1, 5), (17, 4, 16), (9, 1, 300), (40, 8, 130), (6, 2, 1)]

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UNREGISTERED = (DatasetView, Featurizer, FolderDataset, GraphListDataset)
 
 #: The only module that cannot be imported without a library that comes with torch for GPUs alone.
-NEEDS_TRITON = "protgraph.ops.triton_programs"
+NEEDS_TRITON = "protgraph.ops.kernels.triton_programs"
 
 
 @pytest.fixture(scope="module")

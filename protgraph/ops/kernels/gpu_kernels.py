@@ -119,6 +119,6 @@ def _power_of_two(n: int) -> int:
 @cache
 def _kernels() -> Any:
     """Import the module with the kernels, which needs Triton."""
-    from protgraph.ops import triton_programs
+    from protgraph.ops.kernels import triton_programs
 
     return triton_programs

@@ -1,4 +1,4 @@
-"""Programs of :mod:`protgraph.ops.gpu_kernels`; the only module that imports Triton."""
+"""Programs of :mod:`protgraph.ops.kernels.gpu_kernels`; the only module that imports Triton."""
 
 from __future__ import annotations
 
