@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from protgraph import FieldSpec, GraphLayer, Proteins
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
-from protgraph.nn import AttentionMixin, PairWeights, PositionCode
-from protgraph.nn.positional_encoding import rotary_code
+from protgraph.nn import AttentionMixin, PairWeights, PositionCode, rotary_code
 
 __all__ = ["EsmEncoder"]
 ENTRY_POINTS = {"protgraph.layers": {"esm_encoder": "EsmEncoder"}}

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from protgraph.data.graph import FieldSpec, field
 from protgraph.errors import CheckpointError
-from protgraph.nn.reference_weights import check_parameter_names, load_reference_state, reference_errors
+from protgraph.nn import check_parameter_names, load_reference_state, reference_errors
 
 __all__ = ["encoder_from_esm", "load_encoder", "rename_to_fair_esm"]
 

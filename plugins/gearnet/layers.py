@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import WiringError
-from protgraph.nn.batch_norm import RowBatchNorm
-from protgraph.validation import check_choice
+from protgraph.nn import RowBatchNorm
 
 __all__ = ["GearNet", "GearNetEdge"]
 ENTRY_POINTS = {"protgraph.layers": {"gearnet": "GearNet", "gearnet_edge": "GearNetEdge"}}
@@ -66,9 +65,9 @@ class GearNet(GraphLayer):
         *,
         dim: int = 64,
         act: str = "relu",
-        norm: str = "none",
+        norm: Literal["none", "batch"] = "none",
         shortcut: bool = False,
-        reduce: str = "sum",
+        reduce: Literal["sum", "mean"] = "sum",
     ) -> None:
         super().__init__(fields)
         width, edge = self.scalar_width("h"), self.scalar_width("edge_h") if "edge_h" in fields else None
@@ -77,7 +76,7 @@ class GearNet(GraphLayer):
                 f"widths of gearnet do not match: h {width}, edge_h {edge}, output {dim}. h and edge_h need the same "
                 "width, and with shortcut=True also h and the output."
             )
-        self.shortcut, self.reduce = shortcut, check_choice("reduce", reduce, ("sum", "mean"))
+        self.shortcut, self.reduce = shortcut, reduce
         if norm == "batch":
             self.conformity = _LEAKY
         self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)
@@ -136,7 +135,7 @@ class GearNetEdge(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("edge_h",)
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, dim: int = 64, bins: int = 8, act: str = "relu", norm: str = "none"
+        self, fields: Mapping[str, FieldSpec], *, dim: int = 64, bins: int = 8, act: str = "relu", norm: Literal["none", "batch"] = "none"
     ) -> None:
         super().__init__(fields)
         self.bins = bins

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph import FieldSpec, field
 from protgraph.errors import CheckpointError
-from protgraph.nn.reference_weights import check_parameter_names, reference_errors, require_options
+from protgraph.nn import check_parameter_names, reference_errors, require_options
 
 __all__ = ["layers_from_torchdrug"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.nn import activation
-from protgraph.nn.batch_norm import RowBatchNorm
-from protgraph.validation import check_choice
+from protgraph.nn import RowBatchNorm, activation
 
 __all__ = ["RelationalConv"]
 
@@ -27,12 +27,13 @@ class RelationalConv(nn.Module):
         "batch" applies BN.
     """
 
-    def __init__(self, width: int, dim: int, relations: int, *, act: str = "relu", norm: str = "none") -> None:
+    def __init__(
+        self, width: int, dim: int, relations: int, *, act: str = "relu", norm: Literal["none", "batch"] = "none"
+    ) -> None:
         super().__init__()
         self.relations = relations
         self.self_loop = nn.Linear(width, dim)
         self.linear = nn.Linear(relations * width, dim)  # [W_1 … W_R]
-        check_choice("norm", norm, ("none", "batch"))
         self.batch_norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
         self.act = activation(act)
 

@@ -14,13 +14,13 @@ from protgraph_plugins.ligandmpnn.fields import (
     CONTEXT_RBF,
     num_pairs,
 )
+from protgraph_plugins.proteinmpnn import SOFTEN, gaussians
 from torch import Tensor
 
 from protgraph import TensorFeaturizer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError
-from protgraph.featurize.frames import axes
-from protgraph.featurize.gaussian import SOFTEN, gaussians
+from protgraph.featurize import axes
 
 __all__ = ["ContextDirection", "ContextPairRbf", "ContextPeriodic", "ContextRbf", "group_and_period"]
 ENTRY_POINTS = {

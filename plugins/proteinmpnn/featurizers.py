@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from protgraph_plugins.proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
+from protgraph_plugins.proteinmpnn.gaussian import SOFTEN, gaussians
 from protgraph_plugins.proteinmpnn.unresolved_neighbors import farthest_complete, knn_with_unresolved
 from torch import Tensor
 
 from protgraph import EdgeFeaturizer, EdgeList, Residues, TensorFeaturizer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError
-from protgraph.featurize.gaussian import SOFTEN, gaussians
-from protgraph.structure.descriptors.backbone_geometry import CB_C, CB_CROSS, CB_N
+from protgraph.structure.descriptors import CB_C, CB_CROSS, CB_N
 from protgraph.structure.neighbors import knn
 
 __all__ = ["AtomPairRbf", "BackboneKnn", "RelativePosition", "VirtualCb"]

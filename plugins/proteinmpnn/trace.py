@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import torch
 from protgraph_plugins.proteinmpnn.fields import CA_ORIENTATION, CA_PAIR_RBF
+from protgraph_plugins.proteinmpnn.gaussian import SOFTEN, gaussians
 from torch import Tensor
 from torch.linalg import cross
 from torch.nn.functional import normalize
 
 from protgraph import TensorFeaturizer
 from protgraph.data import Conformity
-from protgraph.featurize.gaussian import SOFTEN, gaussians
 
 __all__ = ["PUBLISHED_DEFECTS", "QUATERNION_TOLERANCE", "CaOrientation", "CaPairRbf"]
 ENTRY_POINTS = {"protgraph.featurizers": {"ca_orientation": "CaOrientation", "ca_pair_rbf": "CaPairRbf"}}

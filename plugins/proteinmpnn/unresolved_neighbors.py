@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from protgraph_plugins.proteinmpnn.gaussian import SOFTEN
 from torch import Tensor
 
 from protgraph import Residues
-from protgraph.featurize.gaussian import SOFTEN
 from protgraph.ops import Proteins
 
 __all__ = ["farthest_complete", "knn_with_unresolved"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from protgraph.failure import Failure
 from protgraph.featurize.backbone import Orientation
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.frames import axes
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
@@ -31,6 +32,7 @@ __all__ = [
     "ProteinRequest",
     "StructureFeaturizer",
     "TensorFeaturizer",
+    "axes",
     "build_graph",
     "count_notes",
     "model_notes",

@@ -1,6 +1,13 @@
 """Geometric descriptors per residue or atom: angles, secondary structure, exposure, surface area."""
 
-from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals, dihedral_angle, virtual_cb
+from protgraph.structure.descriptors.backbone_geometry import (
+    CB_C,
+    CB_CROSS,
+    CB_N,
+    backbone_dihedrals,
+    dihedral_angle,
+    virtual_cb,
+)
 from protgraph.structure.descriptors.ca_trace import p_sea, sidechain_direction, trace_angles
 from protgraph.structure.descriptors.dssp import DSSP_STATES, dssp, three_states
 from protgraph.structure.descriptors.internal_coordinates import (
@@ -19,6 +26,9 @@ from protgraph.structure.descriptors.solvent_exposure import (
 )
 
 __all__ = [
+    "CB_C",
+    "CB_CROSS",
+    "CB_N",
     "DSSP_STATES",
     "MAX_SASA",
     "PROBE",
