@@ -135,7 +135,13 @@ class GearNetEdge(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("edge_h",)
 
     def __init__(
-        self, fields: Mapping[str, FieldSpec], *, dim: int = 64, bins: int = 8, act: str = "relu", norm: Literal["none", "batch"] = "none"
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        dim: int = 64,
+        bins: int = 8,
+        act: str = "relu",
+        norm: Literal["none", "batch"] = "none",
     ) -> None:
         super().__init__(fields)
         self.bins = bins
