@@ -14,15 +14,14 @@ from torch import Tensor, nn
 from protgraph.data.graph import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn import (
-    BesselBasis,
     ChannelwiseProduct,
     Gate,
     GraphLayer,
     IrrepsLinear,
     TensorProductBackend,
     irreps_blocks,
-    polar,
 )
+from protgraph.ops import BesselBasis, polar
 
 __all__ = ["NormReLU", "SE3Conv", "SE3Transformer"]
 ENTRY_POINTS = {

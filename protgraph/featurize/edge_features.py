@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import reduce
-from operator import mul
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -16,7 +14,7 @@ from torch.nn.functional import threshold
 from protgraph.data.graph.fields import FieldSpec, field, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.ops import Edges
+from protgraph.ops import BesselBasis, Edges, unit
 
 __all__ = [
     "EdgeBessel",
@@ -81,8 +79,9 @@ class EdgeDistance(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_dist",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        length, coincident = _root(_squared_distance(f["pos"].t().contiguous(), f["edges"]).view(-1, 1))
-        return {"edge_dist": length.masked_fill(coincident, 0.0)}
+        squared = _squared_distance(f["pos"].t().contiguous(), f["edges"]).view(-1, 1)
+        coincident = squared == 0  # their length is computed from 1, for a finite derivative
+        return {"edge_dist": squared.masked_fill(coincident, 1.0).sqrt().masked_fill(coincident, 0.0)}
 
 
 class EdgeDirection(TensorFeaturizer):
@@ -102,9 +101,7 @@ class EdgeDirection(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_direction",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        vector = _vector(f["pos"], f["edges"])
-        length, coincident = _root(vector.square().sum(-1, keepdim=True))
-        return {"edge_direction": (vector / length).masked_fill(coincident, 0.0)}
+        return {"edge_direction": unit(_vector(f["pos"], f["edges"]))}
 
 
 class EdgeRbf(TensorFeaturizer):
@@ -238,12 +235,6 @@ def _squared_distance(axes: Tensor, edges: Edges) -> Tensor:
     return difference.square().sum(0)
 
 
-def _root(squared: Tensor) -> tuple[Tensor, Tensor]:
-    """Return lengths ``(E, 1)``, with 0 replaced by 1 for finite derivatives, and the mask of replaced rows."""
-    coincident = squared == 0
-    return squared.masked_fill(coincident, 1.0).sqrt(), coincident
-
-
 register_field(FieldSpec("edge_bessel", "edge", "16x0e", doc="Bessel basis of edge_dist, 0 beyond the cutoff"))
 
 
@@ -287,20 +278,11 @@ class EdgeBessel(TensorFeaturizer):
         envelope: Annotated[int, Ge(2)] = 6,
     ) -> None:
         super().__init__()
-        self.bins, self.cutoff, self.envelope = bins, float(cutoff), envelope
+        self.basis = BesselBasis(bins, cutoff, envelope)
         self.declare(edge_bessel=f"{bins}x0e")
 
     def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        q, p = f["edge_dist"] / self.cutoff, self.envelope
-        n = torch.arange(1, self.bins + 1, dtype=q.dtype, device=q.device)
-        waves = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff) * n * torch.sinc(n * q)  # (E, bins)
-        power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
-        fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
-        return {"edge_bessel": waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))}
-
-
-register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 if both residues are in the same chain, else 0"))
-register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal encoding of seq_pos[j] - seq_pos[i]"))
+        return {"edge_bessel": self.basis(f["edge_dist"])}
 
 
 class EdgeSameChain(TensorFeaturizer):

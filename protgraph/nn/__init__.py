@@ -12,7 +12,6 @@ from protgraph.lazy_names import lazy_names
 _HOME = {
     "AttentionMixin": "protgraph.nn.attention_recorder",
     "AttentionRecorder": "protgraph.nn.attention_recorder",
-    "BesselBasis": "protgraph.nn.radial_basis",
     "CHAINS_IN_ORDER": "protgraph.nn.positional_encoding",
     "ChannelwiseProduct": "protgraph.nn.tensor_product",
     "Decoder": "protgraph.nn.decoder",
@@ -50,7 +49,6 @@ _HOME = {
     "named_irreps_blocks": "protgraph.nn.irreps",
     "offset_bins": "protgraph.nn.positional_encoding",
     "pair_term": "protgraph.nn.dot_product_attention",
-    "polar": "protgraph.nn.radial_basis",
     "position_index": "protgraph.nn.positional_encoding",
     "reference_errors": "protgraph.nn.reference_weights",
     "require_cuequivariance": "protgraph.nn.cuequivariance_backend",

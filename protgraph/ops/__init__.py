@@ -1,12 +1,14 @@
 """Reductions over neighbors, proteins and segments: the tensor operations that layers use; depends on torch only."""
 
 from protgraph.ops.cache_blocks import map_edge_blocks
+from protgraph.ops.edge_functions import BesselBasis, polar, unit
 from protgraph.ops.edges import Edges, check_edges
 from protgraph.ops.proteins import Proteins
 from protgraph.ops.ragged import PaddedBlock, PaddedLayout, PaddedSide, SingleBlockLayout
 from protgraph.ops.segment import Segments
 
 __all__ = [
+    "BesselBasis",
     "Edges",
     "PaddedBlock",
     "PaddedLayout",
@@ -16,4 +18,6 @@ __all__ = [
     "SingleBlockLayout",
     "check_edges",
     "map_edge_blocks",
+    "polar",
+    "unit",
 ]

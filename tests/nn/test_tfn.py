@@ -13,8 +13,7 @@ from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.gate import Gate
 from protgraph.nn.layers.tfn import TFN
-from protgraph.nn.radial_basis import BesselBasis
-from protgraph.ops import Edges
+from protgraph.ops import BesselBasis, Edges
 from protgraph.testing.symmetry import act, random_rotations, relative_error
 from tests.reference.tfn import load_tensor_product_conv
 

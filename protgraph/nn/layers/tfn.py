@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.nn.gate import Gate
 from protgraph.nn.module import GraphLayer
-from protgraph.nn.radial_basis import BesselBasis, polar
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
+from protgraph.ops import BesselBasis, polar
 
 __all__ = ["TFN"]
 ENTRY_POINTS = {"protgraph.layers": {"tfn": "TFN"}}

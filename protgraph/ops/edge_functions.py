@@ -1,4 +1,4 @@
-"""Distances, directions and radial basis functions of edge vectors, with finite gradients for coincident nodes.
+"""Lengths, directions and radial basis functions of edge vectors, with finite gradients for coincident nodes.
 
 Not PyG's ``BesselBasisLayer`` (PyG 2.8.1) nor e3nn's ``soft_one_hot_linspace(basis="bessel")`` (e3nn 0.6.0): both are
 NaN for coincident nodes (2026-11-22).
@@ -7,11 +7,13 @@ NaN for coincident nodes (2026-11-22).
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import mul
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["BesselBasis", "polar"]
+__all__ = ["BesselBasis", "polar", "unit"]
 
 
 def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
@@ -36,6 +38,13 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(apart, safe, nothing), vec * torch.where(apart, safe.reciprocal(), nothing)
 
 
+def unit(v: Tensor) -> Tensor:
+    """Return ``v / |v|`` along the last axis; 0, with gradient 0, where v is 0."""
+    squared = v.square().sum(-1, keepdim=True)
+    is_zero = squared == 0
+    return (v / squared.masked_fill(is_zero, 1.0).sqrt()).masked_fill(is_zero, 0.0)
+
+
 class BesselBasis(nn.Module):
     """Bessel basis ``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … B, zero from the cutoff c on.
 
@@ -45,25 +54,28 @@ class BesselBasis(nn.Module):
         B.
     cutoff : float
         c, Å.
+    envelope : int
+        p, at least 2.
 
     Notes
     -----
-    u is the polynomial envelope with p = 5: its value and first two derivatives are zero at the cutoff. Written with
-    sinc, the basis is finite at d = 0.
+    ``u(q) = 1 - (p+1)(p+2)/2 q^p + p(p+2) q^(p+1) - p(p+1)/2 q^(p+2)``: its value and first two derivatives are zero at
+    the cutoff. Written with sinc, the basis is finite at d = 0.
 
     References
     ----------
     Gasteiger, Groß & Günnemann 2020, arXiv:2003.03123, eqs. 7–8.
     """
 
-    def __init__(self, size: int, cutoff: float) -> None:
+    def __init__(self, size: int, cutoff: float, envelope: int = 5) -> None:
         super().__init__()
-        self.size, self.cutoff = size, float(cutoff)
+        self.size, self.cutoff, self.envelope = size, float(cutoff), envelope
 
     def forward(self, distance: Tensor) -> Tensor:
         """Evaluate the basis: distances ``(E, 1)``, Å, to ``(E, B)``."""
-        q = distance / self.cutoff
-        n = torch.arange(1, self.size + 1, dtype=distance.dtype, device=distance.device)
-        waves = math.sqrt(2 / self.cutoff) * (n * math.pi / self.cutoff) * torch.sinc(n * q)  # (E, B)
-        envelope = 1 - 21 * q**5 + 35 * q**6 - 15 * q**7
-        return waves * torch.where(q < 1, envelope, torch.zeros_like(envelope))
+        q, p = distance / self.cutoff, self.envelope
+        n = torch.arange(1, self.size + 1, dtype=q.dtype, device=q.device)
+        waves = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff) * n * torch.sinc(n * q)  # (E, B)
+        power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
+        fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
+        return waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))
