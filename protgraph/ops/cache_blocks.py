@@ -26,10 +26,8 @@ def map_edge_blocks(
     function: Callable[..., Any],
     edges: Edges,
     *,
-    pairs: Pairs = (),
-    node_values: Values = (),
+    pairs: Pairs,
     edge_values: Values = (),
-    sources: Sequence[Tensor] = (),
 ) -> Any:
     """Compute values of target nodes from their incoming edges, in blocks of nodes if that saves time.
 
@@ -37,16 +35,14 @@ def map_edge_blocks(
     ----------
     function : callable
         Gets the incoming edges of a block of nodes as :class:`Edges`, with targets numbered from 0, then one tensor for
-        each of ``pairs``, ``node_values``, ``edge_values`` and ``sources``. It may overwrite those of ``pairs``.
-        Returns a tensor or a tuple of tensors with one row per node of the block.
+        each of ``pairs`` and ``edge_values``. It may overwrite those of ``pairs``. Returns a tensor or a tuple of
+        tensors with one row per node of the block.
     edges : Edges
         Edges of the graph or batch.
     pairs : sequence of (Tensor, Tensor)
         a and b, ``(N, …)``: the function gets ``a_i + b_j``, ``(E, …)``, as from :meth:`Edges.pair_sum`.
-    node_values, edge_values : sequence of Tensor or None
-        ``(N, …)`` of targets and ``(E, …)``: the function gets the rows of the block.
-    sources : sequence of Tensor
-        ``(N, …)`` of sources: the function gets all rows.
+    edge_values : sequence of Tensor or None
+        ``(E, …)``: the function gets the rows of the block.
 
     Returns
     -------
@@ -55,9 +51,8 @@ def map_edge_blocks(
 
     Notes
     -----
-    One block has all nodes on other devices than a CPU, while compiling, for few edges, and with gradients if there are
-    ``sources``: each block would compute a gradient of all their rows. For the same reason, the sums of ``pairs`` are
-    computed at once if gradients are enabled.
+    One block has all nodes on other devices than a CPU, while compiling, and for few edges. The sums of ``pairs`` are
+    computed at once if gradients are enabled: each block would compute a gradient of all rows of b.
 
     Examples
     --------
@@ -69,18 +64,19 @@ def map_edge_blocks(
     has_gradient = torch.is_grad_enabled()
     size = edges.num_nodes
     is_plain = edges.device.type == "cpu" and not torch.compiler.is_compiling()
-    if is_plain and edges.num_edges and not (has_gradient and sources):
+    if is_plain and edges.num_edges:
         degree = -(-edges.num_edges // edges.num_nodes)  # mean, rounded up
-        size = _rows_per_block(max([degree * _width(b) for _, b in pairs] + [_width(x) for x in sources], default=1))
+        size = max(1, _entries() // max(1, degree * max(b.shape[1:].numel() for _, b in pairs)))
     if size >= edges.num_nodes:
-        return function(edges, *(edges.pair_sum(a, b) for a, b in pairs), *node_values, *edge_values, *sources)
+        return function(edges, *(edges.pair_sum(a, b) for a, b in pairs), *edge_values)
     blocks = list(_blocks(edges, size))
     parts = _split_sums(edges, pairs, [block.num_edges for block, _, _ in blocks]) if has_gradient else None
 
     def results() -> Iterator[Any]:
         for number, (block, nodes, part) in enumerate(blocks):
             sums = [block.pair_sum(a[nodes], b) for a, b in pairs] if parts is None else [x[number] for x in parts]
-            yield function(block, *sums, *_rows(node_values, nodes), *_rows(edge_values, part), *sources)
+            rows = [None if x is None else x[part] for x in edge_values]
+            yield function(block, *sums, *rows)
 
     return _joined(list(results())) if has_gradient else _written(results(), edges.num_nodes)
 
@@ -88,15 +84,6 @@ def map_edge_blocks(
 def _entries() -> int:
     """Return the numbers per block of the widest tensor: 2^18 per thread, 1 MiB as float32."""
     return 2**18 * torch.get_num_threads()
-
-
-def _rows_per_block(width: int) -> int:
-    return max(1, _entries() // max(1, width))
-
-
-def _width(x: Tensor) -> int:
-    """Return the numbers per row."""
-    return x.shape[1:].numel()
 
 
 def _joined(results: list[Any]) -> Any:
@@ -139,7 +126,3 @@ def _blocks(edges: Edges, size: int) -> Iterator[tuple[Edges, slice, slice]]:
 def _split_sums(edges: Edges, pairs: Pairs, lengths: list[int]) -> list[tuple[Tensor, ...]]:
     """Compute the sums of pairs at once, and split them. In contrast to views, the parts may be overwritten."""
     return [torch.unsafe_split_with_sizes(edges.pair_sum(a, b), lengths) for a, b in pairs]
-
-
-def _rows(values: Values, part: slice) -> list[Tensor | None]:
-    return [None if x is None else x[part] for x in values]

@@ -17,7 +17,6 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
-from protgraph.ops import Edges, map_edge_blocks
 
 __all__ = ["GCN"]
 ENTRY_POINTS = {"protgraph.layers": {"gcn": "GCN"}}
@@ -90,11 +89,7 @@ class GCN(GraphLayer):
         # Kipf & Welling eq. 2, D̂^-1/2 Â D̂^-1/2 h: both roots act on nodes, so no coefficient per edge is needed.
         factor = degree.rsqrt().unsqueeze(1) if self.norm == "symmetric" else degree.reciprocal().unsqueeze(1)
         h = factor * h if self.norm == "symmetric" else h
-        return {"h": map_edge_blocks(self._propagate, edges, node_values=[h, factor], edge_values=[w], sources=[h])}
-
-    def _propagate(self, edges: Edges, own: Tensor, factor: Tensor, w: Tensor | None, h: Tensor) -> Tensor:
-        """Compute ``factor_i (Σ_j w_ij h_j + h_i)``, with the linear map if it comes after the sum."""
-        h = factor * (edges.gather_sum(h, w) + own)
+        h = factor * (edges.gather_sum(h, w) + h)
         if not self.linear_first:
-            return linear(h, self.linear.weight, self.bias)
-        return h if self.bias is None else h + self.bias
+            return {"h": linear(h, self.linear.weight, self.bias)}
+        return {"h": h if self.bias is None else h + self.bias}
