@@ -1,67 +1,115 @@
 """Neural networks: layers and heads as maps between named fields, and the modules that they are built from.
 
-The layers are in :mod:`protgraph.nn.layers`, the heads in :mod:`protgraph.nn.heads`. Names are imported on first use
-(PEP 562), since some need e3nn.
+The layers are in :mod:`protgraph.nn.layers`, the heads in :mod:`protgraph.nn.heads`. Names that need e3nn are imported
+on first use (PEP 562).
 """
 
 from __future__ import annotations
 
-from protgraph.lazy_names import lazy_names
+from typing import TYPE_CHECKING
 
-# Public name → module.
+from protgraph.lazy_names import lazy_names
+from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
+from protgraph.nn.batch_norm import RowBatchNorm
+from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
+from protgraph.nn.decoder import Decoder, DecoderState
+from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, run_in_chunks
+from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.irreps import irreps_blocks, named_irreps_blocks
+from protgraph.nn.kv_cache import KVCache
+from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
+from protgraph.nn.mlp import activation, gate_linear
+from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer, Head
+from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention, split_heads
+from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
+from protgraph.nn.positional_encoding import (
+    CHAINS_IN_ORDER,
+    LearnedPositions,
+    OffsetBias,
+    PositionCode,
+    offset_bins,
+    position_index,
+    rotary_code,
+    rotate,
+    sinusoid,
+)
+from protgraph.nn.reference_weights import (
+    check_parameter_names,
+    load_reference_state,
+    reference_errors,
+    require_options,
+)
+from protgraph.nn.sampling import sample_classes, sampling_probabilities
+from protgraph.nn.standardize import Standardize
+
+if TYPE_CHECKING:
+    from protgraph.nn.gate import Gate
+    from protgraph.nn.layers.irreps import IrrepsLinear
+    from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
+
+# Public name → module, for names that need e3nn.
 _HOME = {
-    "AttentionMixin": "protgraph.nn.attention_recorder",
-    "AttentionRecorder": "protgraph.nn.attention_recorder",
-    "CHAINS_IN_ORDER": "protgraph.nn.positional_encoding",
     "ChannelwiseProduct": "protgraph.nn.tensor_product",
-    "Decoder": "protgraph.nn.decoder",
-    "DecoderState": "protgraph.nn.decoder",
-    "DotProductAttention": "protgraph.nn.dot_product_attention",
-    "EdgeWeights": "protgraph.nn.attention_recorder",
     "Gate": "protgraph.nn.gate",
-    "GraphLayer": "protgraph.nn.module",
-    "Head": "protgraph.nn.module",
     "IrrepsLinear": "protgraph.nn.layers.irreps",
-    "KVCache": "protgraph.nn.kv_cache",
-    "LOOPS_OVER_PROTEINS": "protgraph.nn.module",
-    "LearnedPositions": "protgraph.nn.positional_encoding",
-    "LearnedQueries": "protgraph.nn.multihead",
-    "MultiHeadAttention": "protgraph.nn.multihead",
-    "OffsetBias": "protgraph.nn.positional_encoding",
-    "PAIR_FACTORS": "protgraph.nn.pair_factors",
-    "PairWeights": "protgraph.nn.attention_recorder",
-    "PositionCode": "protgraph.nn.positional_encoding",
-    "PostNormBlock": "protgraph.nn.layers.transformer_block",
-    "PreNormBlock": "protgraph.nn.layers.transformer_block",
-    "RowBatchNorm": "protgraph.nn.batch_norm",
-    "Standardize": "protgraph.nn.standardize",
     "TensorProductBackend": "protgraph.nn.tensor_product",
-    "activation": "protgraph.nn.mlp",
-    "check_pair_factors": "protgraph.nn.pair_factors",
-    "check_parameter_names": "protgraph.nn.reference_weights",
-    "extend_by_factors": "protgraph.nn.pair_factors",
-    "gate_linear": "protgraph.nn.mlp",
-    "invariant_width": "protgraph.nn.invariant",
-    "invariants": "protgraph.nn.invariant",
-    "invariants_are_chiral": "protgraph.nn.invariant",
-    "irreps_blocks": "protgraph.nn.irreps",
-    "load_reference_state": "protgraph.nn.reference_weights",
-    "named_irreps_blocks": "protgraph.nn.irreps",
-    "offset_bins": "protgraph.nn.positional_encoding",
-    "pair_term": "protgraph.nn.dot_product_attention",
-    "position_index": "protgraph.nn.positional_encoding",
-    "reference_errors": "protgraph.nn.reference_weights",
-    "require_cuequivariance": "protgraph.nn.cuequivariance_backend",
-    "require_cuequivariance_kernels": "protgraph.nn.cuequivariance_backend",
-    "require_options": "protgraph.nn.reference_weights",
-    "rotary_code": "protgraph.nn.positional_encoding",
-    "rotate": "protgraph.nn.positional_encoding",
-    "run_in_chunks": "protgraph.nn.dot_product_attention",
-    "sample_classes": "protgraph.nn.sampling",
-    "sampling_probabilities": "protgraph.nn.sampling",
-    "sinusoid": "protgraph.nn.positional_encoding",
-    "split_heads": "protgraph.nn.multihead",
 }
 
-__all__ = list(_HOME)
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__all__ = [
+    "AttentionMixin",
+    "AttentionRecorder",
+    "CHAINS_IN_ORDER",
+    "ChannelwiseProduct",
+    "Decoder",
+    "DecoderState",
+    "DotProductAttention",
+    "EdgeWeights",
+    "Gate",
+    "GraphLayer",
+    "Head",
+    "IrrepsLinear",
+    "KVCache",
+    "LOOPS_OVER_PROTEINS",
+    "LearnedPositions",
+    "LearnedQueries",
+    "MultiHeadAttention",
+    "OffsetBias",
+    "PAIR_FACTORS",
+    "PairWeights",
+    "PositionCode",
+    "PostNormBlock",
+    "PreNormBlock",
+    "RowBatchNorm",
+    "Standardize",
+    "TensorProductBackend",
+    "activation",
+    "check_pair_factors",
+    "check_parameter_names",
+    "extend_by_factors",
+    "gate_linear",
+    "invariant_width",
+    "invariants",
+    "invariants_are_chiral",
+    "irreps_blocks",
+    "load_reference_state",
+    "named_irreps_blocks",
+    "offset_bins",
+    "pair_term",
+    "position_index",
+    "reference_errors",
+    "require_cuequivariance",
+    "require_cuequivariance_kernels",
+    "require_options",
+    "rotary_code",
+    "rotate",
+    "run_in_chunks",
+    "sample_classes",
+    "sampling_probabilities",
+    "sinusoid",
+    "split_heads",
+]
+__getattr__, _ = lazy_names(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return __all__
