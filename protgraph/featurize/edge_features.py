@@ -14,7 +14,7 @@ from torch.nn.functional import threshold
 from protgraph.data.graph.fields import FieldSpec, field, register_field
 from protgraph.errors import OptionError
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.ops import BesselBasis, Edges, unit
+from protgraph.ops import BesselBasis, Edges, unit_or_zero
 
 __all__ = [
     "EdgeBessel",
@@ -101,7 +101,7 @@ class EdgeDirection(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_direction",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        return {"edge_direction": unit(_vector(f["pos"], f["edges"]))}
+        return {"edge_direction": unit_or_zero(_vector(f["pos"], f["edges"]))}
 
 
 class EdgeRbf(TensorFeaturizer):

@@ -12,7 +12,7 @@ from torch.linalg import cross, vector_norm
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import TensorFeaturizer
-from protgraph.ops import unit
+from protgraph.ops import unit_or_zero
 from protgraph.structure.descriptors.backbone_geometry import CB_C, CB_CROSS, CB_N
 
 __all__ = ["EdgeFrame", "EdgeQuaternion", "EdgeTrRosetta", "ResidueFrame", "axes"]
@@ -90,7 +90,7 @@ class EdgeFrame(TensorFeaturizer):
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         frame, pos, edges = f["frame"], f["pos"], f["edges"]
         target_frame, source_frame = edges.target(frame), edges.source(frame)  # (E, 3, 3)
-        direction = unit(edges.source(pos) - edges.target(pos))
+        direction = unit_or_zero(edges.source(pos) - edges.target(pos))
         return {
             "edge_local": torch.einsum("ekx,ex->ek", target_frame, direction),
             "edge_rotation": torch.einsum("ekx,elx->ekl", target_frame, source_frame).flatten(1),  # (E, 9)
@@ -118,8 +118,8 @@ def axes(first: Tensor, second: Tensor) -> Tensor:
     spread = vector_norm(cross(first, second, dim=-1).detach(), dim=-1, keepdim=True)
     length = vector_norm(first.detach(), dim=-1, keepdim=True) * vector_norm(second.detach(), dim=-1, keepdim=True)
     defined = spread > _STRAIGHT * length  # (N, 1)
-    e1 = unit(first)
-    e2 = unit((second - e1 * (e1 * second).sum(-1, keepdim=True)) * defined)
+    e1 = unit_or_zero(first)
+    e2 = unit_or_zero((second - e1 * (e1 * second).sum(-1, keepdim=True)) * defined)
     return torch.stack([e1, e2, cross(e1, e2, dim=-1)], 1) * defined[..., None]
 
 

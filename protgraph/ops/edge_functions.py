@@ -13,7 +13,7 @@ from operator import mul
 import torch
 from torch import Tensor, nn
 
-__all__ = ["BesselBasis", "polar", "unit"]
+__all__ = ["BesselBasis", "polar", "unit_or_zero"]
 
 
 def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
@@ -38,7 +38,7 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(apart, safe, nothing), vec * torch.where(apart, safe.reciprocal(), nothing)
 
 
-def unit(v: Tensor) -> Tensor:
+def unit_or_zero(v: Tensor) -> Tensor:
     """Return ``v / |v|`` along the last axis; 0, with gradient 0, where v is 0."""
     squared = v.square().sum(-1, keepdim=True)
     is_zero = squared == 0
