@@ -112,16 +112,19 @@ def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
     R = hidden · weight has U W numbers per edge, too many to store: it is computed again for the gradient, and on a CPU
     in blocks of edges that fit into the cache.
     """
-    size = len(z)
-    if weight.device.type == "cpu" and not torch.compiler.is_compiling():
-        size = max(16, _BLOCK // max(1, weight[0].numel()))
-    blocks = zip(hidden.split(max(1, size)), z.split(max(1, size)), strict=True)
-    if torch.is_grad_enabled():
-        products = [
-            checkpoint(_multiply, t, x, weight, use_reentrant=False, preserve_rng_state=False) for t, x in blocks
-        ]
-    else:
-        products = [_multiply(t, x, weight) for t, x in blocks]
+    if torch.compiler.is_compiling():
+        return _multiply(hidden, z, weight)
+    hidden, z = hidden.to(weight.dtype), z.to(weight.dtype)
+    size = max(16, _BLOCK // max(1, weight[0].numel())) if weight.device.type == "cpu" else max(1, len(z))
+    blocks = zip(hidden.split(size), z.split(size), strict=True)
+    device = "cpu" if weight.is_meta else weight.device.type  # torch has no autocast for "meta"
+    with torch.autocast(device, enabled=False):  # in mixed precision too, R has the precision of the weights
+        if torch.is_grad_enabled():
+            products = [
+                checkpoint(_multiply, t, x, weight, use_reentrant=False, preserve_rng_state=False) for t, x in blocks
+            ]
+        else:
+            products = [_multiply(t, x, weight) for t, x in blocks]
     return torch.cat(products)  # (E, 2l+1, W)
 
 
