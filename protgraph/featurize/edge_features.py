@@ -285,6 +285,10 @@ class EdgeBessel(TensorFeaturizer):
         return {"edge_bessel": self.basis(f["edge_dist"])}
 
 
+register_field(FieldSpec("edge_same_chain", "edge", "1x0e", doc="1 if both residues are in the same chain, else 0"))
+register_field(FieldSpec("edge_sinusoid", "edge", "16x0e", doc="sinusoidal encoding of seq_pos[j] - seq_pos[i]"))
+
+
 class EdgeSameChain(TensorFeaturizer):
     """1 if both residues are in the same chain, else 0.
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from protgraph_plugins.structure_module import triangle
 from protgraph_plugins.structure_module.triangle import TriangleAttention, TriangleMultiplication
 from torch.nn.functional import layer_norm, linear
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import MissingExtraError, OptionError
-from protgraph.nn.layers import triangle
 from protgraph.ops import Proteins
 from protgraph.testing.symmetry import relative_error
 
