@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
+from protgraph import layers
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.layers.gcn import GCN
@@ -58,7 +59,7 @@ def test_weighted_mean_uses_the_edge_weights(scene, specs, float64):
 
 def test_invalid_options_and_wiring_are_errors(specs):
     with pytest.raises(OptionError, match="'symmetrc'.*'symmetric'"):
-        GCN(specs, norm="symmetrc")
+        layers.create("gcn", specs, options={"norm": "symmetrc"})
     with pytest.raises(WiringError, match="'edge_attr' has 5"):
         GCN({**specs, "edge_weight": specs["edge_attr"]})
     with pytest.raises(WiringError, match="invariants"):

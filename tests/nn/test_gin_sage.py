@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch_geometric.nn import GINConv, SAGEConv
 
+from protgraph import layers
 from protgraph.errors import OptionError
 from protgraph.nn.batch_norm import RowBatchNorm
 from protgraph.nn.layers.gin import GIN
@@ -79,6 +80,6 @@ def test_a_single_row_is_normalized_by_running_statistics(float64):
 def test_invalid_options_are_errors(specs):
     given = {n: specs[n] for n in ("h", "edges")}
     with pytest.raises(OptionError, match="'batched'"):
-        GIN(given, norm="batched")
+        layers.create("gin", given, options={"norm": "batched"})
     with pytest.raises(OptionError, match="'median'"):
-        SAGE(given, aggregate="median")
+        layers.create("sage", given, options={"aggregate": "median"})
