@@ -50,7 +50,7 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
         A name or an option of the spec does not exist, or labels are missing.
     """
     from protgraph.train.config import FitConfig
-    from protgraph.train.user_dataset import check_labels_are_used
+    from protgraph.train.resolve import check_labels_are_used
 
     spec.check(FitConfig)
     datasets, tasks = _datasets_and_tasks(spec)

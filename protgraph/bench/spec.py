@@ -371,7 +371,7 @@ class BenchSpec(BaseModel):
         UnknownNameError, OptionError
             The message has the file and the key.
         """
-        from protgraph.train.user_dataset import find_proteins
+        from protgraph.train.resolve import find_proteins
 
         with self.errors_at("models", UnknownNameError):
             for name in self.models:

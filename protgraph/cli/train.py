@@ -331,7 +331,7 @@ def _dataset(
     leave_out_absent: bool,
 ) -> Dataset:
     from protgraph.train import load_dataset
-    from protgraph.train.user_dataset import check_labels_are_used
+    from protgraph.train.resolve import check_labels_are_used
 
     if labels is None and (columns or kind or unknown or leave_out_absent):
         raise OptionError(

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from protgraph import registry
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.column_interpretation import check_kind, interpret_column
-from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.folder_index import index_folder
+from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
+from protgraph.data.datasets.protein_files import ProteinFolder
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.errors import AbsentFilesError, LabelError, ProtgraphError, list_first
-from protgraph.featurize.file_cache import cached_fingerprint
-from protgraph.structure.io import ReadOptions, cache_dir
+from protgraph.errors import LabelError, ProtgraphError, list_first
+from protgraph.structure.io import ReadOptions
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.task import Task
-from protgraph.train.resolve import load_dataset, resolve_task
-from protgraph.train.user_dataset import check_labels_are_used, find_proteins
+from protgraph.train.resolve import (
+    LabelSelection,
+    check_labels_are_used,
+    find_proteins,
+    folder_dataset,
+    is_registered,
+    load_dataset,
+    open_proteins,
+    resolve_task,
+    select_labels,
+)
 from protgraph.wording import count_noun
 
 __all__ = ["DatasetInspection", "inspect_dataset"]
@@ -67,17 +75,23 @@ class DatasetInspection:
         return tuple(
             f"{split} of task {name!r}"
             for name, card in tasks
-            for split, own in card.counts.items()
-            if own.labeled == 0
+            for split, count in card.counts.items()
+            if count.labeled == 0
         )
 
     def __str__(self) -> str:
         """Return the description, and each fault in a line."""
         lines = [str(self.description)]
-        parts = (("absent file", self.absent_files), ("absent residue", self.absent_residues))
-        more = ("unusable protein", self.unusable), ("unlabeled split", self.unlabeled_splits)
-        for noun, names in (*parts, *more):
-            lines += [f"{count_noun(len(names), noun)}:", *(f"  {name}" for name in names)] if names else []
+        faults = {
+            "absent file": self.absent_files,
+            "absent residue": self.absent_residues,
+            "unusable protein": self.unusable,
+            "unlabeled split": self.unlabeled_splits,
+        }
+        for noun, names in faults.items():
+            if names:
+                lines.append(f"{count_noun(len(names), noun)}:")
+                lines += [f"  {name}" for name in names]
         return "\n".join(lines)
 
 
@@ -111,149 +125,211 @@ def inspect_dataset(
         The table is invalid, or the requested task or column cannot be used.
     """
     check_kind(kind)
-    if isinstance(dataset, GraphStore):
-        dataset = dataset.path
-    common = {"kind": kind, "unknown": unknown, "seed": seed, "read": read, "cache": cache}
-    if isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets):
-        found = load_dataset(dataset, labels=labels, task=task, columns=columns, **common)
-        return DatasetInspection(found.describe(task.name if isinstance(task, Task) else task))
-    table = None if labels is None else read_label_table(labels, columns=_names(task, columns))
+    name = task.name if isinstance(task, Task) else task
+    if is_registered(dataset):
+        known = load_dataset(
+            dataset, labels=labels, task=task, columns=columns, kind=kind, unknown=unknown, seed=seed, read=read
+        )
+        return DatasetInspection(known.describe(name))
+
+    # Table: what the task reads of it; names of tasks and columns are checked before the files are read.
+    source = find_proteins(dataset)
+    label_names = [columns] if isinstance(columns, str) else list(columns or ())
+    label_names += [] if name is None else [name]
+    table = None if labels is None else read_label_table(labels, columns=label_names)
+    is_selected = task is not None or columns is not None
+    if is_selected:
+        select_labels(source, table, task, columns)
+
+    # Files: rows of absent ones are faults, and the others are inspected without them.
+    options = _Options(kind, unknown, seed, read or ReadOptions())
+    proteins = open_proteins(source, options.read, cache)
+    absent = {} if table is None else proteins.match(table).absent
+    present = table.without_files(absent) if absent else table
     try:
-        if task is not None or columns is not None:
-            data = load_dataset(dataset, labels=table, task=task, columns=columns, **common)
-            check_labels_are_used([data])
-            return _read_all([data], data.describe(), task)
-        return _inspect_columns(dataset, table, kind=kind, unknown=unknown, seed=seed, read=read, cache=cache)
-    except AbsentFilesError as e:
-        names = tuple(f"{name!r} (row {row})" for name, row in e.rows.items())
-        rest = table.without_files(e.rows)
-        whole = _describe_table(dataset, table, kind, unknown)
-        try:
-            found = inspect_dataset(dataset, labels=rest, task=task, columns=columns, **common)
-        except ProtgraphError as reason:  # what is left cannot be trained on
-            return DatasetInspection(replace(whole, notes=(*whole.notes, f"without absent files: {reason}")), names)
-        own = [c.name for c in found.description.columns]
-        described = tuple(c for c in whole.columns if task is None or c.name in own)
-        refused = {} if own and task is not None else whole.refused_columns
-        description = replace(found.description, columns=described, refused_columns=refused)
-        return replace(found, description=description, absent_files=names)
+        if is_selected:
+            selection = select_labels(source, present, task, columns)
+            inspected = _inspect_task(proteins, present, selection, task, options)
+        else:
+            inspected = _inspect_columns(proteins, present, options)
+    except ProtgraphError as reason:  # the rows that are left cannot be trained on
+        if not absent:
+            raise
+        described = _describe_table(source, table, options)
+        description = replace(described, notes=(*described.notes, f"without absent files: {reason}"))
+        return DatasetInspection(description, _name_absent(absent))
+    if not absent:
+        return inspected
+
+    # Columns are described with all rows of the table.
+    described = _describe_table(source, table, options)
+    used = [column.name for column in inspected.description.columns]
+    shown = tuple(column for column in described.columns if task is None or column.name in used)
+    refused = {} if used and task is not None else described.refused_columns
+    description = replace(inspected.description, columns=shown, refused_columns=refused)
+    return replace(inspected, description=description, absent_files=_name_absent(absent))
 
 
-def _names(task: str | Task | None, columns: str | Sequence[str] | None) -> list[str]:
-    own = [columns] if isinstance(columns, str) else list(columns or ())
-    return own if task is None else [*own, task.name if isinstance(task, Task) else task]
+class _Options(NamedTuple):
+    """Options of reading labels and files; see :func:`inspect_dataset`."""
+
+    kind: str | None
+    unknown: Collection[str] | None
+    seed: int
+    read: ReadOptions
 
 
-def _interpret(table: LabelTable, kind: str | None, unknown: Collection[str] | None) -> tuple[list, dict[str, str]]:
-    """Return the label columns that can be used, and the reason of each other column."""
+class _TableColumns(NamedTuple):
+    """Label columns of a table that can be used, and the reason of each other column."""
+
+    usable: tuple[LabelColumn, ...]
+    refused: dict[str, str]
+
+
+def _interpret(table: LabelTable, options: _Options) -> _TableColumns:
+    """Interpret each label column of a table."""
     usable, refused = [], {}
     for name in table.labels:
         try:
-            usable.append(interpret_column(table, name, kind=kind, unknown=unknown))
+            usable.append(interpret_column(table, name, kind=options.kind, unknown=options.unknown))
         except LabelError as e:
             refused[name] = _reason(e, table, name)
-    return usable, refused
+    return _TableColumns(tuple(usable), refused)
 
 
 def _reason(error: LabelError, table: LabelTable, column: str) -> str:
     return str(error).removeprefix(f"{table.where}: column {column!r}").removeprefix(":").strip()
 
 
-def _describe_table(
-    dataset: object, table: LabelTable, kind: str | None, unknown: Collection[str] | None
-) -> DatasetDescription:
+def _name_absent(absent: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(f"{name!r} (row {row})" for name, row in absent.items())
+
+
+def _describe_table(source: Path | Sequence[str], table: LabelTable, options: _Options) -> DatasetDescription:
     """Return the description of a table whose files are not all there."""
-    columns, refused = _interpret(table, kind, unknown)
-    where = f"{table.where}, {count_noun(len(table), 'row')}, {table.format}"
-    names = list_first([str(dataset)] if isinstance(dataset, str | Path) else list(map(str, dataset)), 3)
+    columns = _interpret(table, options)
+    names = [str(source)] if isinstance(source, Path) else source
     return DatasetDescription(
-        names, "", 0, {}, table=where, columns=tuple(columns), refused_columns=refused, notes=table.notes
+        list_first(list(names), 3),
+        "",
+        0,
+        {},
+        table=f"{table.where}, {count_noun(len(table), 'row')}, {table.format}",
+        columns=columns.usable,
+        refused_columns=columns.refused,
+        notes=table.notes,
     )
 
 
-def _inspect_columns(
-    dataset: Any,
+def _inspect_task(
+    proteins: ProteinFolder,
     table: LabelTable | None,
-    *,
-    kind: str | None,
-    unknown: Collection[str] | None,
-    seed: int,
-    read: ReadOptions | None,
-    cache: str | Path | None,
+    selection: LabelSelection,
+    task: str | Task | None,
+    options: _Options,
 ) -> DatasetInspection:
-    """Inspect a folder, list or store with every label column of its table, or without a task."""
-    read = read or ReadOptions()
-    fingerprint = partial(cached_fingerprint, folder=cache_dir(cache), read=read)
-    common = {"seed": seed, "fingerprint": fingerprint, "read_options": read}
-    source = find_proteins(dataset)
-    columns, refused = ([], {}) if table is None else _interpret(table, kind, unknown)
-    each = []
-    for column in columns:
-        own = {"task": column.name, "columns": column.name, "kind": kind, "unknown": unknown}
+    """Inspect proteins for one task."""
+    data = folder_dataset(
+        proteins,
+        table,
+        selection,
+        kind=options.kind,
+        unknown=options.unknown,
+        seed=options.seed,
+        read=options.read,
+    )
+    check_labels_are_used([data])
+    return _read_all(data, data.describe(), task)
+
+
+def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options: _Options) -> DatasetInspection:
+    """Inspect proteins with every label column of their table, or without a task."""
+    index = index_folder(proteins, table)
+    usable, refused = ((), {}) if table is None else _interpret(table, options)
+    datasets: dict[str, FolderDataset] = {}
+    for column in usable:
         try:
-            each.append(FolderDataset(source, table, **own, **common))
-        except LabelError as e:
-            if not str(e).startswith(f"{table.where}: column {column.name!r}"):  # a fault of the files or keys
-                raise
+            datasets[column.name] = FolderDataset(
+                index,
+                task=column.name,
+                columns=column.name,
+                kind=options.kind,
+                unknown=options.unknown,
+                seed=options.seed,
+                read_options=options.read,
+            )
+        except LabelError as e:  # the column cannot be a label of these proteins
             refused[column.name] = _reason(e, table, column.name)
-    columns = [column for column in columns if column.name not in refused]
-    if not each:
+    all_data = list(datasets.values())
+    if not all_data:
         keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
-        each = [FolderDataset(source, keys, **common)]
-    tasks = {name: card for data in each for name, card in data.card.tasks.items()}
+        all_data = [FolderDataset(replace(index, table=keys), seed=options.seed, read_options=options.read)]
+    tasks = {name: card for data in all_data for name, card in data.card.tasks.items()}
+    rules = {name: data.card.split_rule for name, data in datasets.items()}
     description = replace(
-        each[0].describe(),
-        rule=each[0].card.split_rule if len(each) == 1 else "",
-        task_rules={data.tasks()[0]: data.card.split_rule for data in each} if len(each) > 1 else {},
+        all_data[0].describe(),
+        rule=all_data[0].card.split_rule if len(all_data) == 1 else "",
+        task_rules=rules if len(rules) > 1 else {},
         tasks=tasks,
-        columns=tuple(columns),
+        columns=tuple(column for column in usable if column.name in datasets),
         unused_columns=(),
         refused_columns=refused,
-        notes=tuple(dict.fromkeys(note for data in each for note in data.notes)),
+        notes=tuple(dict.fromkeys(note for data in all_data for note in data.notes)),
         split_notes=(),
     )
-    return _read_all(each, description, None)
+    return _read_all(all_data[0], description, None)
 
 
-def _read_all(
-    datasets: Sequence[Dataset], description: DatasetDescription, task: str | Task | None
-) -> DatasetInspection:
+@dataclass
+class _Reading:
+    """Findings of reading every protein: faults, labels that are left out, and counts of labels that a task derives."""
+
+    absent: list[str] = field(default_factory=list)
+    unusable: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    counts: dict[str, SplitCount] = field(default_factory=dict)
+
+    def compare(self, labels: ResidueLabels, residues: Residues, rows: np.ndarray) -> None:
+        """Add the labels of a protein that do not fit its residues; ``rows`` are their rows in the table."""
+        missing = labels.absent(residues)
+        if labels.is_whole_sequence(residues):
+            self.left_out += [(labels.name, labels, missing)] if missing.any() else []
+        else:
+            self.absent += [f"{labels.name} {labels.ids[i]} (row {rows[i]})" for i in np.flatnonzero(missing)]
+        for i in np.flatnonzero(labels.wrong_types(residues)):
+            place = f"{labels.name} {labels.ids[i]} (row {rows[i]})"
+            self.unusable.append(f"{place}: not {labels.letters[i]} in the structure")
+
+    def count(self, example: Example, task: Task, residues: Residues) -> None:
+        """Count the labels that a task derives from a protein."""
+        labels = task.labels(residues, None, seen=residues, strict=False)
+        number = count_example(labels, task.target, len(residues))
+        total = self.counts.get(example.split)
+        self.counts[example.split] = number if total is None else total + number
+
+
+def _read_all(data: FolderDataset, description: DatasetDescription, task: str | Task | None) -> DatasetInspection:
     """Read every protein: list absent residues, and count the labels that a task derives."""
-    data = datasets[0]
-    name = (data.tasks() or [""])[0] if task is None else task.name if isinstance(task, Task) else task
-    name = name if name in data.tasks() else (data.tasks() or [""])[0]
-    derives = bool(name) and isinstance(data, FolderDataset) and not data.has_labels
+    first = data.tasks()[0] if data.tasks() else ""
+    name = task.name if isinstance(task, Task) else task
+    name = name if name in data.tasks() else first
+    derives = bool(name) and not data.has_labels
     resolved = resolve_task(task if isinstance(task, Task) else name, data) if derives else None
-    absent: list[str] = []
-    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = []
-    unusable: list[str] = []
-    counts: dict[str, SplitCount] = {}
-    for example in data.all_examples() if isinstance(data, FolderDataset) else data.examples(name):
+    reading = _Reading()
+    for example in data.all_examples():
         try:
             residues = data.read(example)
             if resolved is not None:
-                count = _derived_count(resolved, residues)
-                counts[example.split] = counts[example.split] + count if example.split in counts else count
+                reading.count(example, resolved, residues)
         except (ProtgraphError, OSError, ValueError) as e:
-            unusable.append(f"{example.id}: {' '.join(str(e).split())}")
+            reading.unusable.append(f"{example.id}: {' '.join(str(e).split())}")
             continue
-        own = data.labels(name, example) if name else None
-        if isinstance(own, ResidueLabels):
-            missing, rows = own.absent(residues), data.rows(example)
-            if own.is_whole_sequence(residues):
-                left_out += [(own.name, own, missing)] if missing.any() else []
-            else:
-                absent += [f"{own.name} {own.ids[i]} (row {rows[i]})" for i in np.flatnonzero(missing)]
-            for i in np.flatnonzero(own.wrong_types(residues)):
-                unusable.append(f"{own.name} {own.ids[i]} (row {rows[i]}): not {own.letters[i]} in the structure")
+        labels = data.labels(name, example) if name else None
+        if isinstance(labels, ResidueLabels):
+            reading.compare(labels, residues, data.rows(example))
     if resolved is not None:
-        ordered = {split: counts[split] for split in description.splits if split in counts}
-        tasks = {name: replace(description.tasks[name], counts=ordered)}
-        description = replace(description, tasks=tasks)
-    if left_out:
-        description = replace(description, notes=(*description.notes, describe_left_out(left_out)))
-    return DatasetInspection(description, (), tuple(absent), tuple(unusable))
-
-
-def _derived_count(task: Task, residues: Residues) -> SplitCount:
-    return count_example(task.labels(residues, None, seen=residues, strict=False), task.target, len(residues))
+        ordered = {split: reading.counts[split] for split in description.splits if split in reading.counts}
+        description = replace(description, tasks={name: replace(description.tasks[name], counts=ordered)})
+    if reading.left_out:
+        description = replace(description, notes=(*description.notes, describe_left_out(reading.left_out)))
+    return DatasetInspection(description, (), tuple(reading.absent), tuple(reading.unusable))

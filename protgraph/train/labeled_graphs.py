@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.graph_dataset import GraphDataset
+from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labeled_graphs import LabeledGraphs
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph

@@ -15,9 +15,8 @@ import torch
 
 from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
-from protgraph.data.datasets.graph_dataset import GraphDataset
+from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
+from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
     Labels,
     ResidueLabels,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.graph_dataset import GraphDataset
+from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_writer import write_store

@@ -1,4 +1,4 @@
-"""Resolve ``dataset`` and ``task`` arguments: names, folders and graph stores to objects."""
+"""Datasets from the argument ``dataset``: registered names, folders and files with label tables, stores and graphs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,47 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.dataset_checks import require_card
+from protgraph.data.datasets.dataset import Dataset, require_card
 from protgraph.data.datasets.dataset_view import add_derived_task
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
-from protgraph.data.datasets.label_table import read_label_table
+from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.protein_files import ProteinFolder
+from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.target import Target
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_files import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.registry.component_names import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
+from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task, default_task
-from protgraph.train.user_dataset import find_proteins, tasks_without_labels, user_dataset
 
-__all__ = ["load_dataset", "load_proteins", "resolve_task"]
+__all__ = [
+    "LabelSelection",
+    "check_labels_are_used",
+    "find_proteins",
+    "folder_dataset",
+    "is_registered",
+    "load_dataset",
+    "load_proteins",
+    "open_proteins",
+    "resolve_task",
+    "select_labels",
+    "tasks_without_labels",
+]
 
 
 @check_arguments("task", "columns", "kind", "seed", "read")
@@ -57,56 +73,70 @@ def load_dataset(
         files, folders and patterns; or a list of ProteinGraphs, or PyG's ``Data`` (:func:`protgraph.from_pyg`), with
         labels ``y`` (:class:`protgraph.data.datasets.GraphListDataset`). A registered name has priority over a folder
         of the same name, which is ``"./name"``.
-    labels, columns, kind, unknown, seed, leave_out_absent
-        For a folder or store: label table, label columns, and seed of the random split; see
-        :func:`protgraph.train.user_dataset.user_dataset`.
+    labels : str, Path or data frame, optional
+        For a folder, files or a store: table of labels, of splits, or both; see
+        :class:`protgraph.data.datasets.FolderDataset`.
     task : str or Task, optional
-        For a folder or store: task or label column. For any other dataset: a task that derives its labels is added
-        if the dataset does not have it; see :func:`protgraph.data.add_derived_task`.
+        For a folder, files or a store: a label column of the table (default: the only one), or a registered task. For
+        any other dataset: a task that derives its labels is added if the dataset does not have it; see
+        :func:`protgraph.data.add_derived_task`.
+    columns : str or sequence of str, optional
+        Label column, or several numeric ones that form one task. ``task`` is then their name (joined by "+") or the
+        registered task that they are the labels of.
+    kind : {"classification", "multilabel", "regression"}, optional
+        Kind of the labels of the table.
+    unknown : collection of str, optional
+        Texts in the table that mean an unknown label.
+    seed : int
+        Seed of the random split.
     read : ReadOptions, optional
         Chains, model, alternate locations and assembly of every file.
+    leave_out_absent : bool
+        Leave out labels of residues that the structures do not have.
     cache : str or Path, optional
         Folder of prepared data; see :func:`protgraph.structure.io.cache_dir`.
 
     Raises
     ------
     UnknownNameError
-        There is neither a dataset nor a folder of this name.
+        There is neither a dataset nor a folder of this name, ``task`` is neither a label column nor a registered task,
+        or ``columns`` are not in the table.
     DatasetError
-        The dataset has labels of its own, or its own way of reading files, so that ``labels`` or ``read`` do not apply.
+        The task requires labels, and there are none; or the dataset has labels of its own, or its own way of reading
+        files, so that ``labels`` or ``read`` do not apply.
+    LabelError
+        The table is invalid, or no task is given and it has several label columns.
 
     Examples
     --------
     >>> load_dataset("pdb_core").name
     'pdb_core'
     """
-    if isinstance(dataset, GraphStore):
-        dataset = dataset.path
-    if isinstance(dataset, Sequence) and dataset and all(isinstance(graph, Data) for graph in dataset):
+    is_list = isinstance(dataset, Sequence) and not isinstance(dataset, GraphStore) and bool(dataset)
+    if is_list and all(isinstance(graph, Data) for graph in dataset):
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
-        graphs = [graph if isinstance(graph, ProteinGraph) else from_pyg(graph) for graph in dataset]
-        return _graph_list(graphs, task, seed)
-    if not isinstance(dataset, Dataset) and not (isinstance(dataset, str) and dataset in registry.datasets):
-        options = {"columns": columns, "kind": kind, "unknown": unknown, "seed": seed, "read": read}
-        options["leave_out_absent"] = leave_out_absent
-        return user_dataset(find_proteins(dataset), labels, task, **options, cache=cache_dir(cache))
-    if labels is not None:
-        raise DatasetError(
-            f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "
-            "for a folder of files or a graph store.\nA folder of the same name is './name'."
-        )
-    resolved = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
-    if not isinstance(resolved, Dataset):
-        raise DatasetError(f"dataset {dataset!r} is a {type(resolved).__name__}, not a protgraph Dataset.")
-    require_card(resolved, name=dataset if isinstance(dataset, str) else "")
-    if read is None or read == resolved.read_options:
-        return _with_task(resolved, task)
-    if not resolved.reads_files:
-        raise DatasetError(f"dataset {resolved.name!r} reads its proteins itself; read options do not apply: {read}")
-    resolved = copy.copy(resolved)
-    resolved.read_options = read
-    return _with_task(resolved, task)
+        return _graph_list(dataset, task, seed)
+    if is_registered(dataset):
+        return _with_task(_registered_dataset(dataset, labels, read), task)
+
+    # Files: first the names, then the table and what the task reads of it, and last the files.
+    source = find_proteins(dataset)
+    name = task.name if isinstance(task, Task) else task
+    table = None if labels is None else read_label_table(labels, columns=_label_names(name, columns))
+    selection = select_labels(source, table, task, columns)
+    read = read or ReadOptions()
+    proteins = open_proteins(source, read, cache)
+    return folder_dataset(
+        proteins,
+        table,
+        selection,
+        kind=kind,
+        unknown=unknown,
+        seed=seed,
+        read=read,
+        leave_out_absent=leave_out_absent,
+    )
 
 
 def load_proteins(
@@ -126,23 +156,51 @@ def load_proteins(
         As of :func:`load_dataset`. A folder without a task is a dataset without tasks, unless its table has one label
         column, which is the task then.
     """
-    is_known = isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
-    if is_known:
+    if is_registered(dataset):
         return load_dataset(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
-    table = None if labels is None else read_label_table(labels, columns=[task] if task else ())
+    table = None if labels is None else read_label_table(labels, columns=_label_names(task, None))
     if task is not None or (table is not None and len(table.labels) == 1):
         return load_dataset(dataset, labels=table, task=task, seed=seed, read=read, cache=cache)
-    source = dataset.path if isinstance(dataset, GraphStore) else dataset
     keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
     read = read or ReadOptions()
-    fingerprint = partial(cached_fingerprint, folder=cache_dir(cache), read=read)
-    return FolderDataset(find_proteins(source), keys, seed=seed, fingerprint=fingerprint, read_options=read)
+    proteins = open_proteins(find_proteins(dataset), read, cache)
+    return FolderDataset(proteins, keys, seed=seed, read_options=read)
 
 
-def _graph_list(graphs: Sequence[ProteinGraph], task: str | Task | None, seed: int) -> GraphListDataset:
+# --- registered datasets and graphs ---------------------------------------------------------------------------------
+
+
+def is_registered(dataset: object) -> bool:
+    """Return True for a Dataset and for the name of a registered one."""
+    return isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
+
+
+def _registered_dataset(dataset: str | Dataset, labels: Any, read: ReadOptions | None) -> Dataset:
+    """Return a registered dataset, or a given one, with other read options if there are any."""
+    if labels is not None:
+        raise DatasetError(
+            f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "
+            "for a folder of files or a graph store.\nA folder of the same name is './name'."
+        )
+    created = dataset if isinstance(dataset, Dataset) else registry.datasets.create(dataset)
+    if not isinstance(created, Dataset):
+        raise DatasetError(f"dataset {dataset!r} is a {type(created).__name__}, not a protgraph Dataset.")
+    require_card(created, name=dataset if isinstance(dataset, str) else "")
+    if read is None or read == created.read_options:
+        return created
+    if not created.reads_files:
+        raise DatasetError(f"dataset {created.name!r} reads its proteins itself; read options do not apply: {read}")
+    created = copy.copy(created)
+    created.read_options = read
+    return created
+
+
+def _graph_list(graphs: Sequence[Data], task: str | Task | None, seed: int) -> GraphListDataset:
+    """Return graphs as a dataset with a task of the name, or the registered task."""
+    converted = [graph if isinstance(graph, ProteinGraph) else from_pyg(graph) for graph in graphs]
     name = task.name if isinstance(task, Task) else task or "y"
-    found = task if isinstance(task, Task) else _registered(name)
-    return GraphListDataset(graphs, task=name, target=None if found is None else found.target, seed=seed)
+    resolved = task if isinstance(task, Task) else _registered_task(name)
+    return GraphListDataset(converted, task=name, target=None if resolved is None else resolved.target, seed=seed)
 
 
 def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
@@ -150,21 +208,184 @@ def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
     name = task.name if isinstance(task, Task) else task
     if name is None or name in dataset.tasks():
         return dataset
-    found = task if isinstance(task, Task) else _registered(task)
-    if found is not None and found.derives_labels:
-        return add_derived_task(dataset, name, found.target)
-    own = sorted(dataset.tasks())
-    if found is not None:
+    resolved = task if isinstance(task, Task) else _registered_task(name)
+    if resolved is not None and resolved.derives_labels:
+        return add_derived_task(dataset, name, resolved.target)
+    labeled = sorted(dataset.tasks())
+    if resolved is not None:
         raise UnknownNameError(
             f"task {name!r} requires labels, and dataset {dataset.name!r} has none for it. It has labels for "
-            f"{', '.join(own)}; other tasks derive theirs: {', '.join(tasks_without_labels())}."
+            f"{', '.join(labeled)}; other tasks derive theirs: {', '.join(tasks_without_labels())}."
         )
-    choices = [*own, *registry.tasks.names()]
+    choices = [*labeled, *registry.tasks.names()]
     raise UnknownNameError(
         f"dataset {dataset.name!r} has no task {name!r}, and no task of this name is registered."
-        f"{suggest(name, choices)} Tasks of the dataset: {', '.join(own)}.\n"
+        f"{suggest(name, choices)} Tasks of the dataset: {', '.join(labeled)}.\n"
         f"A task that derives its labels works with any dataset: protgraph.tasks.register({name!r}, Task(…))."
     )
+
+
+# --- files with a label table ---------------------------------------------------------------------------------------
+
+
+def find_proteins(source: object) -> Path | list[str]:
+    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
+    source = source.path if isinstance(source, GraphStore) else source
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
+        raise DatasetError(
+            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
+            "file, pattern or graph store, a list of these, or a Dataset."
+        )
+    names = [os.fspath(name) for name in names]
+    if not names or "" in names:
+        raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
+    for name in names:
+        if not (has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)):
+            registered = registry.datasets.names()
+            raise UnknownNameError(
+                f"dataset {name!r}: neither a registered dataset nor a folder or file."
+                f"{suggest(Path(name).name, registered)}\n"
+                f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
+            )
+    is_one = len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0]))
+    return Path(names[0]) if is_one else names
+
+
+def open_proteins(source: Path | list[str], read: ReadOptions, cache: str | Path | None) -> ProteinFolder:
+    """Return the proteins of a folder, files or a store, with fingerprints from the cache."""
+    return open_folder(source, fingerprint=partial(cached_fingerprint, folder=cache_dir(cache), read=read))
+
+
+class LabelSelection(NamedTuple):
+    """Columns and classes that a task reads of a label table; only the target, if the task computes its labels."""
+
+    task: str | None
+    columns: Sequence[str] | None = None
+    classes: tuple[str, ...] = ()
+    target: Target | None = None
+
+
+def select_labels(
+    source: object, table: LabelTable | None, task: str | Task | None, columns: str | Sequence[str] | None
+) -> LabelSelection:
+    """Return what a task reads of a table; labels are never used under another name.
+
+    Raises
+    ------
+    UnknownNameError
+        ``task`` is neither a label column nor a registered task.
+    DatasetError
+        The task requires labels, and there are none.
+    """
+    name = task.name if isinstance(task, Task) else task
+    resolved = _registered_task(task, renamed=True) if isinstance(task, str) else task
+    available = _label_columns(table)
+    if columns is None and name in available:
+        columns = name
+    if columns is None and resolved is not None and resolved.derives_labels:
+        return LabelSelection(resolved.name, target=resolved.target)
+    columns = [columns] if isinstance(columns, str) else columns
+    has_task = resolved is not None
+    if table is None or (not available and not columns):
+        raise _no_labels_error(source, table, name, is_registered=has_task)
+    _check_task_name(name, columns, available, table.where, is_registered=has_task)
+    return LabelSelection(name, columns, _class_names(resolved))
+
+
+def folder_dataset(
+    proteins: ProteinFolder,
+    table: LabelTable | None,
+    selection: LabelSelection,
+    *,
+    kind: str | None,
+    unknown: Collection[str] | None,
+    seed: int,
+    read: ReadOptions,
+    leave_out_absent: bool = False,
+) -> FolderDataset:
+    """Return the dataset of proteins and the labels that a task reads."""
+    return FolderDataset(
+        proteins,
+        table,
+        task=selection.task,
+        columns=selection.columns,
+        kind=kind,
+        unknown=unknown,
+        classes=selection.classes,
+        target=selection.target,
+        seed=seed,
+        leave_out_absent=leave_out_absent,
+        read_options=read,
+    )
+
+
+def _label_columns(table: LabelTable | None) -> list[str]:
+    """Return the label columns of a table, blank ones included."""
+    return [] if table is None else [*table.labels, *table.empty]
+
+
+def _class_names(task: Task | None) -> tuple[str, ...]:
+    """Return the names and order of the classes that a registered task fixes."""
+    return task.target.names if task is not None and task.target.kind == "classification" else ()
+
+
+def _no_labels_error(
+    source: object, table: LabelTable | None, name: str | None, *, is_registered: bool
+) -> DatasetError:
+    """Return the error for files without labels for a task."""
+    missing = "there is no label table" if table is None else f"{table.where} has no label column"
+    tasks = ", ".join(tasks_without_labels())
+    if name is not None and not is_registered and name not in registry.tasks:
+        hint = suggest(name, registry.tasks.names())
+        return DatasetError(
+            f"dataset {str(source)!r}: task {name!r} is not registered, and {missing} with such a column.{hint} "
+            f"Tasks that need no table: {tasks}."
+        )
+    subject = "no task is given" if name is None else f"task {name!r} requires labels"
+    return DatasetError(
+        f"dataset {str(source)!r}: {subject}, and {missing}.\n"
+        "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"
+        f"Tasks that need none: {tasks}."
+    )
+
+
+def _check_task_name(
+    name: str | None, columns: Sequence[str] | None, available: Sequence[str], where: str, *, is_registered: bool
+) -> None:
+    """Raise if a task is neither of the label columns nor registered."""
+    if name is None or (columns is not None and (is_registered or name in (*columns, "+".join(columns)))):
+        return
+    have = f"Label columns: {', '.join(available)}."
+    if is_registered:
+        raise UnknownNameError(
+            f"{where}: no column {name!r}, the labels of this task. {have} Rename the column, or give --column."
+        )
+    if columns is not None:
+        raise UnknownNameError(
+            f"{where}: task {name!r} of the columns {', '.join(columns)} is not registered. Omit --task (task=)."
+        )
+    tasks = tasks_without_labels()
+    hint = suggest(name, [*available, *tasks])
+    raise UnknownNameError(
+        f"{where}: task {name!r} is neither a label column nor a registered task.{hint} {have}\n"
+        f"Tasks that need no labels: {', '.join(tasks)}."
+    )
+
+
+def check_labels_are_used(datasets: Sequence[Dataset], *, where: str = "") -> None:
+    """Raise if a label table is given but no requested task uses it."""
+    folders = [dataset for dataset in datasets if isinstance(dataset, FolderDataset)]
+    if folders and not any(dataset.has_labels for dataset in folders) and folders[0].unused_columns:
+        columns = ", ".join(folders[0].unused_columns)
+        tasks = ", ".join(task for dataset in folders for task in dataset.tasks())
+        raise DatasetError(
+            f"{where}label columns of the table are not used ({columns}): {tasks} derive their labels.\n"
+            "Name a column as the task to use it, or remove the label columns from the table."
+        )
+
+
+# --- tasks ----------------------------------------------------------------------------------------------------------
 
 
 def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
@@ -183,9 +404,9 @@ def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     if isinstance(task, Task):
         return task
     target = dataset.target(task)
-    if task not in registry.tasks:
+    registered = _registered_task(task)
+    if registered is None:
         return default_task(target)
-    registered = _registered(task)
     ours, theirs = ((t.level, t.kind, t.size, t.names if target.names else ()) for t in (registered.target, target))
     if ours != theirs:
         raise DatasetError(
@@ -195,13 +416,29 @@ def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     return registered
 
 
-def _registered(name: str) -> Task | None:
-    """Return the registered task of a name; None if there is none."""
+def tasks_without_labels() -> list[str]:
+    """Return the names of the registered tasks that derive their labels from structures or sequences."""
+    broken = {problem.name for problem in registry.tasks.problems(load=True)}
+    tasks = {name: registry.tasks.get(name) for name in registry.tasks.names() if name not in broken}
+    return [name for name, task in tasks.items() if task.derives_labels]
+
+
+def _registered_task(name: str, *, renamed: bool = False) -> Task | None:
+    """Return the registered task of a name; None if there is none.
+
+    A name "distribution/name" becomes the name of the task, and with ``renamed`` so does any other.
+    """
     if name not in registry.tasks:
         return None
     task = registry.tasks.get(name)
-    if split_distribution(name)[0]:
+    if renamed or split_distribution(name)[0]:
         return replace(task, name=name)
     if task.name != name:
         raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
     return task
+
+
+def _label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
+    """Return the columns that are labels even if their names are those of keys."""
+    names = [columns] if isinstance(columns, str) else list(columns or ())
+    return [*names, task] if task else names

@@ -19,8 +19,7 @@ from protgraph.task import builtin
 from protgraph.task.contact_prediction import CONTACT
 from protgraph.task.language_modeling import MASKED_LM
 from protgraph.train import FitConfig, fit, load_dataset, prepare
-from protgraph.train.resolve import resolve_task
-from protgraph.train.user_dataset import check_labels_are_used, tasks_without_labels
+from protgraph.train.resolve import check_labels_are_used, resolve_task, tasks_without_labels
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 WITHOUT = (

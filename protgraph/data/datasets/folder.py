@@ -3,7 +3,7 @@
 The table has a header. Key columns: ``file`` or ``id`` (file name, with or without suffix; for a FASTA file of several
 records, the name of a record, or ``file#record``); ``res_id`` and, if needed, ``chain`` and ``ins_code`` for labels per
 residue (``chain`` without ``res_id`` selects one chain of a protein); optionally ``split`` or ``cluster``. Other names
-of these are in :data:`protgraph.data.datasets.table_header.KEY_ALIASES`. Every other column is a label. A table without
+of these are in :data:`protgraph.data.datasets.label_table.KEY_ALIASES`. Every other column is a label. A table without
 labels selects files and splits.
 """
 
@@ -12,47 +12,90 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
-from protgraph.data.datasets.column_interpretation import interpret_column
-from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
-from protgraph.data.datasets.folder_index import FolderIndex, index_folder, index_table
-from protgraph.data.datasets.folder_splits import (
-    assign_folder_splits,
-    count_splits,
-    example_content,
-    leave_out_unlabeled,
-    split_units,
+from protgraph.data.datasets.folder_index import FolderIndex, index_folder
+from protgraph.data.datasets.label_column import (
+    LabelColumn,
+    ResidueLetters,
+    check_no_label_strings,
+    combine_columns,
+    find_residue_letters,
+    interpret_column,
 )
-from protgraph.data.datasets.label_column import LabelColumn, combine_columns
-from protgraph.data.datasets.label_strata import label_strata
-from protgraph.data.datasets.label_strings import check_no_label_strings
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
-from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.labels import SHOWN, count_example
 from protgraph.data.datasets.protein_files import ProteinFolder
 from protgraph.data.datasets.protein_folder import open_folder
-from protgraph.data.datasets.residue_letters import find_residue_letters
-from protgraph.data.datasets.splits import FRACTIONS
+from protgraph.data.datasets.splits import (
+    FRACTIONS,
+    LabelStrata,
+    SplitAssignment,
+    SplitUnit,
+    assign_random_splits,
+    label_strata,
+    order_splits,
+    splits_from_table,
+)
+from protgraph.data.datasets.table_dataset import LabelRows, TableDataset
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.errors import list_first
+from protgraph.errors import DatasetError, list_first
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.validation import Seed, check_value
 from protgraph.wording import count_noun
 
-__all__ = ["FolderDataset"]
+__all__ = ["FolderDataset", "FolderLabels", "read_labels"]
 
 _FEW_ROWS = 3  # one for each of train, val and test
 
 
-class FolderDataset(Dataset):
+@dataclass(frozen=True, eq=False)
+class FolderLabels:
+    """Label columns of a task as they were understood; without columns, the target of a task that computes its labels.
+
+    Parameters
+    ----------
+    task : str
+        Name of the task; empty without one.
+    target : Target, optional
+    columns : tuple of LabelColumn
+    values : ndarray, optional
+        ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown.
+    letters : ResidueLetters, optional
+        Residue types that the table has beside the labels.
+    """
+
+    task: str = ""
+    target: Target | None = None
+    columns: tuple[LabelColumn, ...] = ()
+    values: np.ndarray | None = None
+    letters: ResidueLetters | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the label columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def strata(self) -> LabelStrata | None:
+        """Strata of the labels, which random splits balance."""
+        return None if self.values is None or self.target is None else label_strata(self.values, self.target)
+
+    def __str__(self) -> str:
+        """Return one line per column."""
+        return "\n".join(map(str, self.columns)) or f"task {self.task or 'none'} without label columns"
+
+
+class FolderDataset(TableDataset):
     """Structure or FASTA files of a folder, for one task.
 
     Each file is one example with all its protein chains. If the table has a column ``chain`` and no ``res_id``, each
@@ -61,8 +104,9 @@ class FolderDataset(Dataset):
 
     Parameters
     ----------
-    folder : str, Path, GraphStore, or sequence of str or PathLike
-        Folder of structure and FASTA files with its subfolders, graph store, or list of files, folders and patterns.
+    folder : str, Path, GraphStore, sequence of str or PathLike, ProteinFolder or FolderIndex
+        Folder of structure and FASTA files with its subfolders, graph store, or list of files, folders and patterns. An
+        index has the table already.
     labels : str, Path or data frame, optional
         Label table (:func:`protgraph.data.datasets.table_reader.read_cells`); see the module docstring for its columns.
         Files that are not in the table are not used. Default: all files.
@@ -74,7 +118,7 @@ class FolderDataset(Dataset):
         label column.
     kind : {"classification", "multilabel", "regression"}, optional
         Kind of the labels. Default: classification for text (classes sorted), multilabel if all numbers are 0 or 1,
-        regression for other numbers; see :func:`protgraph.data.datasets.column_interpretation.interpret_column`.
+        regression for other numbers; see :func:`protgraph.data.datasets.label_column.interpret_column`.
     unknown : collection of str, optional
         Texts that mean an unknown label, besides blank cells.
     classes : sequence of str
@@ -124,7 +168,7 @@ class FolderDataset(Dataset):
 
     def __init__(
         self,
-        folder: str | Path | GraphStore | Sequence[str | os.PathLike[str]],
+        folder: str | Path | GraphStore | Sequence[str | os.PathLike[str]] | ProteinFolder | FolderIndex,
         labels: Any = None,
         *,
         task: str | None = None,
@@ -141,77 +185,55 @@ class FolderDataset(Dataset):
     ) -> None:
         check_value(seed, Seed, path="seed")
         self.read_options = read_options or ReadOptions()
-        selected = [columns] if isinstance(columns, str) else list(columns or ())
-        table = None if labels is None else read_label_table(labels, columns=[*selected, *([task] if task else ())])
-        proteins = open_folder(folder, fingerprint=fingerprint)
-        index = index_folder(proteins) if table is None else index_table(proteins, table)
-        used: list[str] = []
-        if table is not None and target is None and (table.labels or table.empty or task or columns):
-            used = table.select(task, columns)
-        fingerprints = {e.id: proteins.fingerprint(e.path, e.record) for e in index.examples}
-        if not index.is_per_residue:
-            residues = _residues_of_rows(index, fingerprints)
-            for name in used:
-                check_no_label_strings(table, name, residues)
-        self.table, self._keys, self._values = table, index.keys, None
-        self._leave_out_absent = leave_out_absent
-        letters = find_residue_letters(table, used) if index.is_per_residue and used else None
-        self._letters = None if letters is None else letters.codes
-        self.columns: tuple[LabelColumn, ...] = ()
-        if table is not None and used:
-            options = {"kind": kind, "unknown": unknown, "classes": classes, "is_alone": len(used) == 1}
-            self.columns = tuple(interpret_column(table, name, **options) for name in used)
-            self._values, kind, names = combine_columns(self.columns, table.where)
-            level = "node" if index.is_per_residue else "graph"
-            target = Target(task or "+".join(used), level, kind, len(names or used), tuple(names or used))
-        every, left_out = index, []
-        if self._values is not None:
-            index, left_out = leave_out_unlabeled(index, self._values)
-        self._unlabeled = [every.examples[i] for i in left_out]
-        strata = None if self._values is None or target is None else label_strata(self._values, target)
-        units = split_units(index, fingerprints, strata)
-        assignment = assign_folder_splits(index, units, fractions=fractions, seed=seed, strata=strata)
-        self._examples = [replace(e, split=s) for e, s in zip(index.examples, assignment.splits, strict=True)]
-        self._units, self.strata = {e.id: unit for e, unit in zip(index.examples, units, strict=True)}, strata
-        self._rows = {e.id: rows for e, rows in zip(every.examples, every.rows, strict=True)}
-        self.unnamed_files = proteins.unnamed((e.path, e.record) for e in every.examples)
-        self.other_files = proteins.other_files()
-        known = used if letters is None else [*used, letters.column]
-        self.unused_columns = [c for c in table.labels if c not in known] if table is not None else []
-        self.notes = [*(() if table is None else table.notes), *index.notes, *assignment.notes]
-        if letters is not None:
-            self.notes.append(f"column {letters.column!r} is compared with the residue types of the structures")
-        self._split_notes = tuple(assignment.notes)
-        self.notes += _note_unlabeled(self._unlabeled, len(every.examples), used)
-        self.notes += [note for column in self.columns for note in _note_rare(column)]
-        self._files = _describe_files(proteins, every)
-        unreadable = sum(not example_content(e, fingerprints[e.id]).sequences for e in every.examples)
-        self.notes += [f"{count_noun(unreadable, 'protein')} cannot be read and will not be used"] if unreadable else []
-        self._not_used = sum(bool(example_content(e, fingerprints[e.id]).sequences) for e in self._unlabeled)
-        version = _version(self._examples, fingerprints, table, self.read_options)
-        counts = count_splits(index, assignment.splits, fingerprints, self._values, target)
-        sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
-        where = "" if table is None else table.where
-        tasks = {}
-        if target is not None:
-            source = f"from {where}" if used else "computed from the structures or sequences"
-            files = "all files of the folder" if table is None else f"all files in {where}"
-            tasks[task or target.name] = TaskCard(target, source, files, counts)
-        name = proteins.path.resolve().name
-        self.card = DatasetCard(name, version, "", "", "files of a folder", assignment.rule, sizes, tasks)
+
+        # Proteins and table rows: which file each row is for.
+        if isinstance(folder, FolderIndex):
+            index = folder
+        else:
+            table = None if labels is None else read_label_table(labels, columns=_label_names(task, columns))
+            index = index_folder(open_folder(folder, fingerprint=fingerprint), table)
+        self.table = index.table
+
+        # Labels: what the columns of the task mean.
+        task_labels = read_labels(
+            index, task=task, columns=columns, kind=kind, unknown=unknown, classes=classes, target=target
+        )
+        self.columns, self.strata = task_labels.columns, task_labels.strata
+        self._labels = None
+        if task_labels.values is not None:
+            letters = None if task_labels.letters is None else task_labels.letters.codes
+            self._labels = LabelRows(task_labels.values, index.rows, index.keys, letters, leave_out_absent)
+
+        # Splits, in which proteins without a known label have no place.
+        labeled = _labeled_examples(index, task_labels.values)
+        units = {example.id: _split_unit(index, example, self.strata) for example in labeled}
+        assignment = _assign_splits(index, labeled, units, fractions=fractions, seed=seed, strata=self.strata)
+        self._index, self._units, self._split_notes = index, units, assignment.notes
+        self._examples = [replace(e, split=s) for e, s in zip(labeled, assignment.splits, strict=True)]
+        self._unlabeled = [example for example in index.examples if example.id not in units]
+
+        # Description: what does not take part, and the counts of the card.
+        self.unnamed_files = index.proteins.unnamed((e.path, e.record) for e in index.examples)
+        self.other_files = index.proteins.other_files()
+        self.unused_columns = _unused_columns(index.table, task_labels)
+        table_notes = () if index.table is None else index.table.notes
+        label_notes = _label_notes(index, task_labels, self._unlabeled)
+        self.notes = [*table_notes, *index.notes, *assignment.notes, *label_notes]
+        self.card = _make_card(index, task_labels, self._examples, assignment.rule, self.read_options)
 
     def describe(self, task: str | None = None) -> DatasetDescription:
         """Return files, labels as they were understood, splits and counts; see :meth:`Dataset.describe`."""
-        where, level = "", "residue" if self._keys else "protein"
+        where, level = "", "residue" if self._index.is_per_residue else "protein"
         if self.table is not None:
             where = f"{self.table.where}, {count_noun(len(self.table), 'row')}, one per {level}, {self.table.format}"
         left_out = dict.fromkeys(self.unnamed_files, "not in the table")
         left_out |= dict.fromkeys(self.other_files, "neither structure nor FASTA")
+        not_used = sum(self._index.is_readable(example) for example in self._unlabeled)
         described = super().describe(task)
         return replace(
             described,
-            proteins=described.proteins + self._not_used,
-            files=self._files,
+            proteins=described.proteins + not_used,
+            files=_describe_files(self._index),
             left_out=left_out,
             table=where,
             columns=self.columns,
@@ -222,12 +244,12 @@ class FolderDataset(Dataset):
 
     def rows(self, example: Example) -> np.ndarray:
         """Return the row numbers ``(R,)`` int64 of the label table of an example, in the order of its labels."""
-        return np.zeros(0, np.int64) if self.table is None else self.table.rows[self._rows[example.id]]
+        return np.zeros(0, np.int64) if self.table is None else self.table.rows[self._index.rows[example.id]]
 
     @property
     def has_labels(self) -> bool:
         """True if the labels are from the table."""
-        return self._values is not None
+        return self._labels is not None
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a split, or all."""
@@ -249,60 +271,182 @@ class FolderDataset(Dataset):
         """Return all examples; a dataset without a task has them as well, and so have those without a known label."""
         return [*self._examples, *self._unlabeled]
 
-    def labels(self, task: str, example: Example) -> Labels | None:
-        """Return the labels of an example; None if the task computes them."""
-        self._task(task)
-        if self._values is None:
-            return None
-        rows = self._rows[example.id]
-        if not self._keys:
-            return ProteinLabels(self._values[rows[0]])
-        return ResidueLabels(
-            *(key[rows] for key in self._keys),
-            self._values[rows],
-            name=example.path.name,
-            letters=None if self._letters is None else self._letters[rows],
-            leaves_out_absent=self._leave_out_absent,
+    def label_rows(self, task: str) -> LabelRows | None:
+        """Return the labels of all examples; None if the task computes them."""
+        return self._labels
+
+
+def _label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
+    """Return the columns that are labels even if their names are those of keys."""
+    names = [columns] if isinstance(columns, str) else list(columns or ())
+    return [*names, task] if task else names
+
+
+def read_labels(
+    index: FolderIndex,
+    *,
+    task: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    kind: str | None = None,
+    unknown: Collection[str] | None = None,
+    classes: Sequence[str] = (),
+    target: Target | None = None,
+) -> FolderLabels:
+    """Interpret the label columns of a task; the arguments are those of :class:`FolderDataset`.
+
+    Raises
+    ------
+    LabelError, UnknownNameError
+        The columns cannot be selected, or are no labels.
+    """
+    table = index.table
+    if target is not None:
+        return FolderLabels(task or target.name, target)
+    if table is None or (not table.has_labels and not task and not columns):
+        return FolderLabels()
+    names = table.select(task, columns)
+    letters = find_residue_letters(table, names) if index.is_per_residue else None
+    if not index.is_per_residue:
+        check_no_label_strings(table, names, index.lengths_of_rows())
+    interpreted = tuple(
+        interpret_column(table, name, kind=kind, unknown=unknown, classes=classes, is_alone=len(names) == 1)
+        for name in names
+    )
+    values, kind, class_names = combine_columns(interpreted, table.where)
+    label_names = tuple(class_names or names)
+    target = Target(task or "+".join(names), index.level, kind, len(label_names), label_names)
+    return FolderLabels(target.name, target, interpreted, values, letters)
+
+
+def _labeled_examples(index: FolderIndex, values: np.ndarray | None) -> list[Example]:
+    """Return the examples with a known label in ``values (T, …)``.
+
+    All examples stay if the table has their splits, which are then the user's, or if the task computes its labels.
+    """
+    if values is None or index.table is None or "split" in index.table.keys:
+        return list(index.examples)
+    is_known = values >= 0 if values.dtype.kind == "i" else ~np.isnan(values).all(1)
+    return [example for example in index.examples if is_known[index.rows[example.id]].any()]
+
+
+def _split_unit(index: FolderIndex, example: Example, strata: LabelStrata | None) -> SplitUnit:
+    """Return the sequences, clusters and label counts of an example."""
+    rows, content = index.rows[example.id], index.contents[example.id]
+    column = None if index.table is None else index.table.keys.get("cluster")
+    clusters = frozenset() if column is None else frozenset(column[rows].tolist()) - {""}
+    counts = () if strata is None else strata.of(rows)
+    return SplitUnit(example.id, content.known, clusters, index.is_readable(example), counts)
+
+
+def _assign_splits(
+    index: FolderIndex,
+    examples: Sequence[Example],
+    units: Mapping[str, SplitUnit],
+    *,
+    fractions: Mapping[str, float],
+    seed: int,
+    strata: LabelStrata | None,
+) -> SplitAssignment:
+    """Assign each example to a split. Random splits keep all chains of a file together and balance the labels."""
+    table = index.table
+    if table is not None and "split" in table.keys:
+        splits = [_split_in_table(table, index.rows[example.id]) for example in examples]
+        return splits_from_table(splits, list(units.values()), table.where)
+    sources = [(example.path, example.record) for example in examples]
+    merged: dict[tuple[Path, str | None], SplitUnit] = {}
+    for source, unit in zip(sources, units.values(), strict=True):
+        merged[source] = unit.merge(merged[source]) if source in merged else unit
+    assignment = assign_random_splits(list(merged.values()), fractions=fractions, seed=seed, strata=strata)
+    split_of = dict(zip(merged, assignment.splits, strict=True))
+    return replace(assignment, splits=tuple(split_of[source] for source in sources))
+
+
+def _split_in_table(table: LabelTable, rows: np.ndarray) -> str:
+    """Return the split of a protein with these rows."""
+    names = sorted(set(table.keys["split"][rows].tolist()))
+    if names == [""] or len(names) > 1:
+        raise DatasetError(
+            f"{table.where}: the protein of row {table.rows[rows[0]]} has the splits {names}; allowed: one"
         )
+    return names[0]
 
 
-def _residues_of_rows(index: FolderIndex, fingerprints: Mapping[str, Fingerprint]) -> list[list[int]]:
-    """Return the numbers of residues of the chains of each row's protein; empty if it cannot be read."""
-    found: list[list[int]] = [[] for _ in range(sum(map(len, index.rows)))]
-    for example, rows in zip(index.examples, index.rows, strict=True):
-        for row in rows.tolist():
-            found[row] = list(example_content(example, fingerprints[example.id]).lengths.values())
-    return found
+def _make_card(
+    index: FolderIndex, labels: FolderLabels, examples: Sequence[Example], rule: str, read: ReadOptions
+) -> DatasetCard:
+    """Return the card, with counts from fingerprints and table rows: no file is read again."""
+    counts: dict[str, SplitCount] = {}
+    for example in examples:
+        count = _count(index, labels, example)
+        counts[example.split] = counts[example.split] + count if example.split in counts else count
+    counts = {name: counts[name] for name in order_splits(counts)}
+    sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
+    where = "" if index.table is None else index.table.where
+    tasks = {}
+    if labels.target is not None:
+        source = f"from {where}" if labels.columns else "computed from the structures or sequences"
+        files = "all files of the folder" if index.table is None else f"all files in {where}"
+        tasks[labels.task] = TaskCard(labels.target, source, files, counts)
+    name = index.proteins.path.resolve().name
+    version = _version(index, examples, read)
+    return DatasetCard(name, version, "", "", "files of a folder", rule, sizes, tasks)
 
 
-def _version(
-    examples: list[Example], fingerprints: Mapping[str, Fingerprint], table: LabelTable | None, read: ReadOptions
-) -> str:
+def _count(index: FolderIndex, labels: FolderLabels, example: Example) -> SplitCount:
+    """Count residues and known labels of an example; a protein that cannot be read is not counted."""
+    residues = sum(index.contents[example.id].lengths.values())
+    if not index.is_readable(example):
+        return replace(_count_labels(labels, np.zeros(0, np.int64), residues), proteins=0)
+    rows = index.rows[example.id]
+    return _count_labels(labels, rows if index.is_per_residue else rows[:1], residues)
+
+
+def _count_labels(labels: FolderLabels, rows: np.ndarray, residues: int) -> SplitCount:
+    if labels.values is None or labels.target is None:
+        return SplitCount(1, residues)
+    return count_example(labels.values[rows], labels.target, residues)
+
+
+def _version(index: FolderIndex, examples: Sequence[Example], read: ReadOptions) -> str:
     """Return 12 hexadecimal digits that depend on the content of files and table, the splits and the read options."""
     by_id = sorted(examples, key=lambda e: e.id)
-    parts = repr([(e.id, e.chains, e.split, e.record, fingerprints[e.id].digest) for e in by_id])
+    content = repr([(e.id, e.chains, e.split, e.record, index.contents[e.id].digest) for e in by_id])
     options = repr(read.to_dict()) if read != ReadOptions() else ""
-    return hashlib.sha256((parts + options + ("" if table is None else table.digest)).encode()).hexdigest()[:12]
+    digest = "" if index.table is None else index.table.digest
+    return hashlib.sha256((content + options + digest).encode()).hexdigest()[:12]
 
 
-def _note_unlabeled(examples: Sequence[Example], number: int, columns: Sequence[str]) -> list[str]:
-    """Return the note on proteins that are in no split because they have no label."""
-    if not examples:
+def _unused_columns(table: LabelTable | None, labels: FolderLabels) -> list[str]:
+    """Return the label columns that the task does not use."""
+    if table is None:
         return []
-    verb, names = "has" if len(examples) == 1 else "have", list_first([e.id for e in examples], SHOWN)
-    return [f"{len(examples)} of {number} proteins {verb} no label of {' and '.join(columns)}, not used: {names}"]
+    used = [*labels.names, *([] if labels.letters is None else [labels.letters.column])]
+    return [name for name in table.labels if name not in used]
 
 
-def _note_rare(column: LabelColumn) -> list[str]:
-    """Return a note on the classes that too few rows have to be in every split."""
-    rare = [f"{name} {number}" for name, number in column.classes.items() if 0 < number < _FEW_ROWS]
-    return [f"{column.name}: classes with fewer than {_FEW_ROWS} rows: {list_first(rare, SHOWN)}"] if rare else []
+def _label_notes(index: FolderIndex, labels: FolderLabels, unlabeled: Sequence[Example]) -> list[str]:
+    """Return the messages on residue types, proteins without a label, rare classes and unreadable proteins."""
+    notes = []
+    if labels.letters is not None:
+        notes.append(f"column {labels.letters.column!r} is compared with the residue types of the structures")
+    if unlabeled:
+        verb, names = "has" if len(unlabeled) == 1 else "have", list_first([e.id for e in unlabeled], SHOWN)
+        number = f"{len(unlabeled)} of {len(index.examples)} proteins"
+        notes.append(f"{number} {verb} no label of {' and '.join(labels.names)}, not used: {names}")
+    for column in labels.columns:
+        rare = [f"{name} {number}" for name, number in column.classes.items() if 0 < number < _FEW_ROWS]
+        if rare:
+            notes.append(f"{column.name}: classes with fewer than {_FEW_ROWS} rows: {list_first(rare, SHOWN)}")
+    unreadable = sum(not index.is_readable(example) for example in index.examples)
+    if unreadable:
+        notes.append(f"{count_noun(unreadable, 'protein')} cannot be read and will not be used")
+    return notes
 
 
-def _describe_files(proteins: ProteinFolder, index: FolderIndex) -> str:
+def _describe_files(index: FolderIndex) -> str:
     """Return the number of files that take part, and of those in subfolders."""
     used = {(example.path, example.record) for example in index.examples}
-    groups = proteins.groups([example.path.name for example in index.examples])
+    groups = index.proteins.groups([example.path.name for example in index.examples])
     files = [name for name, group in groups.items() if any(protein.location in used for protein in group)]
     below = sum("/" in name for name in files)
     return count_noun(len(files), "file") + (f", {below} of them in subfolders" if below else "")

@@ -1,13 +1,15 @@
-"""Index of a folder and its label table: examples and the table rows of each."""
+"""Index of a folder and its label table: the examples, the table rows of each, and the contents of its file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from protgraph.data.datasets.dataset import Example, read_example
+from protgraph.data.datasets.fingerprint import Fingerprint
 from protgraph.data.datasets.label_table import LabelTable, parse_residue_numbers
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
 from protgraph.errors import LabelError, ProtgraphError, list_first
@@ -15,7 +17,7 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.identity import residue_ids
 from protgraph.wording import count_noun
 
-__all__ = ["FolderIndex", "index_folder", "index_table"]
+__all__ = ["FolderIndex", "index_folder"]
 
 _SHOWN = 8
 
@@ -26,20 +28,25 @@ class FolderIndex:
 
     Parameters
     ----------
-    examples : tuple of Example
-    rows : tuple of ndarray
-        ``(R,)`` int64 for each example: its rows in the table.
+    proteins : ProteinFolder
     table : LabelTable, optional
         With T rows.
+    examples : tuple of Example
+    rows : mapping of str to ndarray
+        Example id → ``(R,)`` int64, its rows in the table.
+    contents : mapping of str to Fingerprint
+        Example id → the chains or the record of its file.
     keys : tuple of ndarray
         Chain, number and insertion code of each row of the table, ``(T,)`` each, if labels are per residue; else empty.
     notes : tuple of str
         Messages for the user: names in another case, omitted chains.
     """
 
+    proteins: ProteinFolder
+    table: LabelTable | None
     examples: tuple[Example, ...]
-    rows: tuple[np.ndarray, ...]
-    table: LabelTable | None = None
+    rows: Mapping[str, np.ndarray]
+    contents: Mapping[str, Fingerprint]
     keys: tuple[np.ndarray, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -48,48 +55,106 @@ class FolderIndex:
         """True if the labels are per residue."""
         return bool(self.keys)
 
+    @property
+    def level(self) -> Literal["node", "graph"]:
+        """Level of the labels of the table: "node" for residues, "graph" for proteins."""
+        return "node" if self.keys else "graph"
 
-def index_folder(folder: ProteinFolder) -> FolderIndex:
-    """Index all structure files and FASTA records of a folder."""
-    sources = [protein for group in folder.groups().values() for protein in group]
-    rows, examples = _examples(sources, list(range(len(sources))), [""] * len(sources))
-    return FolderIndex(examples, rows)
+    def is_readable(self, example: Example) -> bool:
+        """Return False if no protein can be read from the file of an example."""
+        return bool(self.contents[example.id].sequences)
+
+    def lengths_of_rows(self) -> list[list[int]]:
+        """Return the numbers of residues of the chains of each row's protein; empty if it cannot be read."""
+        lengths: list[list[int]] = [[] for _ in range(sum(map(len, self.rows.values())))]
+        for name, rows in self.rows.items():
+            for row in rows.tolist():
+                lengths[row] = list(self.contents[name].lengths.values())
+        return lengths
+
+    def __str__(self) -> str:
+        """Return e.g. "7 proteins of structures, 320 rows of labels.csv, one per residue"."""
+        text = f"{count_noun(len(self.examples), 'protein')} of {self.proteins.described}"
+        if self.table is None:
+            return text
+        level = "residue" if self.is_per_residue else "protein"
+        return f"{text}, {count_noun(len(self.table), 'row')} of {self.table.where}, one per {level}"
 
 
-def index_table(folder: ProteinFolder, table: LabelTable) -> FolderIndex:
-    """Index the files, records and chains that a table lists."""
-    sources, file = folder.named(table)
+def index_folder(folder: ProteinFolder, table: LabelTable | None) -> FolderIndex:
+    """Index the files, records and chains that a table lists; without a table, all files and FASTA records.
+
+    Raises
+    ------
+    AbsentFilesError
+        The table names absent files; :meth:`ProteinFolder.match` returns them.
+    LabelError
+        A name is ambiguous, a chain is missing or absent, or two rows are for the same protein or residue.
+    """
+    if table is None:
+        sources = [protein for group in folder.groups().values() for protein in group]
+        return _index(folder, None, sources, list(range(len(sources))), [""] * len(sources), (), ())
+    match = folder.match(table)
+    match.raise_absent()
+    sources, file = match.proteins, match.of_row
+    chain = table.key("chain")
+    keys: tuple[np.ndarray, ...] = ()
     if table.is_per_residue:
-        given = table.keys.get("chain", np.full(len(table), ""))
-        keys = (_chains(folder, sources, file, given, table), *parse_residue_numbers(table))
-        chain = [""] * len(file)
-    else:
-        keys, chain = (), table.keys.get("chain", np.full(len(table), "")).tolist()
+        keys = (_chains(folder, sources, file, chain, table), *parse_residue_numbers(table))
+        chain = np.full(len(table), "")
     _check_case_of_chains(folder, sources, file, table)
-    _no_duplicates(sources, file, chain, keys, table)
-    rows, examples = _examples(sources, file, chain)
-    return FolderIndex(examples, rows, table, keys, _notes(sources, file, table))
+    _no_duplicates(sources, file, chain.tolist(), keys, table)
+    notes = _notes(sources, file, table)
+    return _index(folder, table, sources, file, chain.tolist(), keys, notes)
 
 
-def _notes(sources: list[ProteinFile], file: list[int], table: LabelTable) -> tuple[str, ...]:
+def _index(
+    folder: ProteinFolder,
+    table: LabelTable | None,
+    sources: Sequence[ProteinFile],
+    file: Sequence[int],
+    chain: Sequence[str],
+    keys: tuple[np.ndarray, ...],
+    notes: tuple[str, ...],
+) -> FolderIndex:
+    """Return the index with an example for each file and chain, in order of appearance."""
+    ids = source_ids(sources)
+    rows_of: dict[tuple[int, str], list[int]] = {}
+    for row, key in enumerate(zip(file, chain, strict=True)):
+        rows_of.setdefault(key, []).append(row)
+    examples, rows, contents = [], {}, {}
+    for (number, name), numbers in rows_of.items():
+        path, record = sources[number].location
+        chains = (name,) if name else None
+        example = Example(f"{ids[number]}_{name}" if name else ids[number], path, chains, "", record)
+        content = folder.fingerprint(path, record)
+        examples.append(example)
+        rows[example.id] = np.array(numbers)
+        contents[example.id] = content.of(chains if content.records is None else (record or "",))
+    return FolderIndex(folder, table, tuple(examples), rows, contents, keys, notes)
+
+
+def _notes(sources: Sequence[ProteinFile], file: Sequence[int], table: LabelTable) -> tuple[str, ...]:
     """Return messages about names in another case and omitted chains."""
     notes = []
-    other = {}
-    for name, f in zip(table.keys["file"].tolist(), file, strict=True):
-        own = {sources[f].stem, sources[f].name, *sources[f].file_names()}
-        if name not in own and name.lower() in {text.lower() for text in own}:
-            other[name] = sources[f].name
-    if other:
-        name = next(iter(other))
-        more = f", and {count_noun(len(other) - 1, 'other name')} likewise" if len(other) > 1 else ""
-        notes.append(f"names differ in case: {name!r} is {other[name]}{more}")
-    if table.is_per_residue and (blank := int((table.keys.get("chain", np.full(len(table), "")) == "").sum())):
+    other_case = {}
+    for name, number in zip(table.keys["file"].tolist(), file, strict=True):
+        source = sources[number]
+        exact = {source.stem, source.name, *source.file_names()}
+        if name not in exact and name.lower() in {text.lower() for text in exact}:
+            other_case[name] = source.name
+    if other_case:
+        name = next(iter(other_case))
+        more = f", and {count_noun(len(other_case) - 1, 'other name')} likewise" if len(other_case) > 1 else ""
+        notes.append(f"names differ in case: {name!r} is {other_case[name]}{more}")
+    blank = int((table.key("chain") == "").sum())
+    if table.is_per_residue and blank:
         notes.append(f"{count_noun(blank, 'row')} without a chain: each is of the only protein chain of its file")
     return tuple(notes)
 
 
 def _chains(
-    folder: ProteinFolder, sources: list[ProteinFile], file: list[int], given: np.ndarray, table: LabelTable
+    folder: ProteinFolder, sources: Sequence[ProteinFile], file: Sequence[int], given: np.ndarray, table: LabelTable
 ) -> np.ndarray:
     """Return the chain of each row; where the table has none, the only protein chain of the file.
 
@@ -108,30 +173,34 @@ def _chains(
 
 
 def _check_case_of_chains(
-    folder: ProteinFolder, sources: list[ProteinFile], file: list[int], table: LabelTable
+    folder: ProteinFolder, sources: Sequence[ProteinFile], file: Sequence[int], table: LabelTable
 ) -> None:
     """Raise if a structure has a chain of this name in another case only."""
-    given = table.keys.get("chain", np.full(len(table), "")).tolist()
-    first: dict[tuple[int, str], int] = {}
-    for row, key in enumerate(zip(file, given, strict=True)):
-        first.setdefault(key, row)
-    for (f, name), row in first.items():
-        names = folder.chains(sources[f]) if name and sources[f].record is None else []
+    first_row: dict[tuple[int, str], int] = {}
+    for row, key in enumerate(zip(file, table.key("chain").tolist(), strict=True)):
+        first_row.setdefault(key, row)
+    for (number, name), row in first_row.items():
+        source = sources[number]
+        names = folder.chains(source) if name and source.record is None else []
         if name not in names and name.lower() in {text.lower() for text in names}:
             raise LabelError(
-                f"{table.where}: row {table.rows[row]}: no chain {name!r} in {sources[f].name}; "
+                f"{table.where}: row {table.rows[row]}: no chain {name!r} in {source.name}; "
                 f"chains: {list_first(names, _SHOWN)}. Write chains in the case of the file."
             )
 
 
 def _no_duplicates(
-    sources: list[ProteinFile], file: list[int], chain: list[str], keys: tuple[np.ndarray, ...], table: LabelTable
+    sources: Sequence[ProteinFile],
+    file: Sequence[int],
+    chain: Sequence[str],
+    keys: tuple[np.ndarray, ...],
+    table: LabelTable,
 ) -> None:
     """Raise if two rows are for the same protein or residue."""
     ids: Sequence[str] = residue_ids(*keys) if keys else [f"chain {name}" if name else "" for name in chain]
-    seen: dict[tuple[int, str], int] = {}
+    first_row: dict[tuple[int, str], int] = {}
     for row, key in enumerate(zip(file, ids, strict=True)):
-        first = seen.setdefault(key, row)
+        first = first_row.setdefault(key, row)
         if first == row:
             continue
         values = [*table.labels.values(), *(table.keys[key] for key in ("split", "cluster") if key in table.keys)]
@@ -153,21 +222,5 @@ def _insertion_codes(protein: ProteinFile, keys: tuple[np.ndarray, ...], row: in
         residues = read_example(Example("", path, None, "", record), ReadOptions())
     except (ProtgraphError, OSError, ValueError):
         return []
-    same = (residues.chain == keys[0][row]) & (residues.res_id == keys[1][row])
-    return [str(code) for code in residues.ins_code[same]]
-
-
-def _examples(
-    sources: list[ProteinFile], file: list[int], chain: list[str]
-) -> tuple[tuple[np.ndarray, ...], tuple[Example, ...]]:
-    """Return the rows of each file and chain, in order of appearance, and its example."""
-    ids = source_ids(sources)
-    rows: dict[tuple[int, str], list[int]] = {}
-    for row, key in enumerate(zip(file, chain, strict=True)):
-        rows.setdefault(key, []).append(row)
-    examples = (
-        Example(f"{ids[f]}_{c}" if c else ids[f], path, (c,) if c else None, "", record)
-        for f, c in rows
-        for path, record in [sources[f].location]
-    )
-    return tuple(np.array(r) for r in rows.values()), tuple(examples)
+    has_number = (residues.chain == keys[0][row]) & (residues.res_id == keys[1][row])
+    return [str(code) for code in residues.ins_code[has_number]]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from protgraph.data.datasets.dataset_view import DatasetView, resplit
-from protgraph.data.datasets.label_strata import LabelStrata, label_strata
 from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.splits import group_split, linked_groups
+from protgraph.data.datasets.splits import LabelStrata, group_split, label_strata, linked_groups
 from protgraph.errors import DatasetError, OptionError, list_first
 from protgraph.wording import count_noun
 

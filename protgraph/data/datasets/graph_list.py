@@ -1,32 +1,52 @@
-"""List of labeled graphs as a dataset."""
+"""Graphs that have their features and labels as a dataset."""
 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
-from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.folder_splits import order_splits
-from protgraph.data.datasets.graph_dataset import GraphDataset
-from protgraph.data.datasets.label_strata import label_strata
+from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import count_example
-from protgraph.data.datasets.split_assignment import SplitUnit, assign_random_splits, splits_from_table
-from protgraph.data.datasets.splits import FRACTIONS
+from protgraph.data.datasets.splits import (
+    FRACTIONS,
+    SplitUnit,
+    assign_random_splits,
+    label_strata,
+    order_splits,
+    splits_from_table,
+)
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import DatasetError, LabelError
 
-__all__ = ["GraphListDataset"]
+__all__ = ["GraphDataset", "GraphListDataset"]
 
 _WHERE = "list of graphs"
+
+
+class GraphDataset(Dataset):
+    """Dataset of graphs, whose features are used as they are; there are no files that a featurizer could read."""
+
+    @abstractmethod
+    def labeled_graph(self, example: Example) -> tuple[ProteinGraph, Tensor]:
+        """Return the graph of an example, and its labels ``(M, …)`` in the form of the target."""
+
+    def labels(self, task: str, example: Example) -> None:
+        """Return None: the labels are in the graphs."""
+        self._task(task)
+
+    def read(self, example: Example) -> NoReturn:
+        """Raise, because graphs have no residues."""
+        raise DatasetError(f"graph {example.id!r} has no residues. Give files, a folder or a graph store.")
 
 
 class GraphListDataset(GraphDataset):

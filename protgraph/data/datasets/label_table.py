@@ -5,21 +5,45 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from protgraph.data.datasets.table_header import find_keys
 from protgraph.data.datasets.table_reader import TableCells, read_cells
 from protgraph.errors import LabelError, UnknownNameError, list_first, suggest
 
-__all__ = ["LabelTable", "parse_residue_numbers", "read_label_table"]
+__all__ = ["KEY_ALIASES", "LabelTable", "parse_residue_numbers", "read_label_table"]
 
+KEY_ALIASES = MappingProxyType(
+    {
+        "file": ("file", "id", "pdb", "pdb_id", "pdb_code", "file_name", "path", "file_path", "entry", "entry_id"),
+        "chain": ("chain", "chain_id", "chain_name", "auth_asym_id", "auth_chain_id", "pdb_chain"),
+        "res_id": (
+            *("res_id", "residue_id", "res_num", "res_number", "residue_num", "residue_number", "res_no"),
+            *("res_seq", "auth_seq_id", "pdb_res_num"),
+        ),
+        "ins_code": ("ins_code", "icode", "insertion_code", "insertion", "pdbx_pdb_ins_code"),
+        "split": ("split",),
+        "cluster": ("cluster", "cluster_id"),
+    }
+)
+"""Key column → the names that it may have, in any case, with or without spaces and underscores."""
+
+#: Identifiers of mmCIF that count residues and name chains differently from the author identifiers.
+_OTHER_NUMBERING = {"labelseqid": "auth_seq_id", "labelasymid": "auth_asym_id"}
 _RESIDUE = re.compile(r"([+-]?\d+)(?:\.0+)?\s*([A-Za-z]?)")
 _NO_CODE = (".", "?", "nan", "NaN")  # mmCIF writes . or ? for a residue without insertion code
 #: Texts of an unresolved residue's number.
 _NO_NUMBER = ("", "NA", "N/A", "nan", "NaN", "<NA>", "null", "NULL", "None", "-", "?", ".")
 _LISTED = 8
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_.\-]", "", name).lower()
+
+
+_KEY_OF = {_plain(alias): key for key, aliases in KEY_ALIASES.items() for alias in aliases}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +89,15 @@ class LabelTable:
     def is_per_residue(self) -> bool:
         """True if the labels are per residue."""
         return "res_id" in self.keys
+
+    @property
+    def has_labels(self) -> bool:
+        """True if the table has a label column, even if it is blank."""
+        return bool(self.labels or self.empty)
+
+    def key(self, name: str) -> np.ndarray:
+        """Return ``(R,)`` str, a key column; blank if the table does not have it."""
+        return self.keys.get(name, np.full(len(self), ""))
 
     def without_files(self, names: Collection[str]) -> LabelTable:
         """Return the table without the rows of these files."""
@@ -165,6 +198,36 @@ def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTabl
         empty=empty,
     )
     return _without_unnumbered_rows(table)
+
+
+def find_keys(names: Sequence[str], labels: Collection[str], where: str) -> dict[str, str]:
+    """Return the name of each key column that a header has.
+
+    Examples
+    --------
+    >>> find_keys(["PDB", "Chain ID", "resnum", "site"], (), "labels.csv")
+    {'file': 'PDB', 'chain': 'Chain ID', 'res_id': 'resnum'}
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        key = _KEY_OF.get(_plain(name))
+        if key is None or (name in labels and name not in KEY_ALIASES):
+            continue
+        if key in found:
+            raise LabelError(
+                f"{where}: columns {found[key]!r} and {name!r} are both for {key!r}. "
+                "Remove or rename one, or use it as a label with --column (columns=)."
+            )
+        found[key] = name
+    if "file" not in found:
+        raise LabelError(f"{where}: no column 'file' (or 'id', 'pdb', 'path'). Columns: {', '.join(names)}.")
+    for name in names:
+        if (author := _OTHER_NUMBERING.get(_plain(name))) and name not in labels:
+            raise LabelError(
+                f"{where}: column {name!r} has another numbering than the author identifiers of residues. "
+                f"Use {author!r} instead, and remove {name!r}."
+            )
+    return found
 
 
 def _without_unnumbered_rows(table: LabelTable) -> LabelTable:

@@ -20,7 +20,7 @@ from protgraph.wording import count_noun
 if TYPE_CHECKING:
     from protgraph.data.datasets.label_table import LabelTable
 
-__all__ = ["ProteinFile", "ProteinFolder", "file_stem", "source_ids"]
+__all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "source_ids"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,35 @@ class ProteinFile:
         return names | {file_stem(name) for name in names}
 
 
+@dataclass(frozen=True)
+class TableMatch:
+    """Proteins of a folder that a table names; see :meth:`ProteinFolder.match`.
+
+    Parameters
+    ----------
+    proteins : list of ProteinFile
+        Each once, in the order of the table.
+    of_row : list of int
+        Number of the protein of each row, without the rows of absent ones.
+    error : AbsentFilesError, optional
+        Names that are not in the folder.
+    """
+
+    proteins: list[ProteinFile]
+    of_row: list[int]
+    error: AbsentFilesError | None = None
+
+    @property
+    def absent(self) -> dict[str, int]:
+        """Name that is not in the folder → the first row that has it."""
+        return {} if self.error is None else self.error.rows
+
+    def raise_absent(self) -> None:
+        """Raise if a name is not in the folder."""
+        if self.error is not None:
+            raise self.error
+
+
 class ProteinFolder(ABC):
     """Proteins of a folder or list of files, or of a graph store."""
 
@@ -102,8 +131,8 @@ class ProteinFolder(ABC):
             return list(fingerprint.sequences)
         return [fingerprint.chains[protein.record]] if protein.record in fingerprint.chains else []
 
-    def named(self, table: LabelTable) -> tuple[list[ProteinFile], list[int]]:
-        """Return the proteins that a table names, and for each of its rows the place of its protein among them.
+    def match(self, table: LabelTable) -> TableMatch:
+        """Return the proteins that a table names, and the names that are not in the folder.
 
         A row has the name or path of a file below the folder, with or without suffix, the name of a record, or both
         joined by "#". Letters may differ in case where only one file matches.
@@ -111,25 +140,38 @@ class ProteinFolder(ABC):
         names = table.keys["file"].tolist()
         groups = self.groups(names)
         by_name = _by_name(groups)
-        by_lower: dict[str, list[ProteinFile]] = {}
-        for name, proteins in by_name.items():
-            by_lower.setdefault(name.lower(), []).extend(p for p in proteins if p not in by_lower[name.lower()])
+        by_lower = _by_lower_case(by_name)
         chosen: dict[str, ProteinFile] = {}
-        absent: list[str] = []
+        absent: dict[str, int] = {}
         for row, name in zip(table.rows.tolist(), names, strict=True):
             if name in chosen or name in absent:
                 continue
-            matches = groups.get(name) or by_name.get(name) or by_lower.get(name.lower()) or self._at_path(name, groups)
+            matches = self._named(name, groups, by_name, by_lower)
             if len(matches) > 1:
                 shown = list_first([protein.name for protein in matches], SHOWN)
                 raise LabelError(f"{table.where}: row {row}: {name!r} is ambiguous: {shown}. Give the whole name.")
-            chosen |= {name: matches[0]} if matches else {}
-            absent += [] if matches else [name]
-        if absent:
-            raise self._absent_error(absent, by_name, table)
+            if matches:
+                chosen[name] = matches[0]
+            else:
+                absent[name] = row
         proteins = list(dict.fromkeys(chosen.values()))
-        place = {protein: i for i, protein in enumerate(proteins)}
-        return proteins, [place[chosen[name]] for name in names]
+        number = {protein: i for i, protein in enumerate(proteins)}
+        of_row = [number[chosen[name]] for name in names if name in chosen]
+        error = self._absent_error(absent, by_name, table) if absent else None
+        return TableMatch(proteins, of_row, error)
+
+    def _named(
+        self,
+        name: str,
+        groups: dict[str, list[ProteinFile]],
+        by_name: dict[str, list[ProteinFile]],
+        by_lower: dict[str, list[ProteinFile]],
+    ) -> list[ProteinFile]:
+        """Return the proteins of a name: a path below the folder, a name, a name in another case, or another path."""
+        for proteins in (groups.get(name), by_name.get(name), by_lower.get(name.lower())):
+            if proteins:
+                return proteins
+        return self._at_path(name, groups)
 
     def _at_path(self, name: str, groups: dict[str, list[ProteinFile]]) -> list[ProteinFile]:
         """Return the proteins of a file that a table names by its path from the working directory or the root."""
@@ -138,16 +180,12 @@ class ProteinFolder(ABC):
         path = Path(os.path.abspath(name))
         return next((group for group in groups.values() if Path(os.path.abspath(group[0].path)) == path), [])
 
-    def _absent_error(self, absent: list[str], by_name: Iterable[str], table: LabelTable) -> AbsentFilesError:
-        first: dict[str, int] = {}
-        for row, name in zip(table.rows.tolist(), table.keys["file"].tolist(), strict=True):
-            first.setdefault(name, row)
-        rows = {name: first[name] for name in absent}
-        shown = list_first([f"{name!r} (row {row})" for name, row in rows.items()], SHOWN)
-        hint, verb = suggest(absent[0], by_name), "is" if len(absent) == 1 else "are"
+    def _absent_error(self, absent: dict[str, int], names: Iterable[str], table: LabelTable) -> AbsentFilesError:
+        shown = list_first([f"{name!r} (row {row})" for name, row in absent.items()], SHOWN)
+        hint, verb = suggest(next(iter(absent)), names), "is" if len(absent) == 1 else "are"
         subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.described}"
         more = " 'protgraph data inspect' lists all of them." if len(absent) > SHOWN else ""
-        return AbsentFilesError(f"{subject}: {shown}.{hint}{more}", rows)
+        return AbsentFilesError(f"{subject}: {shown}.{hint}{more}", absent)
 
     def unnamed(self, used: Iterable[tuple[Path, str | None]]) -> list[str]:
         """Return the files without an example, given the locations of the examples."""
@@ -179,6 +217,14 @@ def _by_name(groups: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile
             for name in own:
                 named.setdefault(name, []).append(protein)
     return named
+
+
+def _by_lower_case(by_name: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile]]:
+    """Return the proteins by every name in lower case, each protein once."""
+    lower: dict[str, dict[ProteinFile, None]] = {}
+    for name, proteins in by_name.items():
+        lower.setdefault(name.lower(), {}).update(dict.fromkeys(proteins))
+    return {name: list(proteins) for name, proteins in lower.items()}
 
 
 def file_stem(name: str) -> str:

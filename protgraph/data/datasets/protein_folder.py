@@ -22,11 +22,13 @@ __all__ = ["open_folder"]
 
 
 def open_folder(
-    source: str | Path | GraphStore | Sequence[str | os.PathLike[str]],
+    source: str | Path | GraphStore | ProteinFolder | Sequence[str | os.PathLike[str]],
     *,
     fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
 ) -> ProteinFolder:
-    """Return the proteins of a folder, files or a graph store."""
+    """Return the proteins of a folder, files or a graph store; a folder that is open stays as it is."""
+    if isinstance(source, ProteinFolder):
+        return source
     if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
         return _StoreFolder(source if isinstance(source, GraphStore) else open_store(source))
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from protgraph import registry
-from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.dataset_checks import checked_examples, checked_labels, require_card
+from protgraph.data.datasets.dataset import Example, checked_examples, checked_labels, require_card
 from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
 from protgraph.data.datasets.prepared_folder import PreparedFolder
 from protgraph.errors import ProtgraphError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import protgraph.errors
-from protgraph.data.datasets.column_interpretation import interpret_column
+from protgraph.data.datasets.label_column import interpret_column
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import LabelError, MissingExtraError, ProtgraphError
 from protgraph.structure import clean, load_structure

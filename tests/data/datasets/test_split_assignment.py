@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.data.datasets.split_assignment import SplitUnit, assign_random_splits, splits_from_table
+from protgraph.data.datasets.splits import SplitUnit, assign_random_splits, splits_from_table
 from protgraph.errors import DatasetError
 
 FRACTIONS = {"train": 0.6, "val": 0.2, "test": 0.2}
