@@ -6,13 +6,14 @@ import torch
 
 from benchmarks.synthetic_inputs import largest_difference, threads
 from benchmarks.timing import Measurement, Timing, interleave
+from protgraph.checkpoint import Checkpoint
 from protgraph.data.graph.protein_graph import collate
+from protgraph.inference import generate
 from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.model.incremental import incremental_step
 from protgraph.registry.component import component
 from protgraph.structure.io.fasta import FastaRecord
 from protgraph.task.language_modeling import NEXT_RESIDUE
-from protgraph.train import Checkpoint, generate
 
 __all__ = ["measure"]
 

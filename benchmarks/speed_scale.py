@@ -20,6 +20,7 @@ from benchmarks.large_structures import write_large_structure
 from benchmarks.speed_featurize import FEATURES
 from protgraph import Target, build_model
 from protgraph.data.graph.protein_graph import collate
+from protgraph.evaluation.evaluation import evaluation_mode
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.process_memory import (
     memory_in_use,
@@ -29,7 +30,6 @@ from protgraph.process_memory import (
     reset_peak_memory,
 )
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.train.evaluate import evaluation_mode
 
 __all__ = ["ATTENTION", "MODELS", "PDB_SIZES", "SIZES", "exponent", "measure"]
 

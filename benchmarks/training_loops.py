@@ -18,11 +18,11 @@ from benchmarks.timing import device_clock
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.dataset_view import DatasetView
 from protgraph.data.datasets.labels import Labels
+from protgraph.evaluation.evaluation import evaluation_mode
+from protgraph.labels.loading import load_dataset
 from protgraph.structure.residues.residues import Residues
 from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
-from protgraph.train.evaluate import evaluation_mode
-from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 
 __all__ = ["EpochTimes", "RepeatedTraining", "TrainingLoops"]

@@ -38,16 +38,20 @@ LEVEL = {
     "model": 7,
     "prepare": 7,
     "task": 7,
-    "train": 8,
     "design": 8,
+    "evaluation": 8,
+    "labels": 8,
     "testing": 8,
-    "recipes": 9,
-    "bench": 10,
-    "cli": 11,
-    "__init__": 11,
-    "__main__": 11,
+    "checkpoint": 9,
+    "inference": 10,
+    "train": 11,
+    "recipes": 12,
+    "bench": 13,
+    "cli": 14,
+    "__init__": 14,
+    "__main__": 14,
 }
-TOP = 11
+TOP = 14
 #: Names of ``protgraph`` itself that every module may import.
 FREE = {"__name__", "__version__"}
 #: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.

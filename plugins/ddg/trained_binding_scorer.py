@@ -12,9 +12,9 @@ from protgraph_plugins import trained
 from protgraph_plugins.ddg.trained_scorer import TrainedMutationScorer
 
 from protgraph import Residues
+from protgraph.checkpoint import TrainedModel
 from protgraph.errors import SelectionError
 from protgraph.structure.mutation import Mutation, ResidueIndex
-from protgraph.train import TrainedModel
 
 __all__ = ["BINDING_MODEL", "TrainedBindingScorer"]
 ENTRY_POINTS = {"protgraph.mutation_scorers": {"ddg_binding": "TrainedBindingScorer"}}

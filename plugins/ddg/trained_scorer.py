@@ -11,15 +11,15 @@ import torch
 from protgraph_plugins import trained
 
 from protgraph import Residues
+from protgraph.checkpoint import TrainedModel
+from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import CheckpointError
+from protgraph.evaluation.evaluation import evaluation_mode
+from protgraph.model.devices import find_device
 from protgraph.structure.mutation import DDG_UNIT, Mutation, ResidueIndex
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.task.mutation_graph import NEAREST, mutation_graph
-from protgraph.train import TrainedModel
-from protgraph.train.checkpoint import Checkpoint, load_checkpoint
-from protgraph.train.config import find_device
-from protgraph.train.evaluate import evaluation_mode
 
 __all__ = ["DDG_MODEL", "TrainedMutationScorer"]
 ENTRY_POINTS = {"protgraph.mutation_scorers": {"ddg": "TrainedMutationScorer"}}

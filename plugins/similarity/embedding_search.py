@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from protgraph.checkpoint import Checkpoint, load_checkpoint
 from protgraph.errors import CheckpointError, OptionError, SelectionError, suggest
 from protgraph.featurize import Failure
+from protgraph.inference import Embeddings, ResultTable, embed
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import is_source
-from protgraph.train import Checkpoint, Embeddings, ResultTable, embed, load_checkpoint
 
 __all__ = ["SearchHits", "nearest_by_cosine", "search_embeddings"]
 
@@ -72,7 +73,7 @@ def search_embeddings(
     residue : str, optional
         Only this residue of the query, e.g. "A:42".
     read, device
-        See :func:`protgraph.train.predict`.
+        See :func:`protgraph.inference.predict`.
 
     Raises
     ------

@@ -26,9 +26,9 @@ from protgraph.data.datasets import order_splits
 from protgraph.errors import DatasetError
 from protgraph.featurize import Failure
 from protgraph.file_io import write_text_file
+from protgraph.labels import load_proteins
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import cache_dir
-from protgraph.train import load_proteins
 from protgraph.wording import count_noun
 
 __all__ = ["SplitCheck", "SplitLeak", "add_structure_leaks", "check_splits", "find_leaks", "find_related_examples"]
@@ -217,7 +217,7 @@ def check_splits(
     Parameters
     ----------
     dataset, labels, task, seed, read, cache
-        As of :func:`protgraph.train.load_dataset`; a task is not required.
+        As of :func:`protgraph.labels.load_dataset`; a task is not required.
     rule : HomologyRule, optional
         When two chains are homologs.
     structure : StructureRule, optional

@@ -11,12 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from protgraph.checkpoint import Checkpoint, load_checkpoint
 from protgraph.data import Dataset, Example, GraphStore
 from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize import Failure, ProteinRequest
+from protgraph.inference import predict
+from protgraph.labels import load_proteins
 from protgraph.structure import Residues
 from protgraph.structure.io import ReadOptions
-from protgraph.train import Checkpoint, load_checkpoint, load_proteins, predict
 from protgraph.wording import count_noun
 
 __all__ = ["PoseCheck", "PoseLeak", "check_pose", "move_rows"]
@@ -118,9 +120,9 @@ def check_pose(
     Parameters
     ----------
     checkpoint : str, Path or Checkpoint
-        As of :func:`protgraph.train.predict`. A model trained on single chains is applied to each chain alone.
+        As of :func:`protgraph.inference.predict`. A model trained on single chains is applied to each chain alone.
     dataset, labels, task, seed, read, cache
-        As of :func:`protgraph.train.load_dataset`; a task is not required.
+        As of :func:`protgraph.labels.load_dataset`; a task is not required.
     unit : {"chain", "protein"}
         What is moved.
     proteins : int

@@ -53,7 +53,7 @@ def search_command(
     from protgraph_plugins.similarity.embedding_search import search_embeddings
 
     from protgraph.cli import report_failures
-    from protgraph.train import TABLE_SUFFIXES
+    from protgraph.inference import TABLE_SUFFIXES
 
     if out is not None:
         check_output(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)

@@ -21,9 +21,9 @@ from protgraph.data import Dataset, Example, FolderDataset, GraphStore
 from protgraph.data.datasets import FRACTIONS, SplitUnit, assign_random_splits, linked_groups, read_cells
 from protgraph.errors import DatasetError
 from protgraph.file_io import write_text_file
+from protgraph.labels import load_proteins
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import cache_dir
-from protgraph.train import load_proteins
 from protgraph.wording import count_noun
 
 __all__ = ["DatasetSplit", "split_dataset"]
@@ -102,7 +102,7 @@ def split_dataset(
     Parameters
     ----------
     dataset, labels, task, read, cache
-        As of :func:`protgraph.train.load_dataset`; a task is not required. A column ``split`` of the table is replaced.
+        As of :func:`protgraph.labels.load_dataset`; a task is not required. A column ``split`` is replaced.
     rule : HomologyRule, optional
         When two chains are homologs.
     structure : StructureRule, optional

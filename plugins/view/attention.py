@@ -31,11 +31,11 @@ from torch import Tensor
 
 from protgraph.data import ProteinGraph
 from protgraph.errors import OptionError
+from protgraph.inference import ResultTable
 from protgraph.model import AttentionMap, ProteinModel
 from protgraph.structure import Residues
 from protgraph.structure.descriptors import cb_or_ca
 from protgraph.task import mean_ranks, pearson_correlation
-from protgraph.train import ResultTable
 
 __all__ = [
     "AttentionReport",

@@ -57,9 +57,9 @@ def attention_command(
 
     from protgraph.errors import StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
+    from protgraph.inference import featurized_proteins
     from protgraph.model import build_model
     from protgraph.registry import tasks
-    from protgraph.train import featurized_proteins
 
     check_output_folder(out, inputs=[model, file], overwrite=overwrite)
     trained = find_checkpoint(model)

@@ -28,13 +28,13 @@ from protgraph_plugins.view.scene import (
 )
 
 from protgraph.argument_types import check_arguments
+from protgraph.checkpoint import Checkpoint, as_checkpoint
 from protgraph.data import ProteinGraph
 from protgraph.errors import OptionError, list_first, suggest
 from protgraph.featurize import model_notes
 from protgraph.registry import ComponentSpec, as_components
 from protgraph.structure import ReadOptions, Residues, Structure, clean
 from protgraph.structure.io import open_source, read_residues
-from protgraph.train import Checkpoint, as_checkpoint
 
 __all__ = ["view"]
 

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from protgraph_plugins.view.scene import Color, EdgeSet, edge_set
 
+from protgraph.checkpoint import Checkpoint, as_checkpoint
 from protgraph.data import ResidueLabels
 from protgraph.data.datasets import interpret_column, parse_residue_numbers, read_label_table
 from protgraph.errors import LabelError, OptionError, SelectionError, list_first
 from protgraph.featurize import Failure, ProteinRequest
+from protgraph.inference import choose_value, explain, featurized_proteins, predict
 from protgraph.structure import Residues
-from protgraph.train import Checkpoint, as_checkpoint, choose_value, explain, featurized_proteins, predict
 from protgraph.wording import count_noun
 
 __all__ = ["agreement", "attention_edges", "attribution_color", "label_color", "prediction_colors"]

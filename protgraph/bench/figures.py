@@ -18,9 +18,9 @@ import numpy as np
 
 from protgraph.bench.paired_tests import RankComparison
 from protgraph.bench.rows import BenchRow
+from protgraph.evaluation.bootstrap import BootstrapInterval
 from protgraph.file_io import atomic_write
 from protgraph.structure.residues.alphabet import ALPHABET
-from protgraph.train.bootstrap import BootstrapInterval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

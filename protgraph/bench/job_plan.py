@@ -49,8 +49,8 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     UnknownNameError, OptionError, DatasetError, LabelError
         A name or an option of the spec does not exist, or labels are missing.
     """
+    from protgraph.labels.loading import check_labels_are_used
     from protgraph.train.config import FitConfig
-    from protgraph.train.resolve import check_labels_are_used
 
     spec.check(FitConfig)
     datasets, tasks = _datasets_and_tasks(spec)
@@ -103,8 +103,8 @@ def _data_of(spec: BenchSpec, task: str, dataset: Dataset) -> dict[str, Any]:
 
 def _trained_job(spec: BenchSpec, name: str, path: str, dataset: Dataset, task: Task) -> BenchJob:
     """Return the job of a trained model. It has no seed: it is run once, under the first seed of the spec."""
-    from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.train.trained_model import WEIGHTS
+    from protgraph.checkpoint.checkpoint_file import as_checkpoint
+    from protgraph.checkpoint.trained_model import WEIGHTS
 
     graph = as_checkpoint(path).model.spec
     file = registry.trained_models.get(path).folder / WEIGHTS if path in registry.trained_models else Path(path)
@@ -137,7 +137,7 @@ def describe_folder(spec: BenchSpec) -> list[str]:
 
 
 def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, Task]]:
-    from protgraph.train.resolve import resolve_task
+    from protgraph.labels.loading import resolve_task
 
     datasets, tasks = {}, {}
     with spec.errors_at("tasks", UnknownNameError, DatasetError, LabelError):

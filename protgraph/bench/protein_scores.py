@@ -8,16 +8,16 @@ import numpy as np
 import torch
 
 from protgraph.bench.run_predictions import RunPredictions
+from protgraph.evaluation.bootstrap import RESAMPLES
+from protgraph.evaluation.calibration import BINS, ReliabilityBins, label_events
+from protgraph.evaluation.weighted_metrics import WEIGHTED, ratio
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.train.bootstrap import RESAMPLES
-from protgraph.train.reliability import BINS, ReliabilityBins, label_events
-from protgraph.train.weighted_metrics import WEIGHTED, ratio
 
 if TYPE_CHECKING:
+    from protgraph.evaluation.bootstrap import SplitScores
     from protgraph.task.predictions import SplitPredictions
     from protgraph.task.task import Task
-    from protgraph.train.bootstrap import SplitScores
 
 __all__ = ["bin_probabilities", "describe_test_split", "protein_values", "resample_mean", "values_by_protein"]
 
@@ -67,7 +67,7 @@ def describe_test_split(scores: SplitScores, task: Task) -> dict[str, Any]:
 def resample_mean(values: np.ndarray, *, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
     """Compute the mean of the defined values of resampled proteins, ``(resamples,)``.
 
-    The samples are those of :func:`protgraph.train.bootstrap.bootstrap_scores` for the same number of proteins.
+    The samples are those of :func:`protgraph.evaluation.bootstrap.bootstrap_scores` for the same number of proteins.
     """
     count = len(values)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))

@@ -102,8 +102,8 @@ class BenchJob:
         DatasetError
             User files or labels changed after the job was planned.
         """
+        from protgraph.labels import load_dataset
         from protgraph.structure import ReadOptions
-        from protgraph.train import load_dataset
 
         read = ReadOptions.from_dict(self.read) if self.read else None
         dataset = load_dataset(self.folder or self.dataset, labels=self.labels or None, task=self.task, read=read)

@@ -16,8 +16,8 @@ from protgraph.bench.rows import BenchRow, read_rows
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import LEVEL, ModelRuns, pair_tests, same_rows
 from protgraph.errors import DatasetError, OptionError, list_first
+from protgraph.evaluation.bootstrap import RESAMPLES, BootstrapInterval, percentile_interval
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, percentile_interval
 from protgraph.wording import format_decimals
 
 __all__ = ["RUN_FILE", "RunDifference", "compare_runs", "differences_table"]

@@ -15,8 +15,8 @@ from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
     from protgraph.bench.rows import BenchJob
+    from protgraph.evaluation.bootstrap import SplitScores
     from protgraph.task.predictions import SplitPredictions
-    from protgraph.train.bootstrap import SplitScores
 
 __all__ = ["RunPredictions", "load_predictions", "save_predictions"]
 

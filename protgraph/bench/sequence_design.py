@@ -32,9 +32,9 @@ def evaluate_published(job: BenchJob) -> BenchRow:
     """
     import torch
 
+    from protgraph.labels.loading import resolve_task
     from protgraph.model import pretrained
     from protgraph.process_memory import peak_memory, reset_peak_memory
-    from protgraph.train.resolve import resolve_task
 
     start = time.perf_counter()
     dataset = job.data()

@@ -67,8 +67,8 @@ class TrainingData(BaseModel):
         DatasetError
             The dataset has a training split, or this one does not fit.
         """
-        from protgraph.train.evaluation_dataset import train_on_other
-        from protgraph.train.resolve import load_dataset
+        from protgraph.labels.evaluation_dataset import train_on_other
+        from protgraph.labels.loading import load_dataset
 
         return train_on_other(dataset, task, load_dataset(self.dataset, task=self.task), self.task)
 
@@ -270,8 +270,8 @@ class BenchSpec(BaseModel):
 
     def data(self, task: str) -> Dataset:
         """Return the dataset for one of the tasks."""
+        from protgraph.labels import load_dataset
         from protgraph.structure import ReadOptions
-        from protgraph.train import load_dataset
 
         read = ReadOptions.from_dict(self.read) if self.read else None
         dataset = load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
@@ -371,7 +371,7 @@ class BenchSpec(BaseModel):
         UnknownNameError, OptionError
             The message has the file and the key.
         """
-        from protgraph.train.resolve import find_proteins
+        from protgraph.labels.loading import find_proteins
 
         with self.errors_at("models", UnknownNameError):
             for name in self.models:

@@ -14,9 +14,9 @@ from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, si
 from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
+from protgraph.evaluation.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+from protgraph.evaluation.calibration import ReliabilityBins
 from protgraph.task.metrics import METRICS, Metric
-from protgraph.train.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
-from protgraph.train.reliability import ReliabilityBins
 
 __all__ = [
     "CALIBRATION_ERROR",

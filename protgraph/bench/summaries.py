@@ -11,7 +11,7 @@ import numpy as np
 
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.statistics import LEVEL, PairTest, pair_tests
-from protgraph.train.bootstrap import RESAMPLES, SplitSize
+from protgraph.evaluation.bootstrap import RESAMPLES, SplitSize
 
 __all__ = ["Spread", "Summary", "by_task", "compare_with_baselines", "summarize"]
 

@@ -18,8 +18,8 @@ from protgraph.bench.protein_scores import resample_mean
 from protgraph.bench.published import PublishedScore
 from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
 from protgraph.bench.summaries import Spread, Summary, by_task
+from protgraph.evaluation.bootstrap import percentile_interval
 from protgraph.structure.residues.alphabet import ALPHABET
-from protgraph.train.bootstrap import percentile_interval
 
 __all__ = [
     "Table",

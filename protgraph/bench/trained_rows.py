@@ -13,10 +13,10 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from protgraph.checkpoint.checkpoint_file import Checkpoint
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.task.predictions import SplitPredictions
     from protgraph.task.task import Task
-    from protgraph.train.checkpoint import Checkpoint
 
 __all__ = ["calibrated", "evaluate_trained", "held_out"]
 
@@ -35,13 +35,13 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     import torch
 
     from protgraph.bench.protein_scores import describe_test_split
+    from protgraph.checkpoint.checkpoint_file import as_checkpoint
+    from protgraph.evaluation.bootstrap import resample_test_split
+    from protgraph.evaluation.evaluation import predict_ensemble
+    from protgraph.labels.loading import resolve_task
+    from protgraph.labels.preparation import prepare
     from protgraph.process_memory import peak_memory, reset_peak_memory
     from protgraph.task.metrics import compute_metrics
-    from protgraph.train.bootstrap import resample_test_split
-    from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.train.evaluate import predict_ensemble
-    from protgraph.train.prepare import prepare
-    from protgraph.train.resolve import resolve_task
 
     start = time.perf_counter()
     device = torch.device("cpu")

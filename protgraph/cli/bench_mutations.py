@@ -118,7 +118,7 @@ def _chosen(sets: list[str] | None) -> list[tuple[str, str]]:
 def _load(name: str) -> MutationDataset:
     """Return a prepared dataset of mutations; its rows without a label or a place in the structure are printed."""
     from protgraph.data.datasets.mutation_dataset import MutationDataset
-    from protgraph.train import load_dataset
+    from protgraph.labels import load_dataset
 
     dataset = load_dataset(name)
     if not isinstance(dataset, MutationDataset):

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
 
     from protgraph.data.datasets.dataset import Dataset
-    from protgraph.train import CrossValidation, FoldResult, ResultTable
-    from protgraph.train.bootstrap import SplitSize
+    from protgraph.evaluation.bootstrap import SplitSize
+    from protgraph.inference import ResultTable
+    from protgraph.train import CrossValidation, FoldResult
 
 __all__ = ["check_cross_validation_output", "run_cross_validation"]
 
@@ -125,7 +126,7 @@ def _print_fold(fold: FoldResult) -> None:
 
 def _fold_table(result: CrossValidation) -> ResultTable:
     """Return a row per fold and one for all folds: proteins, best epoch, metrics, and those of the baseline."""
-    from protgraph.train import ResultTable
+    from protgraph.inference import ResultTable
 
     names = [metric.name for metric in result.task.metrics]
     limits = [f"{name}_{end}" for name in names for end in ("low", "high")]

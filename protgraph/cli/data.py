@@ -68,7 +68,7 @@ def inspect_command(
       protgraph data inspect structures/ --task secondary_structure
       protgraph data inspect pdb_core
     """
-    from protgraph.train import inspect_dataset
+    from protgraph.labels import inspect_dataset
 
     result = inspect_dataset(
         data[0] if len(data) == 1 else data,

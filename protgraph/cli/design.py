@@ -250,12 +250,12 @@ def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
     WiringError
         The model predicts another target.
     """
+    from protgraph.checkpoint import load_checkpoint
     from protgraph.design import check_design_model
     from protgraph.errors import OptionError
     from protgraph.model import pretrained
     from protgraph.model.build import as_model_spec
-    from protgraph.train import load_checkpoint
-    from protgraph.train.config import find_device
+    from protgraph.model.devices import find_device
 
     if name.endswith(".safetensors"):
         if weights is not None:

@@ -45,9 +45,9 @@ def generate_command(
       protgraph generate gpt.safetensors -o new.fasta --n 8 --prompt MKT
       protgraph generate gpt.safetensors -o new.fasta --temperature 0.8
     """
+    from protgraph.checkpoint import load_checkpoint
+    from protgraph.inference.generation import generate, write_generated
     from protgraph.structure.io import FASTA_SUFFIXES
-    from protgraph.train import load_checkpoint
-    from protgraph.train.generate import generate, write_generated
     from protgraph.wording import count_noun
 
     out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)

@@ -9,7 +9,7 @@ from protgraph.errors import CheckpointError
 from protgraph.registry import models, trained_models
 
 if TYPE_CHECKING:
-    from protgraph.train import Checkpoint
+    from protgraph.checkpoint import Checkpoint
 
 __all__ = ["find_checkpoint"]
 
@@ -24,11 +24,11 @@ def find_checkpoint(argument: str) -> Checkpoint | None:
     """
     path = Path(argument)
     if path.is_file():
-        from protgraph.train import load_checkpoint
+        from protgraph.checkpoint import load_checkpoint
 
         return load_checkpoint(path)
     if argument in trained_models and argument not in models:
-        from protgraph.train.checkpoint import as_checkpoint
+        from protgraph.checkpoint.checkpoint_file import as_checkpoint
 
         return as_checkpoint(argument)
     if path.suffix == ".safetensors" or (len(path.parts) > 1 and argument not in models):

@@ -28,9 +28,9 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from protgraph.data.datasets.mutation_table import MutationTable
     from protgraph.design.mutation import ScoredVariants, StructureFolder
+    from protgraph.inference.result_table import ResultTable
     from protgraph.structure import ReadOptions
     from protgraph.structure.mutation import MutationScorer
-    from protgraph.train.result_table import ResultTable
 
 __all__ = ["mutate_command"]
 
@@ -105,7 +105,7 @@ def mutate_command(
     """
     from protgraph.cli.failures import report_failures
     from protgraph.design.mutation import StructureFolder, score_variants
-    from protgraph.train.result_table import TABLE_SUFFIXES
+    from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
     if (mutations is None) == (table is None):
@@ -174,8 +174,8 @@ def _print_variants(table: MutationTable) -> None:
 
 def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable) -> ResultTable:
     """Return a row per variant: row of the table, file, mutations, score, then the other columns of the table."""
+    from protgraph.inference.result_table import ResultTable
     from protgraph.structure.mutation import format_variant, score_column
-    from protgraph.train.result_table import ResultTable
 
     own = ("row", "file", "mutations", "n_mutations", "model", score_column(scorer))
     others = [name for name in table.columns if name]

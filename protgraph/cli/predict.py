@@ -25,8 +25,8 @@ from protgraph.cli.structure_output import (
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
+    from protgraph.inference import Embeddings, Predictions
     from protgraph.structure import ReadOptions
-    from protgraph.train import Embeddings, Predictions
 
 __all__ = ["embed_command", "predict_command"]
 
@@ -101,13 +101,12 @@ def predict_command(
       protgraph predict ppi_site complex.cif -o out.csv --interfaces interfaces.csv
       protgraph predict model_quality models/*.pdb -o lddt.csv
     """
+    from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
-    from protgraph.train import predict as run
-    from protgraph.train.checkpoint import as_checkpoint
-    from protgraph.train.interface_table import interface_table, pooled_columns
-    from protgraph.train.result_table import TABLE_SUFFIXES
-    from protgraph.train.value_column import choose_value, prediction_columns
+    from protgraph.inference import predict as run
+    from protgraph.inference.prediction_table import choose_value, interface_table, pooled_columns, prediction_columns
+    from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
     check_order("predict", checkpoint, files)
@@ -165,7 +164,7 @@ def _end(e: Interrupted, result: Predictions | Embeddings, labels: set[str], sou
 
 def _print_means(result: Predictions) -> None:
     """Print the mean of each predicted value over the residues of each file, of the first files."""
-    from protgraph.train.value_column import target_names
+    from protgraph.inference.prediction_table import target_names
     from protgraph.wording import count_noun, format_decimals
 
     if (result.target.level, result.target.kind) != ("node", "regression"):
@@ -202,7 +201,7 @@ def print_license_note(name: str) -> None:
 
 def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
     """Print messages for the user, and write the warnings about inputs to ``OUT.warnings.csv``."""
-    from protgraph.train.input_warnings import write_warnings
+    from protgraph.inference.input_warnings import write_warnings
     from protgraph.wording import note_line
 
     for note in result.notes:
@@ -247,8 +246,8 @@ def embed_command(
     """
     from protgraph.cli.failures import report_failures
     from protgraph.featurize import expand_sources
-    from protgraph.train import embed as run
-    from protgraph.train.embedding_table import embedding_files
+    from protgraph.inference import embed as run
+    from protgraph.inference.embedding import embedding_files
     from protgraph.wording import count_noun
 
     check_order("embed", checkpoint, files)

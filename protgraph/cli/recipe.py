@@ -10,7 +10,7 @@ import typer
 from protgraph.cli.output_path import Overwrite, check_output_folder
 
 if TYPE_CHECKING:
-    from protgraph.train import Checkpoint
+    from protgraph.checkpoint import Checkpoint
 
 __all__ = ["recipe_command"]
 

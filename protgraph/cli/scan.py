@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from protgraph.design.mutation import SubstitutionScan
+    from protgraph.inference.result_table import ResultTable
     from protgraph.structure import ReadOptions, Residues
-    from protgraph.train.result_table import ResultTable
 
 __all__ = ["scan_command"]
 
@@ -85,9 +85,9 @@ def scan_command(
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
     from protgraph.design.mutation import scan_mutations
+    from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.structure.io import open_source
     from protgraph.structure.io.sources import read_residues
-    from protgraph.train.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
     out = check_output(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
@@ -171,8 +171,8 @@ def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray
 
 def _table(scan: SubstitutionScan, file: str) -> ResultTable:
     """Return a row per residue and type."""
+    from protgraph.inference.result_table import ResultTable
     from protgraph.structure import ALPHABET
-    from protgraph.train.result_table import ResultTable
 
     r, rows = scan.residues, []
     for row, scores in zip(scan.rows.tolist(), scan.scores.tolist(), strict=True):

@@ -143,7 +143,7 @@ def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
 
 def _write_parquet(path: Path, scores: Iterable[Scores]) -> int:
     """Write a table with a row per residue, and return the number of rows."""
-    from protgraph.train.result_table import ResultTable
+    from protgraph.inference.result_table import ResultTable
 
     rows, columns = [], ()
     for s in scores:

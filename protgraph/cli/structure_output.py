@@ -12,10 +12,10 @@ from protgraph.cli.output_path import check_output
 from protgraph.errors import MissingExtraError, OptionError, OutputFileError, ProtgraphError
 
 if TYPE_CHECKING:
+    from protgraph.checkpoint import Checkpoint
     from protgraph.failure import Failure
     from protgraph.structure import ReadOptions
     from protgraph.structure.io import ResidueValues, WrittenStructure
-    from protgraph.train import Checkpoint
 
 __all__ = [
     "Chimerax",
@@ -213,7 +213,7 @@ class ExplainOutput:
 
     def write(self, trained: Checkpoint, *, value: str | None, device: str) -> list[Failure]:
         """Compute and write attributions, print how complete they are, and return what failed."""
-        from protgraph.train import explain
+        from protgraph.inference import explain
         from protgraph.wording import count_noun
 
         result = explain(trained, self.sources, value=value, residue=self.residue, read=self.read, device=device)

@@ -263,8 +263,8 @@ def _keep_best_epoch(out: Path, run_dir: Path, *, resume: bool) -> Iterator[None
 
     The checkpoint of a finished run that is trained longer stays. An earlier result of another run is renamed first.
     """
+    from protgraph.checkpoint.checkpoint_file import is_interrupted
     from protgraph.train import TrainingInterrupted
-    from protgraph.train.checkpoint import is_interrupted
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
 
@@ -330,8 +330,8 @@ def _dataset(
     *,
     leave_out_absent: bool,
 ) -> Dataset:
-    from protgraph.train import load_dataset
-    from protgraph.train.resolve import check_labels_are_used
+    from protgraph.labels import load_dataset
+    from protgraph.labels.loading import check_labels_are_used
 
     if labels is None and (columns or kind or unknown or leave_out_absent):
         raise OptionError(

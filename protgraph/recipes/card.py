@@ -8,17 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from protgraph import registry
+from protgraph.checkpoint.checkpoint_file import Checkpoint
+from protgraph.checkpoint.trained_model import ModelCard, SplitResult
 from protgraph.data.datasets.target import Target
+from protgraph.evaluation.bootstrap import bootstrap_scores, count_split, percentile_interval
+from protgraph.evaluation.calibration import CalibrationMap, calibration_scores, label_events
+from protgraph.inference.prediction import probabilities
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import compute_metrics
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
-from protgraph.train.bootstrap import bootstrap_scores, count_split, percentile_interval
-from protgraph.train.calibration import CalibrationMap, calibration_scores
-from protgraph.train.checkpoint import Checkpoint
-from protgraph.train.predict import probabilities
-from protgraph.train.reliability import label_events
-from protgraph.train.trained_model import ModelCard, SplitResult
 
 __all__ = ["card_page", "example_noun", "split_result", "write_reliability_figure"]
 

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from protgraph import registry
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError, suggest
+from protgraph.labels.evaluation_dataset import Evaluation
+from protgraph.labels.loading import load_dataset
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluation_dataset import Evaluation
-from protgraph.train.resolve import load_dataset
 from protgraph.validation import Seed, describe_errors, read_toml
 
 __all__ = ["Recipe"]
@@ -55,13 +55,13 @@ class Recipe(BaseModel):
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "linear", "none"}
-        Fitted on the validation split; see :class:`protgraph.train.calibration.CalibrationMap`.
+        Fitted on the validation split; see :class:`protgraph.evaluation.calibration.CalibrationMap`.
     metrics : sequence of str
         Further metrics for the card, names of :data:`protgraph.task.METRICS`.
     evaluate : sequence of mapping
         Other datasets to evaluate on (``[[evaluate]]`` with the keys ``dataset`` and ``task``); results of their splits
         are on the card. Proteins of train and val with a homolog among them are left out; see
-        :func:`protgraph.train.evaluation_dataset.add_evaluations`.
+        :func:`protgraph.labels.evaluation_dataset.add_evaluations`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool

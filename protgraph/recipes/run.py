@@ -11,28 +11,27 @@ from typing import Any
 
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint, round_to_half, save_checkpoint
+from protgraph.checkpoint.component_source import components_of
+from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
+from protgraph.checkpoint.training_set import summarize_training_set
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
+from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
+from protgraph.evaluation.evaluation import predict_ensemble
 from protgraph.file_io import atomic_write, write_text_file
+from protgraph.labels.evaluation_dataset import add_evaluations
+from protgraph.labels.loading import resolve_task
+from protgraph.labels.preparation import prepare
 from protgraph.model.build import as_model_spec
 from protgraph.recipes.card import card_page, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
 from protgraph.task.metrics import METRICS, best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
-from protgraph.train.calibration import CalibrationMap, check_calibration_method, fit_calibration
-from protgraph.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from protgraph.train.checkpoint_weights import round_to_half
-from protgraph.train.component_source import components_of
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluate import predict_ensemble
-from protgraph.train.evaluation_dataset import add_evaluations
-from protgraph.train.fit import fit
-from protgraph.train.prepare import prepare
-from protgraph.train.resolve import resolve_task
-from protgraph.train.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
-from protgraph.train.training_set import summarize_training_set
+from protgraph.train.training import fit
 
 __all__ = ["run_recipe"]
 

@@ -43,7 +43,9 @@ _DATASET = ComponentType(
     classes=True,
     instances=True,
 )
-_TRAINED_MODEL = ComponentType("a protgraph.TrainedModel", "protgraph.train.trained_model:TrainedModel", instances=True)
+_TRAINED_MODEL = ComponentType(
+    "a protgraph.TrainedModel", "protgraph.checkpoint.trained_model:TrainedModel", instances=True
+)
 
 _MUTATION_SCORER = ComponentType(
     "a class with the methods of protgraph.structure.mutation.MutationScorer",

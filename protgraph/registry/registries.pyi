@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from protgraph.checkpoint.trained_model import TrainedModel
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.featurize.base import Featurizer
 from protgraph.model.spec import ModelSpec
@@ -10,7 +11,6 @@ from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.registry import Registry
 from protgraph.structure.mutation.scorer import ScorerMethods
 from protgraph.task.task import Task
-from protgraph.train.trained_model import TrainedModel
 
 featurizers: Registry[type[Featurizer], Featurizer]
 layers: Registry[type[GraphLayer], GraphLayer]

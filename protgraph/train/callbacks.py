@@ -29,7 +29,7 @@ from lightning.pytorch.callbacks import (
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.interruption import signal_of
+from protgraph.train.session import signal_of
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule

@@ -11,9 +11,10 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError, suggest
+from protgraph.model.devices import find_device
 from protgraph.validation import Seed
 
-__all__ = ["FitConfig", "find_device"]
+__all__ = ["FitConfig"]
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -62,7 +63,7 @@ class FitConfig:
         On a GPU, use only operations with reproducible results.
     standardize : bool
         Standardize continuous input features with the mean and scale of the training split, which are saved in the
-        checkpoint; see :func:`protgraph.train.standardization.standardize_inputs`.
+        checkpoint; see :func:`protgraph.train.run_setup.standardize_inputs`.
     noise : float
         Standard deviation of Gaussian noise on the coordinates of a training batch, Å, drawn for every batch. Edges are
         those of the exact structure. Models with features computed from the exact coordinates raise.
@@ -120,20 +121,3 @@ class FitConfig:
     def torch_device(self) -> torch.device:
         """Return the device to train on; raise :class:`OptionError` if it does not exist."""
         return find_device(self.device)
-
-
-def find_device(name: str) -> torch.device:
-    """Return the device of a name; "auto" is a GPU if there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as e:
-        hint = suggest(name, ("auto", "cpu", "cuda"))
-        raise OptionError(f"Unknown device: {name!r}.{hint} Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.") from e
-    count = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= count:
-        raise OptionError(f"Device {name!r} does not exist: {count} CUDA devices found. Use 'auto' or 'cpu'.")
-    if device.type not in ("cpu", "cuda"):
-        raise OptionError(f"Device {name!r} is not supported. Allowed: 'auto', 'cpu', 'cuda', 'cuda:1'.")
-    return device

@@ -1,41 +1,54 @@
-"""Cross-validation by group: every protein is tested once, by a model that was trained without its group."""
+"""Cross-validate: train and test on each fold, and pool the predictions of all test folds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from protgraph.data.datasets.dataset import Dataset
+from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint
+from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.folds import FoldAssignment, Folds, assign_folds, fold_datasets
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import CheckpointError, DatasetError, OptionError
+from protgraph.evaluation.bootstrap import (
+    BootstrapInterval,
+    SplitSize,
+    bootstrap_difference,
+    bootstrap_scores,
+    count_split,
+    percentile_interval,
+)
+from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_split
+from protgraph.failure import Failure
+from protgraph.inference.prediction import PROTEIN, RESIDUE, prediction_values
+from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
+from protgraph.labels.loading import load_dataset, resolve_task
+from protgraph.labels.preparation import Prepared, prepare
+from protgraph.labels.split_checks import RANKING
 from protgraph.model.build import as_model_spec
 from protgraph.model.spec import ModelSpec
+from protgraph.structure.residues.residues import Residues
 from protgraph.task.metrics import compute_metrics
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
-from protgraph.train.bootstrap import bootstrap_difference, bootstrap_scores, count_split, percentile_interval
-from protgraph.train.checkpoint import Checkpoint, load_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.train.cross_validation_result import CrossValidation, FoldResult
-from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_split
-from protgraph.train.fit import fit
-from protgraph.train.fold_table import FoldTest, tabulate_folds
-from protgraph.train.label_check import RANKING
-from protgraph.train.prepare import Prepared, prepare
-from protgraph.train.resolve import load_dataset, resolve_task
+from protgraph.train.training import fit
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
     from torch_geometric.data import Data
 
-__all__ = ["cross_validate"]
+__all__ = ["CrossValidation", "FoldResult", "FoldTest", "cross_validate", "tabulate_folds"]
 
 CHECKPOINT = "model.safetensors"
 _BASELINE = "majority"
@@ -233,3 +246,203 @@ def _pool(parts: Sequence[SplitPredictions]) -> SplitPredictions:
     if parts[0].threshold is not None:
         threshold = torch.cat([part.threshold.expand_as(part.y) for part in parts])
     return replace(joined, threshold=threshold, protein=torch.cat([part.protein for part in parts]))
+
+
+_LABEL = 18  # characters of the first column
+
+
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """Test of one fold.
+
+    Parameters
+    ----------
+    fold : int
+        From 1.
+    size : SplitSize
+        Proteins of the test fold with a known label.
+    metrics, baseline : mapping of str to float
+        Of the model and of the baseline, on the test fold.
+    best_epoch : int
+    is_resumed : bool
+        True if the model is from an earlier, interrupted run.
+    """
+
+    fold: int
+    size: SplitSize
+    metrics: Mapping[str, float]
+    baseline: Mapping[str, float]
+    best_epoch: int
+    is_resumed: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """Result of :func:`protgraph.train.cross_validate`.
+
+    Parameters
+    ----------
+    model, dataset : str
+    task : Task
+    rule : str
+        How proteins were assigned to folds.
+    folds : tuple of FoldResult
+    pooled, baseline : mapping of str to float
+        Metrics of the predictions of all test folds together, of the model and of the baseline.
+    intervals : mapping of str to BootstrapInterval
+        95 % interval of each pooled metric over resampled proteins.
+    difference : BootstrapInterval
+        95 % interval of the pooled monitored metric minus that of the baseline, on the same samples of proteins.
+    size : SplitSize
+        Tested proteins.
+    predictions : Predictions
+        Prediction of each residue or protein by the model that was trained without its group, with its fold and label.
+        Without rows for pairs and edges.
+    failures : tuple of Failure
+        Proteins that could not be used.
+    notes : tuple of str
+        Messages for the user.
+    """
+
+    model: str
+    dataset: str
+    task: Task
+    rule: str
+    folds: tuple[FoldResult, ...]
+    pooled: Mapping[str, float]
+    baseline: Mapping[str, float]
+    intervals: Mapping[str, BootstrapInterval]
+    difference: BootstrapInterval
+    size: SplitSize
+    predictions: Predictions = field(repr=False)
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def mean(self, metric: str) -> tuple[float, float]:
+        """Return the mean of a metric over the folds where it is defined, and its standard deviation (n − 1)."""
+        values = [v for v in (fold.metrics[metric] for fold in self.folds) if not math.isnan(v)]
+        return fmean(values) if values else math.nan, stdev(values) if len(values) > 1 else math.nan
+
+    @property
+    def beats_baseline(self) -> bool:
+        """True if the interval of the difference from the baseline is on the better side of 0."""
+        modes = {metric.name: metric.mode for metric in self.task.metrics}
+        return self.difference.low > 0 if modes[self.task.monitor] == "max" else self.difference.high < 0
+
+    def __repr__(self) -> str:
+        monitor = self.task.monitor
+        score = f"{monitor} {_number(self.pooled[monitor])} ({self.intervals[monitor].text()})"
+        return f"CrossValidation({self.model!r}, {self.task.name!r}, {len(self.folds)} folds, {score})"
+
+    def summary(self) -> str:
+        """Return lines of text: a row per fold, mean and standard deviation, pooled metrics, intervals, baseline.
+
+        The number of proteins with positives is a column only if the labels are yes/no labels.
+        """
+        names = [metric.name for metric in self.task.metrics]
+        lines = [
+            f"{self.model} on {self.task.name} of {self.dataset}",
+            self.rule,
+            _line("test fold", self._columns("proteins", "positive"), "epoch", names),
+        ]
+        for fold in self.folds:
+            label = f"{fold.fold}{' (resumed)' if fold.is_resumed else ''}"
+            lines.append(_line(label, self._counts(fold.size), str(fold.best_epoch), _numbers(fold.metrics, names)))
+        blank = self._columns("", "")
+        statistics = [self.mean(name) for name in names]
+        lines += [
+            _line("mean over folds", blank, "", [_number(mean) for mean, _ in statistics]),
+            _line("s.d. over folds", blank, "", [_number(sd) for _, sd in statistics]),
+            _line("pooled", self._counts(self.size), "", _numbers(self.pooled, names)),
+            _line("  95 % from", blank, "", [_number(self.intervals[name].low) for name in names]),
+            _line("  95 % to", blank, "", [_number(self.intervals[name].high) for name in names]),
+            _line("majority, pooled", self._counts(self.size), "", _numbers(self.baseline, names)),
+        ]
+        return "\n".join([*lines, self._verdict(), *([self.size.warning()] if self.size.is_small else [])])
+
+    def _columns(self, proteins: str, positive: str) -> str:
+        return f"{proteins:>8}" if self.size.with_positives is None else f"{proteins:>8}  {positive:>8}"
+
+    def _counts(self, size: SplitSize) -> str:
+        return self._columns(str(size.proteins), str(size.with_positives))
+
+    def _verdict(self) -> str:
+        """Compare with the baseline."""
+        if math.isnan(self.baseline[self.task.monitor]):
+            return f"no baseline: {self.task.monitor} of a constant prediction is undefined"
+        compared = f"{self.task.monitor} minus that of majority: {self.difference.text()} (95 % over proteins)"
+        return f"{compared}; {'better' if self.beats_baseline else 'not shown to be better'}"
+
+
+def _line(label: str, counts: str, epoch: str, cells: Sequence[str]) -> str:
+    values = "".join(f"  {cell:>9}" for cell in cells)
+    return f"{label:{_LABEL}}{counts}  {epoch:>5}{values}".rstrip()
+
+
+def _numbers(metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    return [_number(metrics[name]) for name in names]
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}" if abs(value) >= 1e-3 or value == 0 else f"{value:.2e}"
+
+
+FoldTest = tuple[SplitPredictions, GraphStore]
+"""Predictions of a test fold, ``protein`` numbering the examples of the dataset, and its graphs."""
+
+
+def tabulate_folds(dataset: Dataset, task: str, target: Target, tests: Sequence[FoldTest]) -> Predictions:
+    """Return one row per residue or protein, in the order of folds and examples.
+
+    Columns: identity as in :class:`Predictions`, ``fold`` from 1, the known label, and the prediction. Tables of pairs
+    and edges have no rows.
+    """
+    names = target_names(target)
+    labels = ("label",) if target.kind == "classification" else tuple(f"label_{name}" for name in names)
+    if target.is_geometric:
+        labels = ()
+    identity = RESIDUE if target.level == "node" else PROTEIN
+    rows: list[Any] = []
+    if target.level in ("node", "graph"):
+        examples = {example.id: (number, example) for number, example in enumerate(dataset.examples(task))}
+        for fold, (test, store) in enumerate(tests, 1):
+            for i, name in enumerate(store.names):
+                number, example = examples[name]
+                rows += _rows(fold, test, number, example, dataset.read(example), store[i], target)
+    return Predictions((*identity, "fold", *labels, *prediction_columns(target)), rows, [], target)
+
+
+def _rows(
+    fold: int,
+    test: SplitPredictions,
+    number: int,
+    example: Example,
+    residues: Residues,
+    graph: Any,
+    target: Target,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of one protein."""
+    place = (test.protein == number).nonzero().flatten()
+    place = place[residue_nodes(graph)] if target.level == "node" else place
+    threshold = test.threshold if test.threshold is None or test.threshold.dim() == 1 else test.threshold[place]
+    values = prediction_values(test.logits[place], target, threshold)
+    labels = _labels(test.y[place], target)
+    file = example.path.name if example.record is None else f"{example.path.name}#{example.record}"
+    if target.level == "node":
+        columns = (a.tolist() for a in (residues.chain, residues.res_id, residues.ins_code, residues.res_name))
+        keys = [(file, *key) for key in zip(*columns, strict=True)]
+    else:
+        keys = [(file, example.id, " ".join(residues.chain_names), len(residues))]
+    for key, label, value in zip(keys, labels, values, strict=True):
+        yield (*key, fold, *label, *value)
+
+
+def _labels(y: Any, target: Target) -> list[tuple[Any, ...]]:
+    """Return the label of each row; empty where it is unknown."""
+    if target.is_geometric:
+        return [()] * len(y)
+    if target.kind == "classification":
+        names = target_names(target)
+        return [(names[k] if k >= 0 else "",) for k in y.tolist()]
+    as_number = int if target.kind == "multilabel" else float
+    return [tuple("" if v != v else as_number(v) for v in row) for row in y.tolist()]

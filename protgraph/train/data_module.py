@@ -14,9 +14,9 @@ import lightning.pytorch as pl
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches, RankBatches, StoreLoader
+from protgraph.evaluation.evaluation import collate_evaluation, evaluation_batches
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.evaluate import collate_evaluation, evaluation_batches
 
 __all__ = ["FitData"]
 

@@ -52,13 +52,13 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
 
     A strategy must clip gradients by their norm, write complete checkpoints, and return to the caller in the process
     that trained. Lightning's sharded strategies (FSDPStrategy, DeepSpeed) and those that spawn or fork processes do
-    not; ``"fsdp"`` is :class:`protgraph.train.sharding.ShardedStrategy`.
+    not; ``"fsdp"`` is :class:`protgraph.train.module.ShardedStrategy`.
     """
     from lightning.pytorch import Trainer
     from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
     from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-    from protgraph.train.sharding import ShardedStrategy, resolve_strategy
+    from protgraph.train.module import ShardedStrategy, resolve_strategy
 
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:

@@ -12,10 +12,14 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
+from lightning.pytorch.strategies import ModelParallelStrategy, Strategy
 from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch_geometric.data import Batch
 
 from protgraph.errors import CheckpointError, ComponentError
+from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_batch
 from protgraph.model.build import ProteinModel
 from protgraph.model.nonfinite import find_nonfinite_component
 from protgraph.task.losses import known_labels
@@ -24,12 +28,10 @@ from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
-from protgraph.train.evaluate import BatchPredictions, join_predictions, predict_batch
 from protgraph.train.session import random_state, set_random_state
-from protgraph.train.sharding import ShardedStrategy, is_sharded, shard_model
 from protgraph.wording import count_noun
 
-__all__ = ["FitModule", "learning_rate_factor"]
+__all__ = ["FitModule", "ShardedStrategy", "is_sharded", "learning_rate_factor", "resolve_strategy", "shard_model"]
 
 WARM_UP = 0.05  # of all steps
 
@@ -68,7 +70,7 @@ class FitModule(pl.LightningModule):
     loss per protein), not the mean of the W means: each process scales its mean by W · count / Σ count, and Lightning
     averages the gradients.
 
-    With a Trainer of the user, for splits of :func:`protgraph.train.prepare`::
+    With a Trainer of the user, for splits of :func:`protgraph.labels.prepare`::
 
         trainer = pl.Trainer(max_epochs=30, gradient_clip_val=1.0, use_distributed_sampler=False)
         trainer.fit(FitModule(model, task, config), FitData(train, val, task, config))
@@ -331,3 +333,40 @@ def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:
     if schedule == "constant":
         return 1.0
     return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warm) / max(1, steps - warm))))
+
+
+class ShardedStrategy(ModelParallelStrategy):
+    """Strategy that shards the weights, gradients and optimizer state of a model over all processes.
+
+    Checkpoints are complete: they are files of the same form as those of one process.
+
+    References
+    ----------
+    Zhao et al. 2023, doi:10.14778/3611540.3611569.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(tensor_parallel_size=1, save_distributed_checkpoint=False)
+
+    def setup_environment(self) -> None:
+        """Use all processes for data."""
+        self._data_parallel_size = self.num_nodes * self.num_processes
+        super().setup_environment()
+
+
+def resolve_strategy(strategy: str | Strategy) -> str | Strategy:
+    """Return the object of ``"fsdp"``; other strategies are returned as they are."""
+    return ShardedStrategy() if strategy == "fsdp" else strategy
+
+
+def shard_model(model: ProteinModel, mesh: DeviceMesh) -> None:
+    """Shard each layer, the head and the remaining weights of a model, in place."""
+    for part in (*model.layers, model.head):
+        if any(True for _ in part.parameters()):
+            fully_shard(part, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+
+
+def is_sharded(model: torch.nn.Module) -> bool:
+    """Return True for a model of :func:`shard_model`."""
+    return isinstance(model, FSDPModule)

@@ -16,6 +16,8 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.errors import OptionError
+from protgraph.evaluation.evaluation import collate_evaluation, evaluation_batches, evaluation_mode, predict_batch
+from protgraph.labels.loading import load_dataset
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import (
     available_memory,
@@ -28,8 +30,6 @@ from protgraph.process_memory import (
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
-from protgraph.train.evaluate import collate_evaluation, evaluation_batches, evaluation_mode, predict_batch
-from protgraph.train.resolve import load_dataset
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import quiet_lightning, reproducible
 

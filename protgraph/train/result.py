@@ -8,15 +8,15 @@ from pathlib import Path
 
 from torch import Tensor
 
+from protgraph.checkpoint.checkpoint_file import Checkpoint, save_checkpoint
+from protgraph.checkpoint.training_set import TrainingSetSummary
+from protgraph.evaluation.bootstrap import SplitScores
+from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.failure import Failure
 from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
-from protgraph.train.bootstrap import SplitScores
-from protgraph.train.calibration import CalibrationMap
-from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 from protgraph.train.config import FitConfig
-from protgraph.train.training_set import TrainingSetSummary
 from protgraph.wording import count_noun, format_figure, html_table
 
 __all__ = ["FitResult"]
@@ -150,7 +150,7 @@ class FitResult:
         return self.model.decoder is not None and self.task.decoder_inputs is not None
 
     def save(self, path: str | Path) -> Path:
-        """Write a checkpoint file, and replace an existing one; see :func:`protgraph.train.save_checkpoint`."""
+        """Write a checkpoint file, and replace an existing one; see :func:`protgraph.checkpoint.save_checkpoint`."""
         return save_checkpoint(path, self.checkpoint())
 
     def summary(self) -> str:

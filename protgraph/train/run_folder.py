@@ -10,20 +10,23 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Self
 
+import torch
 from filelock import FileLock, Timeout
+from lightning.fabric.plugins import TorchCheckpointIO
 
 from protgraph.errors import CheckpointError, OptionError
-from protgraph.file_io import remove_if_empty, write_text_file
+from protgraph.file_io import atomic_write, remove_if_empty, write_text_file
 from protgraph.train.callbacks import BEST
 from protgraph.train.config import FitConfig
 from protgraph.train.session import is_first_process
-from protgraph.train.state_file import check_state_file
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "StateFileIO", "check_state_file"]
 
 RECORD, LOCK = "run.json", "run.lock"
 STATE_FORMAT = 3  # of the training state; raise it when its content changes
@@ -193,3 +196,48 @@ def _changes(key: str, before: Any, now: Any) -> list[str]:
         common = [k for k in now if k in before]
         return new + [x for k in common for x in _changes(f"{key}.{k}", before[k], now[k])] or [f"another {key}"]
     return [f"another {key}"] if isinstance(now, list) else [f"{key} = {before!r}, not {now!r}"]
+
+
+class StateFileIO(TorchCheckpointIO):
+    """Lightning plugin that writes each checkpoint beside its place and renames it.
+
+    Not TorchCheckpointIO alone: it writes to the system's temporary folder and moves the file, which is a copy if the
+    folders are on different file systems; a kill then leaves half a file (Lightning 2.6.6, 2026-11-22).
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: str | Path, storage_options: object | None = None
+    ) -> None:
+        """Write a checkpoint with ``torch.save``; ``storage_options`` are not used."""
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            try:
+                torch.save(checkpoint, file)  # torch's own writer hides the reason of a failed write
+            except RuntimeError as e:  # of the writer that an interruption left in the middle of a record
+                if isinstance(e.__context__, KeyboardInterrupt):
+                    raise e.__context__ from None
+                raise
+
+    def load_checkpoint(self, path: str | Path, *args: Any, **options: Any) -> dict[str, Any]:
+        """Read a checkpoint."""
+        try:
+            checkpoint = super().load_checkpoint(path, *args, **options)
+        except (UnpicklingError, EOFError, RuntimeError) as e:
+            raise _damaged(path, str(e).partition("\n")[0]) from e
+        if "protgraph" not in checkpoint:
+            raise _damaged(path, "not a state of this program")
+        return checkpoint
+
+
+def check_state_file(path: Path) -> None:
+    """Compare the content of a file of ``torch.save`` with its checksums, which ``torch.load`` does not."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            damaged = file.testzip()
+    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile) as e:
+        raise _damaged(path, e) from e
+    if damaged is not None:
+        raise _damaged(path, f"wrong checksum of {damaged}")
+
+
+def _damaged(path: str | Path, reason: object) -> CheckpointError:
+    return CheckpointError(f"Cannot resume from {path}: {reason}. Start again without resume.")

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.errors import MissingCoordinatesError
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.loader import pack
+from protgraph.errors import MissingCoordinatesError, OptionError, list_first, suggest
+from protgraph.evaluation.evaluation import collate_evaluation
+from protgraph.labels.leaks import check_causal
+from protgraph.labels.loading import resolve_task
+from protgraph.labels.preparation import Prepared, prepare
+from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
 from protgraph.model.spec import ModelSpec
+from protgraph.nn.module import Head
+from protgraph.nn.standardize import Standardize
+from protgraph.task.losses import (
+    binary_cross_entropy,
+    cross_entropy,
+    label_counts,
+    label_prior,
+    label_std,
+    squared_error,
+)
 from protgraph.task.task import Task
-from protgraph.train.causality_check import check_causal
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
-from protgraph.train.head_init import class_weights, count_labels, initialize_head, positive_weight, training_loss
-from protgraph.train.label_check import check_split_labels
-from protgraph.train.prepare import Prepared, prepare
-from protgraph.train.resolve import resolve_task
-from protgraph.train.split_check import describe_split_overlap, empty_split_error, with_failures
-from protgraph.train.standardization import standardize_inputs
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
 
-__all__ = ["RunSetup", "set_up_run"]
+__all__ = [
+    "RunSetup",
+    "class_weights",
+    "count_labels",
+    "initialize_head",
+    "positive_weight",
+    "set_up_run",
+    "standardize_inputs",
+    "training_loss",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +135,194 @@ def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset,
         check_causal(network, prepared.splits["train"], task)
     overlap = describe_split_overlap(dataset.name, prepared.splits)
     return (*check_split_labels(dataset.name, prepared.splits, task), *overlap)
+
+
+def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:
+    """Sum the label statistics of all proteins; see :func:`protgraph.task.losses.label_counts`."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in store)
+    return label_counts(labels, task.target.kind, task.target.size)
+
+
+def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Tensor | float | None:
+    """Return the weight of positives in the loss, one number or ``(C,)``; None for 1.
+
+    ``counts`` is the result of :func:`count_labels`, ``(2, C)`` for yes/no labels.
+    """
+    if config.pos_weight is None:
+        return None
+    kind = task.target.kind
+    if kind != "multilabel" or task.loss is not binary_cross_entropy:
+        raise OptionError(
+            f"FitConfig: pos_weight = {config.pos_weight!r}, but the labels of task {task.name!r} are {kind}. "
+            "It needs yes/no labels (multilabel) and binary cross-entropy."
+            + (" Use class_weight (--class-weight) for classes." if kind == "classification" else "")
+        )
+    if config.pos_weight == "balanced":
+        return (counts[1] / counts[0].clamp(min=1)).float()
+    return config.pos_weight
+
+
+def class_weights(task: Task, config: FitConfig, counts: Tensor | None) -> Tensor | None:
+    """Return the weights of the classes in the loss, ``(C,)``; None for 1.
+
+    ``counts (C,)`` is the result of :func:`count_labels` for classes. Balanced weights are inversely proportional to
+    them, and 1 on average over the labels.
+    """
+    if config.class_weight is None:
+        return None
+    target, given = task.target, config.class_weight
+    if target.kind != "classification" or task.loss is not cross_entropy:
+        raise OptionError(
+            f"FitConfig: class_weight = {given!r}, but the labels of task {task.name!r} are {target.kind}. It needs "
+            "classes (classification) and cross-entropy."
+            + (" Use pos_weight (--pos-weight) for binary labels." if target.kind == "multilabel" else "")
+        )
+    if given == "balanced":
+        return (counts.sum() / (target.size * counts.clamp(min=1))).float()
+    names = target.names or tuple(map(str, range(target.size)))
+    for name in given:
+        if name not in names:
+            raise OptionError(
+                f"FitConfig: class_weight has {name!r}: not a class of task {task.name!r}."
+                f"{suggest(name, names)} Classes: {list_first(list(names), 20)}."
+            )
+    return torch.tensor([given.get(name, 1.0) for name in names])
+
+
+def training_loss(
+    task: Task, weight: Tensor | float | None, counts: Tensor | None = None
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the loss function ``(logits, y)`` → scalar, with weights of labels or of standardized values.
+
+    ``weight`` is the result of :func:`positive_weight` or :func:`class_weights`, one number or ``(C,)``.
+
+    ``counts`` is the result of :func:`count_labels`, ``(3, C)`` for a regression. The squared error of a regression is
+    divided by the standard deviation of the training labels, so that neither the unit of a label nor the size of
+    another column matters: predicting the mean has a loss of 1. Any other loss of a regression is in the unit of the
+    labels.
+    """
+    if weight is not None and task.target.kind == "classification":
+        return partial(cross_entropy, weight=weight)
+    if weight is not None:
+        return partial(binary_cross_entropy, pos_weight=weight)
+    if counts is not None and task.target.kind == "regression" and task.loss is squared_error:
+        return partial(squared_error, scale=label_std(counts))
+    return task.loss
+
+
+def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tensor | float | None = None) -> None:
+    """Set the bias of a head to the constant with the least loss, and its scale and shift to those of the labels.
+
+    Parameters
+    ----------
+    head : Head
+        Changed in place.
+    task : Task
+    counts : Tensor, optional
+        Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
+    weight : Tensor or float, optional
+        Weight of positives or of each class, one number or ``(C,)``.
+    """
+    kind = task.target.kind
+    weights = {"class_weight" if kind == "classification" else "pos_weight": weight}
+    prior = label_prior(counts, kind, **weights)
+    if head.scale is not None and kind == "regression":
+        head.scale.copy_(label_std(counts))
+    if head.shift is not None and kind == "regression":
+        head.shift.copy_(prior)
+    if prior is not None:
+        head.initialize_logits(prior)
+
+
+_CONSTANT = 0.01  # columns with a smaller standard deviation have scale 1
+_LARGEST = 10.0  # largest absolute value over scale in the training split
+_RESIDUES = 20_000  # statistics are of evenly spaced training proteins with about as many residues
+_BATCH = 4096
+
+
+class _Statistics:
+    """Statistics of the columns of a field, each ``(F,)`` float64, over the known values of batches."""
+
+    def __init__(self) -> None:
+        self.count = self.sum = self.squares = torch.zeros(1, dtype=torch.float64)
+        self.largest = torch.zeros(1, dtype=torch.float64)
+        self.is_binary = torch.ones(1, dtype=torch.bool)
+
+    def add(self, x: Tensor, *, has_absent: bool = False) -> None:
+        """Add a batch ``(N, …)``; with ``has_absent``, without the rows whose columns are all 0."""
+        x = x.reshape(len(x), -1).double()
+        if has_absent and x.size(1) > 1:
+            x = x[(x != 0).any(1)]
+        if not len(x):
+            return
+        known = ~x.isnan()
+        x = torch.where(known, x, 0.0)
+        self.count, self.sum = self.count + known.sum(0), self.sum + x.sum(0)
+        self.squares = self.squares + x.square().sum(0)
+        self.largest = torch.maximum(self.largest, x.abs().amax(0))
+        self.is_binary = self.is_binary & ((x == 0) | (x == 1)).all(0)
+
+    def mean_and_scale(self, spec: FieldSpec) -> tuple[Tensor, Tensor]:
+        """Return mean and scale; 0 and 1 for columns that are not standardized."""
+        is_odd = torch.tensor([term.ir.p < 0 for term in spec.o3 for _ in range(term.dim)])
+        count = self.count.clamp(min=1)
+        mean = torch.where(is_odd, 0.0, self.sum / count)
+        sd = (self.squares / count - mean.square()).clamp(min=0).sqrt()
+        scale = torch.where(sd >= _CONSTANT, torch.maximum(sd, self.largest / _LARGEST), 1.0)
+        return torch.where(self.is_binary, 0.0, mean).float(), torch.where(self.is_binary, 1.0, scale).float()
+
+
+def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> None:
+    """Set mean and scale of the features that enter linear maps, from the training split.
+
+    Notes
+    -----
+    ``0e`` columns become (x − mean) / scale with the standard deviation as scale. ``0o`` columns, which change sign
+    under reflections, become x / scale with the root mean square. The scale is at least a tenth of the largest absolute
+    value, so that rarely used columns are not amplified, and 1 for standard deviations below 0.01. Columns of 0 and 1
+    only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted. In tasks of
+    mutations, neither are rows of a field with 0 in every column: some featurizers compute mutated residues only.
+    """
+    readers = list(_readers(model))
+    names = {field for _, fields in readers for field in fields.values()}
+    if not names:
+        return
+    statistics = _statistics(model, task, store, names)
+    for standardize, fields in readers:
+        mean, scale = torch.zeros(standardize.width), torch.ones(standardize.width)
+        for local, field in fields.items():
+            part, one = standardize.columns[local], statistics[field]
+            mean[part], scale[part] = one.mean_and_scale(model.plan.fields[field])
+        if bool((mean != 0).any() or (scale != 1).any()):
+            standardize.set_columns(mean, scale)
+
+
+def _readers(model: ProteinModel) -> Iterator[tuple[Standardize, dict[str, str]]]:
+    """Yield each standardization and the floating-point features that it reads, local name to field."""
+    written: set[str] = set()
+    for w, layer in zip(model.wires, model.layers, strict=True):
+        if isinstance(standardize := getattr(layer, "standardize", None), Standardize):
+            reads = {local: w.reads[local] for local in standardize.columns}
+            yield (
+                standardize,
+                {
+                    local: field
+                    for local, field in reads.items()
+                    if field not in written and model.plan.fields[field].dtype.startswith(("float", "bfloat"))
+                },
+            )
+        written |= set(w.writes.values())
+
+
+def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[str]) -> dict[str, _Statistics]:
+    """Compute the statistics of fields over the training split, or a sample of its proteins if it is large."""
+    step = max(1, round(store.num_residues / _RESIDUES))
+    statistics = {name: _Statistics() for name in names}
+    with torch.no_grad():
+        for members in pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=_BATCH):
+            batch = collate_evaluation(store, members, task)
+            f = model.fields_of(batch)
+            for name, one in statistics.items():
+                one.add(f[name], has_absent=task.inputs.mutation_environment is not None)
+    return statistics

@@ -31,10 +31,8 @@ from protgraph.train.callbacks import (
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
 from protgraph.train.devices import process_environment, trainer_devices
-from protgraph.train.module import FitModule
-from protgraph.train.run_folder import RunFolder
-from protgraph.train.sharding import resolve_strategy
-from protgraph.train.state_file import StateFileIO
+from protgraph.train.module import FitModule, resolve_strategy
+from protgraph.train.run_folder import RunFolder, StateFileIO
 
 __all__ = ["TrainerOptions", "load_best", "load_best_so_far", "step_options", "train"]
 

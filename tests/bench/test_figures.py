@@ -20,7 +20,7 @@ from protgraph.bench.figures import (
 )
 from protgraph.bench.paired_tests import RankComparison
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.train.bootstrap import BootstrapInterval
+from protgraph.evaluation.bootstrap import BootstrapInterval
 
 BASELINES = ("majority", "mlp")
 SERIES = {"majority": 0, "mlp": 1, "one": 2, "two": 3}

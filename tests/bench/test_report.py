@@ -16,7 +16,7 @@ from protgraph.bench.report import write_report_page
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
 from protgraph.bench.tables import estimates_csv, pairs_csv
-from protgraph.train import load_dataset
+from protgraph.labels import load_dataset
 from tests.bench.bench_runs import write_run
 from tests.page_checks import check_keyboard, check_logs
 

@@ -15,9 +15,9 @@ from protgraph.bench.spec import BenchSpec
 from protgraph.bench.tables import confusion_table
 from protgraph.data.datasets.dataset import Example
 from protgraph.errors import OptionError
+from protgraph.labels.loading import resolve_task
 from protgraph.model.build import as_model_spec, build_model
 from protgraph.structure import ALPHABET
-from protgraph.train.resolve import resolve_task
 
 
 class TwoChains(PdbCore):

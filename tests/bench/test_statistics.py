@@ -13,9 +13,9 @@ from protgraph.bench.protein_scores import bin_probabilities, protein_values, re
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import ModelRuns, split_statistics
 from protgraph.errors import DatasetError
+from protgraph.evaluation.bootstrap import bootstrap_scores
 from protgraph.task.metrics import METRICS
 from protgraph.task.predictions import SplitPredictions
-from protgraph.train.bootstrap import bootstrap_scores
 
 MODES = {"auprc": "max", "auroc": "max", "mcc": "max"}
 

@@ -17,10 +17,10 @@ from protgraph.bench.run import run_bench
 from protgraph.bench.run_predictions import load_predictions
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.trained_rows import calibrated, evaluate_trained
+from protgraph.checkpoint.checkpoint_file import save_checkpoint
+from protgraph.checkpoint.trained_model import WEIGHTS
 from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import OptionError, UnknownNameError
-from protgraph.train.checkpoint import save_checkpoint
-from protgraph.train.trained_model import WEIGHTS
 
 CARD = pg.trained_models.get("ligand_site").card()
 

@@ -16,8 +16,9 @@ from benchmarks.measurements import COSTS, MEASUREMENTS, measure_costs
 from benchmarks.synthetic_inputs import protein
 from benchmarks.training_loops import EpochTimes, RepeatedTraining
 from protgraph.data.graph.protein_graph import collate
+from protgraph.labels import load_dataset
 from protgraph.structure import clean, load_structure
-from protgraph.train import FitConfig, load_dataset
+from protgraph.train import FitConfig
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.train import TrainingInterrupted, load_checkpoint
+from protgraph.checkpoint import load_checkpoint
+from protgraph.train import TrainingInterrupted
 
 NAMES = ("1ajj", "1crn", "1vii", "2erl", "1fas", "1bx8")
 

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint import Checkpoint, save_checkpoint
 from protgraph.structure import ALPHABET
 from protgraph.task.language_modeling import MASKED_LM
-from protgraph.train import Checkpoint, save_checkpoint
 
 
 @pytest.fixture(autouse=True)

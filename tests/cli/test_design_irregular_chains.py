@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint.checkpoint_file import Checkpoint, save_checkpoint
 from protgraph.design import DesignSpec, design_records, design_sequences, score_sequences
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING
-from protgraph.train.checkpoint import Checkpoint, save_checkpoint
 
 #: Entry → number of residues with a CA atom in each chain.
 LENGTHS = {"1fa8": [128, 128], "2d7t": [116, 110], "5cq2": [12, 76], "1hvr": [99, 99]}

@@ -15,8 +15,10 @@ from contextlib import contextmanager
 import pytest
 from filelock import FileLock
 
+from protgraph.checkpoint import load_checkpoint
 from protgraph.errors import OutputFileError
-from protgraph.train import FitConfig, fit, load_checkpoint, prepare
+from protgraph.labels import prepare
+from protgraph.train import FitConfig, fit
 
 
 @contextmanager
@@ -131,7 +133,7 @@ def test_training_whose_checkpoint_cannot_be_written_is_resumed(run, here, monke
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("protgraph.train.checkpoint.save_file", full)
+        patch.setattr("protgraph.checkpoint.checkpoint_file.save_file", full)
         result = run(*args)
     assert result.code == 2 and "'new.safetensors'" in result.err and "--resume" in result.err
     assert not (here / "new.safetensors").exists()
@@ -163,8 +165,8 @@ def test_refused_options_create_no_folders(run, here):
 
 def test_a_full_cache_is_an_error_and_no_failed_protein(base, tmp_path):
     from protgraph import registry
+    from protgraph.labels import load_dataset
     from protgraph.model import build_model
-    from protgraph.train import load_dataset
 
     task = registry.tasks.get("secondary_structure")
     plan = build_model("gcn", task.target, seed=0).plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import protgraph as pg
+from protgraph.checkpoint import Checkpoint, save_checkpoint
 from protgraph.structure.io.fasta import load_fasta, read_fasta
 from protgraph.task import language_modeling as language
-from protgraph.train import Checkpoint, save_checkpoint
 
 
 @pytest.fixture

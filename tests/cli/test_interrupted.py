@@ -17,8 +17,8 @@ import protgraph as pg
 from protgraph.design import design_sequences, sampling
 from protgraph.design.mutation import substitution_scan
 from protgraph.errors import Interrupted, OptionError
+from protgraph.inference import embed, predict
 from protgraph.task.builtin import INVERSE_FOLDING
-from protgraph.train import embed, predict
 from tests.cli.test_signals import stop
 
 FILES = 6
@@ -71,8 +71,8 @@ def rows_of(path):
 def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch, number):
     assert run("predict", checkpoint, "A", "-o", "whole.csv").code == 0
     with monkeypatch.context() as patch:
-        one_by_one(patch, "protgraph.train.predict")
-        interrupt_at(patch, "protgraph.train.predict.collate", 4, number)
+        one_by_one(patch, "protgraph.inference.prediction")
+        interrupt_at(patch, "protgraph.inference.prediction.collate", 4, number)
         result = run("predict", checkpoint, "A", "-o", "part.csv")
     assert result.code == 128 + number and "@part.csv.left.txt" in result.err, result.err
     left = Path("part.csv.left.txt").read_text().split()
@@ -85,8 +85,8 @@ def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint
 def test_embed_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch):
     whole = embed(checkpoint, "A")
     with monkeypatch.context() as patch:
-        one_by_one(patch, "protgraph.train.embed")
-        interrupt_at(patch, "protgraph.train.embed.collate", 4)
+        one_by_one(patch, "protgraph.inference.embedding")
+        interrupt_at(patch, "protgraph.inference.embedding.collate", 4)
         result = run("embed", checkpoint, "A", "-o", "part.npz")
     assert result.code == 130 and "@part.npz.left.txt" in result.err, result.err
     part = np.load("part.npz")
@@ -97,15 +97,15 @@ def test_embed_keeps_finished_files_and_lists_the_others(run, here, checkpoint, 
 
 
 def test_an_interruption_before_the_first_file_writes_nothing(run, here, checkpoint, monkeypatch):
-    interrupt_at(monkeypatch, "protgraph.train.predict.collate", 1)
+    interrupt_at(monkeypatch, "protgraph.inference.prediction.collate", 1)
     result = run("predict", checkpoint, "A", "-o", "part.csv")
     assert result.code == 130 and "nothing is written" in result.err
     assert not list(here.glob("part.csv*"))
 
 
 def test_in_python_the_result_is_in_the_exception(here, checkpoint, monkeypatch):
-    one_by_one(monkeypatch, "protgraph.train.predict")
-    interrupt_at(monkeypatch, "protgraph.train.predict.collate", 3)
+    one_by_one(monkeypatch, "protgraph.inference.prediction")
+    interrupt_at(monkeypatch, "protgraph.inference.prediction.collate", 3)
     with pytest.raises(Interrupted) as caught:
         predict(checkpoint, "A")
     assert caught.value.signal == signal.SIGINT and len(caught.value.result.rows) > 0

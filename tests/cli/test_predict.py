@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint import save_checkpoint
 from protgraph.structure.io import read_residues
-from protgraph.train import save_checkpoint
 
 
 @pytest.fixture(scope="module")

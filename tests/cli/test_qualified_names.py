@@ -10,8 +10,8 @@ import pytest
 
 import protgraph as pg
 from protgraph.bench.report import _file_name
-from protgraph.train import load_dataset
-from protgraph.train.resolve import resolve_task
+from protgraph.labels import load_dataset
+from protgraph.labels.loading import resolve_task
 
 CODE = """
 import protgraph as pg

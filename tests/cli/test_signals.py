@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from protgraph.checkpoint import load_checkpoint
 from protgraph.cli.signals import Terminated, raise_on_signals
-from protgraph.train import load_checkpoint
 
 CODE = """
 import os, signal, time
@@ -146,7 +146,7 @@ def test_an_earlier_checkpoint_is_replaced_by_the_best_epoch(run, here):
 COMMANDS = {
     "design": ("protgraph.cli.design.load_model", ["design", "A/1a19.bcif", "-o", "x.fasta"]),
     "score": ("protgraph.cli.score.load_model", ["score", "A/1a19.bcif", "-o", "x.csv"]),
-    "generate": ("protgraph.train.load_checkpoint", ["generate", "m.safetensors", "-o", "x.fasta"]),
+    "generate": ("protgraph.checkpoint.load_checkpoint", ["generate", "m.safetensors", "-o", "x.fasta"]),
     "attention": ("protgraph.featurize.iter_graphs", ["attention", "transformer", "A/1a19.bcif", "-o", "x"]),
     "view": ("protgraph.structure.io.read_residues", ["view", "A/1a19.bcif", "-o", "x.html"]),
     "check": ("protgraph.cli.check_reports._checked", ["check", "pyg_conv", "--table", "x.md"]),
@@ -157,7 +157,7 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_other_commands_end_with_one_line(run, here, monkeypatch, name, number):
     place, command = COMMANDS[name]
-    monkeypatch.setattr("protgraph.train.load_checkpoint", lambda *_, **__: None)
+    monkeypatch.setattr("protgraph.checkpoint.load_checkpoint", lambda *_, **__: None)
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), number))
     before, result = handlers(), run(*command)
     assert result.code == 128 + number and handlers() == before

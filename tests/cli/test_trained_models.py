@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from protgraph import trained_models
-from protgraph.train import predict
+from protgraph.inference import predict
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_train_calibrates(run, structures_dir, tmp_path) -> None:
 
 
 def test_a_license_that_limits_the_use_is_printed(run, structures_dir, tmp_path, monkeypatch) -> None:
-    from protgraph.train import TrainedModel
+    from protgraph.checkpoint import TrainedModel
 
     card = TrainedModel.card
 

@@ -236,7 +236,7 @@ def test_anchors_of_attributes_packages_and_private_names(tools):
     assert anchor("protgraph.structure.Residues.hide") == "protgraph.structure.residues.residues.Residues.hide"
     assert anchor("protgraph.structure.Residues.b_factor") == "protgraph.structure.residues.residues.Residues"
     assert anchor("protgraph.testing") == "protgraph.testing"
-    assert anchor("numpy.cross") is None and anchor("protgraph.fit.nothing") == "protgraph.train.fit.fit"
+    assert anchor("numpy.cross") is None and anchor("protgraph.fit.nothing") == "protgraph.train.training.fit"
 
 
 @pytest.fixture(scope="module")

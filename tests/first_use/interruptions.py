@@ -60,11 +60,11 @@ class Race:
 
 
 _COMMANDS = (
-    ("predict ss.safetensors A -o out.csv", "protgraph.train.predict:collate", "out.csv"),
-    ("embed ss.safetensors A -o out.npz", "protgraph.train.embed:collate", "out.npz"),
+    ("predict ss.safetensors A -o out.csv", "protgraph.inference.prediction:collate", "out.csv"),
+    ("embed ss.safetensors A -o out.npz", "protgraph.inference.embedding:collate", "out.npz"),
     ("design 1crn.pdb --model inv.safetensors -o out.fasta", "protgraph.design.sampling:encode", "out.fasta"),
     ("score 1crn.pdb --model inv.safetensors -o out.csv", "protgraph.design.run:encode", "out.csv"),
-    ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.train.generate:sample_classes", "out.fasta"),
+    ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.inference.generation:sample_classes", "out.fasta"),
     ("view 1crn.pdb -o out.html", "protgraph_plugins.view:write_page", "out.html"),
     (f"train gcn --data A {_FIT} -o out.safetensors", "protgraph.train.run_setup:prepare", "out.safetensors"),
 )

@@ -27,7 +27,7 @@ class LabelTableCase:
     parts : tuple of str
         Texts that the description or the message contains.
     options : mapping
-        ``task``, ``columns``, ``kind``, ``unknown`` of :func:`protgraph.train.load_dataset`.
+        ``task``, ``columns``, ``kind``, ``unknown`` of :func:`protgraph.labels.load_dataset`.
     suffix : str
         Of the file.
     """

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from protgraph import trained_models
+from protgraph.inference import predict
 from protgraph.recipes import Recipe
 from protgraph.recipes.card import card_page
-from protgraph.train import predict
 
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.
 RECORDED = {

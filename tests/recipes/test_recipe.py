@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protgraph.checkpoint import TrainedModel, load_checkpoint, save_checkpoint
 from protgraph.errors import OptionError
+from protgraph.inference import predict
 from protgraph.recipes import Recipe, run_recipe
-from protgraph.train import TrainedModel, load_checkpoint, predict, save_checkpoint
 
 PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
 TOML = """

@@ -120,8 +120,8 @@ def test_missing_files_and_modules_are_errors(write) -> None:
 
 
 def test_a_checkpoint_names_the_file_that_is_missing(write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from protgraph.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from protgraph.errors import CheckpointError, CodeChangeWarning
-    from protgraph.train import Checkpoint, load_checkpoint, save_checkpoint
 
     path = write("file_model_of_test", FILE)
     import_source(path)

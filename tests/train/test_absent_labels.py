@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from protgraph.errors import LabelError
+from protgraph.labels import inspect_dataset, load_dataset, prepare
+from protgraph.labels.loading import resolve_task
 from protgraph.model import build_model
 from protgraph.structure import clean, load_structure
-from protgraph.train import inspect_dataset, load_dataset, prepare
-from protgraph.train.resolve import resolve_task
 
 NAMES = ("1crn", "1ajj", "1vii", "2erl", "1bx8")
 THREE = {"A": "ALA", "R": "ARG", "N": "ASN", "D": "ASP", "C": "CYS", "Q": "GLN", "E": "GLU", "G": "GLY", "H": "HIS",

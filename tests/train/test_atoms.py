@@ -10,13 +10,14 @@ import torch
 
 from protgraph import registry
 from protgraph.errors import WiringError
+from protgraph.evaluation.evaluation import collate_evaluation
 from protgraph.featurize import FeaturePlan
+from protgraph.inference import embed, predict
+from protgraph.labels.preparation import prepare
 from protgraph.model import ModelSpec
 from protgraph.registry.component import component
 from protgraph.task import default_task
-from protgraph.train import embed, fit, predict
-from protgraph.train.evaluate import collate_evaluation
-from protgraph.train.prepare import prepare
+from protgraph.train import fit
 
 ATOMS = ModelSpec(
     "atoms",

@@ -10,11 +10,12 @@ import torch
 
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.errors import OptionError, SelectionError
+from protgraph.inference import explain, predict
+from protgraph.inference.attribution import integrate_gradients
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.structure import ALPHABET
-from protgraph.train import FitConfig, explain, fit, predict
-from protgraph.train.integrated_gradients import integrate_gradients
+from protgraph.train import FitConfig, fit
 
 OFFSET = 2  # a residue is positive if the one two positions later is acidic
 ACIDIC = [ALPHABET.index(letter) for letter in "DE"]

@@ -9,11 +9,11 @@ import pytest
 import torch
 from scipy.stats import bootstrap
 
+from protgraph.evaluation import weighted_metrics
+from protgraph.evaluation.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 from protgraph.task.metrics import METRICS, Metric
 from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
-from protgraph.train import weighted_metrics
-from protgraph.train.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
 
 
 def example(kind: str, proteins: int = 8, seed: int = 0) -> SplitPredictions:

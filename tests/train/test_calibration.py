@@ -14,13 +14,14 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 from protgraph.bench.protein_scores import bin_probabilities
 from protgraph.bench.run_predictions import RunPredictions
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
+from protgraph.evaluation.calibration import calibration_scores, fit_calibration, label_events
+from protgraph.inference import predict
 from protgraph.task.predictions import SplitPredictions
-from protgraph.train import fit, load_checkpoint, predict
-from protgraph.train.calibration import calibration_scores, fit_calibration
-from protgraph.train.reliability import label_events
+from protgraph.train import fit
 
 SITE = Target("site", "node", "multilabel", 1, ("site",))
 VALUES = Target("quality", "node", "regression", 2, ("a", "b"))

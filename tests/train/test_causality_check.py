@@ -11,10 +11,10 @@ import protgraph as pg
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_writer import write_store
 from protgraph.errors import LeakError
+from protgraph.labels.leaks import check_causal, find_leak
 from protgraph.task import builtin
 from protgraph.testing.protein_fixtures import make_protein
 from protgraph.train import FitConfig, fit
-from protgraph.train.causality_check import check_causal, find_leak
 
 TARGET = builtin.INVERSE_FOLDING.target
 CAUSAL = replace(builtin.INVERSE_FOLDING, inputs=builtin.INVERSE_FOLDING.decoder_inputs)
@@ -83,7 +83,7 @@ def test_only_the_given_fields_are_checked():
 def test_the_longest_protein_of_moderate_length_is_checked(tmp_path, monkeypatch):
     built, checked = model(EMBED), []
     monkeypatch.setattr(
-        "protgraph.train.causality_check.find_leak", lambda model, graph, fields: checked.append((graph, fields))
+        "protgraph.labels.leaks.find_leak", lambda model, graph, fields: checked.append((graph, fields))
     )
     for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
         graphs = [protein(built, (n,)) for n in sizes]

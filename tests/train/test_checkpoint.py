@@ -15,12 +15,14 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from protgraph import registry
+from protgraph.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from protgraph.checkpoint.checkpoint_file import KEY
 from protgraph.errors import CheckpointError
+from protgraph.inference import predict
 from protgraph.model import ModelSpec
 from protgraph.registry.component import component
 from protgraph.testing import offline_models
-from protgraph.train import Checkpoint, fit, load_checkpoint, predict, save_checkpoint
-from protgraph.train.checkpoint import KEY
+from protgraph.train import fit
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from torch import nn
 import protgraph as pg
 from protgraph.errors import ComponentError, DatasetError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels import load_dataset, prepare
 from protgraph.task import METRICS, Metric, cross_entropy
-from protgraph.train import fit, load_dataset, prepare
+from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small
 
 PLUGIN = """

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from protgraph.checkpoint.checkpoint_header import ComponentSource
+from protgraph.checkpoint.component_source import components_of, resolve_components
 from protgraph.errors import CheckpointError, CodeChangeWarning
 from protgraph.registry import registries
-from protgraph.train import Checkpoint, load_checkpoint, save_checkpoint
-from protgraph.train.checkpoint_header import ComponentSource
-from protgraph.train.component_source import components_of, resolve_components
 
 LAYER = '''
 from torch import nn

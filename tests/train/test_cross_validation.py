@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from protgraph import registry
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.datasets.folds import assign_folds, fold_datasets
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.errors import CheckpointError, DatasetError, OptionError
-from protgraph.train import FitConfig, cross_validate, fit, load_checkpoint
-from protgraph.train.bootstrap import BootstrapInterval
+from protgraph.evaluation.bootstrap import BootstrapInterval
+from protgraph.train import FitConfig, cross_validate, fit
 from protgraph.train.cross_validation import _has_baseline
 from tests.train.conftest import CHAINS, Small
 

@@ -9,9 +9,10 @@ import torch
 import protgraph as pg
 from protgraph.errors import DatasetError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels import load_dataset, prepare
+from protgraph.labels.loading import resolve_task
 from protgraph.task import METRICS, cross_entropy
-from protgraph.train import fit, load_dataset, prepare
-from protgraph.train.resolve import resolve_task
+from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small
 
 

@@ -7,13 +7,14 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from protgraph.data.store.loader import RankBatches, StoreLoader
+from protgraph.evaluation.evaluation import collate_evaluation, evaluation_batches, predict_batch
+from protgraph.labels import prepare
+from protgraph.labels.loading import resolve_task
 from protgraph.model import build_model
 from protgraph.task.language_modeling import MASKED_LM
-from protgraph.train import FitConfig, fit, prepare
+from protgraph.train import FitConfig, fit
 from protgraph.train.data_module import FitData
-from protgraph.train.evaluate import collate_evaluation, evaluation_batches, predict_batch
 from protgraph.train.module import FitModule
-from protgraph.train.resolve import resolve_task
 
 BATCHES = [[0, 1, 2, 3, 4], [5], [6, 7], [8, 9, 10]]
 

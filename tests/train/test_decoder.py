@@ -9,14 +9,18 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.graph.protein_graph import collate
 from protgraph.design import design_sequences
 from protgraph.errors import LeakError, OptionError
+from protgraph.evaluation import evaluate
+from protgraph.inference import predict
+from protgraph.labels import prepare
 from protgraph.model.build import as_model_spec, build_model
 from protgraph.structure import ReadOptions, clean, load_structure
 from protgraph.task import BACKBONE_ALONE
 from protgraph.task.builtin import INVERSE_FOLDING
-from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, predict, prepare
+from protgraph.train import FitConfig, fit
 from protgraph.train.coordinate_noise import add_noise
 
 SMALL = replace(as_model_spec("proteinmpnn"), name="decoder")

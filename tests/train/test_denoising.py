@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.inference import predict
+from protgraph.labels.preparation import prepare
 from protgraph.model import ModelSpec
 from protgraph.registry.component import component
 from protgraph.task import InputMasking
 from protgraph.task.builtin import STRUCTURE_DENOISING
-from protgraph.train import FitConfig, fit, predict
-from protgraph.train.prepare import prepare
+from protgraph.train import FitConfig, fit
 
 CONFIG = FitConfig(epochs=20, lr=1e-2, batch_residues=256, device="cpu")
 MODEL = ModelSpec(

@@ -8,12 +8,13 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from protgraph.checkpoint import load_checkpoint, save_checkpoint
+from protgraph.checkpoint.checkpoint_file import round_to_half
+from protgraph.checkpoint.training_set import TrainingSetSummary
 from protgraph.errors import CheckpointError
+from protgraph.inference import embed, predict
 from protgraph.model import build_model
 from protgraph.structure import clean, load_structure
-from protgraph.train import embed, load_checkpoint, predict, save_checkpoint
-from protgraph.train.checkpoint_weights import round_to_half
-from protgraph.train.training_set import TrainingSetSummary
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from protgraph.evaluation import evaluate
+from protgraph.evaluation.evaluation import predict_split
+from protgraph.labels import prepare
 from protgraph.task import METRICS
-from protgraph.train import evaluate, prepare
-from protgraph.train.evaluate import predict_split
 
 
 @pytest.fixture

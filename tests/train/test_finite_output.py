@@ -7,10 +7,12 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph.checkpoint import Checkpoint
 from protgraph.design import score_sequences
 from protgraph.errors import ComponentError
+from protgraph.inference import embed, predict
 from protgraph.structure import clean, load_structure
-from protgraph.train import Checkpoint, embed, predict, search_embeddings
+from protgraph.train import search_embeddings
 
 TARGETS = {
     "classes": pg.Target("helix", "node", "classification", 2),

@@ -14,19 +14,22 @@ import pytest
 import torch
 from sklearn.utils.class_weight import compute_class_weight
 
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, OptionError, ProtgraphError
+from protgraph.evaluation import evaluate
+from protgraph.evaluation.evaluation import predict_split
+from protgraph.labels import prepare
+from protgraph.labels.loading import resolve_task
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.task import SplitPredictions, binary_cross_entropy, builtin, default_task
-from protgraph.train import FitConfig, evaluate, fit, load_checkpoint, prepare
-from protgraph.train.evaluate import predict_split
-from protgraph.train.head_init import class_weights, count_labels, initialize_head, positive_weight, training_loss
+from protgraph.train import FitConfig, fit
 from protgraph.train.module import learning_rate_factor
-from protgraph.train.resolve import resolve_task
+from protgraph.train.run_setup import class_weights, count_labels, initialize_head, positive_weight, training_loss
 
-fit_module = sys.modules["protgraph.train.fit"]
+fit_module = sys.modules["protgraph.train.training"]
 
 
 def same_bits(a, b) -> bool:

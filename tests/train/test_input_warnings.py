@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph.checkpoint.training_set import TrainingSetSummary
 from protgraph.featurize.steps import ProteinRequest
+from protgraph.inference import embed, predict
+from protgraph.inference.input_warnings import InputChecks, write_warnings
 from protgraph.model import ModelSpec
 from protgraph.registry import trained_models
 from protgraph.registry.component import component
 from protgraph.structure import Residues
 from protgraph.structure.io import read_residues
-from protgraph.train import embed, fit, predict
-from protgraph.train.input_warnings import InputChecks, write_warnings
-from protgraph.train.training_set import TrainingSetSummary
+from protgraph.train import fit
 
 
 @pytest.fixture
@@ -152,7 +153,9 @@ def test_a_small_training_set_has_no_summary(trained):
 
 @pytest.mark.slow
 def test_garbage_is_unlike_the_training_set_and_validation_is_not(tmp_path, cache_folder):
-    from protgraph.train import FitConfig, load_checkpoint, load_dataset
+    from protgraph.checkpoint import load_checkpoint
+    from protgraph.labels import load_dataset
+    from protgraph.train import FitConfig
 
     result = fit("gcn", "pdb_core", "secondary_structure", config=FitConfig(epochs=4, device="cpu"))
     checkpoint = load_checkpoint(result.save(tmp_path / "m.safetensors"))

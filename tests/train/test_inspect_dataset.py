@@ -10,8 +10,8 @@ import pytest
 import protgraph as pg
 from protgraph.data.datasets.card import SplitCount
 from protgraph.errors import DatasetError, UnknownNameError
+from protgraph.labels import inspect_dataset, load_dataset
 from protgraph.structure import clean, load_structure
-from protgraph.train import inspect_dataset, load_dataset
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 

@@ -7,10 +7,10 @@ import pytest
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError
+from protgraph.inference import Predictions
+from protgraph.inference.prediction_table import interface_table, pooled_columns
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.compare import chain_interfaces
-from protgraph.train import Predictions
-from protgraph.train.interface_table import interface_table, pooled_columns
 
 SITE = Target("site", "node", "multilabel", 1, ("site",))
 KEYS = ("file", "chain", "res_id", "ins_code", "res_name")

@@ -10,7 +10,10 @@ import threading
 import pytest
 import torch
 
-from protgraph.train import TrainingInterrupted, evaluate, fit, load_checkpoint, prepare
+from protgraph.checkpoint import load_checkpoint
+from protgraph.evaluation import evaluate
+from protgraph.labels import prepare
+from protgraph.train import TrainingInterrupted, fit
 
 
 def handlers():
@@ -82,7 +85,7 @@ def test_before_the_first_validated_epoch_there_is_no_result(small, tiny, quick,
 
 def test_an_interrupted_test_keeps_the_best_epoch(small, tiny, quick, trained, monkeypatch, tmp_path):
     with monkeypatch.context() as patch, pytest.raises(TrainingInterrupted) as caught:
-        patch.setattr(sys.modules["protgraph.train.fit"], "predict_split", lambda *_: interrupt())
+        patch.setattr(sys.modules["protgraph.train.training"], "predict_split", lambda *_: interrupt())
         fit(tiny, small, "helix", config=quick, run_dir=tmp_path)
     assert caught.value.result.history == trained.history and caught.value.result.test == {}
     resumed = fit(tiny, small, "helix", config=quick, run_dir=tmp_path, resume=True)

@@ -8,11 +8,11 @@ import pytest
 import protgraph as pg
 from protgraph.errors import LeakError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels import load_dataset, prepare
+from protgraph.labels.leaks import reproduces
 from protgraph.structure.descriptors.dssp import dssp, three_states
 from protgraph.task import METRICS, cross_entropy, squared_error
 from protgraph.task.builtin import secondary_structure
-from protgraph.train import load_dataset, prepare
-from protgraph.train.label_leak import reproduces
 from tests.train.conftest import CHAINS, Small
 
 RNG = np.random.default_rng(0)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.datasets.target import Target
+from protgraph.evaluation.bootstrap import percentile_interval
 from protgraph.task import default_task
-from protgraph.train import FitConfig, fit, load_checkpoint
-from protgraph.train.bootstrap import percentile_interval
+from protgraph.train import FitConfig, fit
 
 
 def task_of(columns, level="node"):

@@ -13,8 +13,8 @@ import protgraph as pg
 from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import DatasetError, LeakError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.train.prepare import prepare
-from protgraph.train.resolve import resolve_task
+from protgraph.labels.loading import resolve_task
+from protgraph.labels.preparation import prepare
 
 NAMES = ("1ubq", "1ajj", "134l", "1fas", "1bo0", "2erl", "1gya", "1crn")
 TASK = "secondary_structure"

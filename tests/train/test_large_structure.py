@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.large_structures import write_large_structure
 from protgraph import Target, build_model
-from protgraph.train import Checkpoint, save_checkpoint
+from protgraph.checkpoint import Checkpoint, save_checkpoint
 
 RESIDUES, LIMIT = 100_000, 4e9  # bytes
 

@@ -7,11 +7,11 @@ import pytest
 
 from protgraph.design import design_sequences
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels.loading import resolve_task
+from protgraph.labels.preparation import prepare
 from protgraph.structure import clean, load_structure
 from protgraph.task import builtin
 from protgraph.train import FitConfig, fit
-from protgraph.train.prepare import prepare
-from protgraph.train.resolve import resolve_task
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])

@@ -6,13 +6,13 @@ import lightning.pytorch as pl
 import pytest
 import torch
 
+from protgraph.labels import prepare
 from protgraph.model import build_model
-from protgraph.train import fit, prepare
+from protgraph.train import fit
 from protgraph.train.data_module import FitData
-from protgraph.train.head_init import count_labels, initialize_head
 from protgraph.train.module import FitModule
+from protgraph.train.run_setup import count_labels, initialize_head, standardize_inputs
 from protgraph.train.session import random_state, set_random_state
-from protgraph.train.standardization import standardize_inputs
 
 
 def test_a_trainer_of_the_user_gives_the_weights_of_fit(small, tiny, quick, trained, tmp_path):

@@ -16,8 +16,9 @@ import torch
 
 from protgraph.errors import OptionError
 from protgraph.featurize import write_failures
+from protgraph.inference import embed, predict
 from protgraph.structure import ReadOptions, clean, load_structure
-from protgraph.train import embed, fit, predict
+from protgraph.train import fit
 
 
 @pytest.fixture

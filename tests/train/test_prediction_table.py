@@ -9,8 +9,8 @@ import pytest
 
 from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, UnknownNameError
-from protgraph.train import Predictions, predict
-from protgraph.train.value_column import choose_value, prediction_columns
+from protgraph.inference import Predictions, predict
+from protgraph.inference.prediction_table import choose_value, prediction_columns
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ from protgraph.data.store.store_description import shard_path
 from protgraph.errors import DatasetError, LabelError, LeakError
 from protgraph.featurize.base import StructureFeaturizer
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels.loading import load_dataset, resolve_task
+from protgraph.labels.preparation import prepare
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 from protgraph.structure.io import sources
 from protgraph.task import builtin, default_task
-from protgraph.train.prepare import prepare
-from protgraph.train.resolve import load_dataset, resolve_task
 
 FEATURES = ["dihedral", component("knn", k=8)]
 
@@ -125,7 +125,7 @@ def test_a_change_of_any_input_gives_other_graphs(change, small, plan, structure
 def test_graphs_of_an_edited_featurizer_are_computed_again(small, tmp_path, monkeypatch):
     plan = FeaturePlan(FEATURES)
     first = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
-    monkeypatch.setattr(sys.modules["protgraph.train.prepare"], "component_digest", lambda component: "edited")
+    monkeypatch.setattr(sys.modules["protgraph.labels.preparation"], "component_digest", lambda component: "edited")
     second = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
     assert second.splits["train"].path != first.splits["train"].path
 

@@ -21,8 +21,7 @@ from protgraph.errors import CheckpointError, OptionError
 from protgraph.model import ModelSpec
 from protgraph.registry.component import component
 from protgraph.train import fit
-from protgraph.train.run_folder import STATE_FORMAT, RunFolder
-from protgraph.train.state_file import StateFileIO
+from protgraph.train.run_folder import STATE_FORMAT, RunFolder, StateFileIO
 from tests.train.runs import run
 
 ROOT = Path(__file__).parents[2]

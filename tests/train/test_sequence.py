@@ -14,8 +14,12 @@ from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import MissingCoordinatesError
+from protgraph.evaluation import evaluate
+from protgraph.evaluation.evaluation import collate_evaluation, predict_split, symmetrize_pairs
 from protgraph.featurize import ModelInputs, iter_graphs, successes
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.inference import embed, predict
+from protgraph.labels import prepare
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
@@ -23,8 +27,7 @@ from protgraph.task import InputMasking, Task, binary_cross_entropy
 from protgraph.task import metrics as m
 from protgraph.task.contact_prediction import CONTACT, beta_carbons, contact_labels
 from protgraph.task.language_modeling import MASKED_LM
-from protgraph.train import FitConfig, embed, evaluate, fit, predict, prepare
-from protgraph.train.evaluate import collate_evaluation, predict_split, symmetrize_pairs
+from protgraph.train import FitConfig, fit
 
 CHAINS = {"train": ("1crn_A", "2erl_A", "1fas_A", "1hf9_A"), "val": ("1a8o_A",), "test": ("5pti_A",)}
 EPOCH = FitConfig(epochs=1, batch_residues=128, device="cpu")

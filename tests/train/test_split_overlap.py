@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels import prepare
+from protgraph.labels.split_checks import describe_split_overlap
 from protgraph.task import builtin
-from protgraph.train import fit, prepare
-from protgraph.train.split_check import describe_split_overlap
+from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small
 
 

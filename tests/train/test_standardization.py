@@ -9,17 +9,19 @@ import pytest
 import torch
 
 from protgraph import registry
+from protgraph.checkpoint import load_checkpoint
 from protgraph.data.graph.fields import FieldSpec, register_field
 from protgraph.featurize.base import StructureFeaturizer
+from protgraph.inference import predict
+from protgraph.labels.loading import resolve_task
+from protgraph.labels.preparation import prepare
 from protgraph.model import ModelSpec, build_model, standardized_inputs
 from protgraph.nn.layers.embed import Embed
 from protgraph.nn.standardize import Standardize
 from protgraph.registry.component import component
 from protgraph.testing.rigid_transforms import rotations
-from protgraph.train import FitConfig, fit, load_checkpoint, predict
-from protgraph.train.prepare import prepare
-from protgraph.train.resolve import resolve_task
-from protgraph.train.standardization import _Statistics, standardize_inputs
+from protgraph.train import FitConfig, fit
+from protgraph.train.run_setup import _Statistics, standardize_inputs
 from tests.train.conftest import read
 
 register_field(FieldSpec("planted", "node", "4x0e", unit="Å", doc="distance from the centroid; constant; 0/1; rare"))

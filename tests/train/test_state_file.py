@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from protgraph.train import state_file
+from protgraph.train import run_folder as state_file
 
 
 class InterruptedFile(io.BytesIO):

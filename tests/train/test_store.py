@@ -15,8 +15,9 @@ import protgraph as pg
 from protgraph.data.store import write_store
 from protgraph.errors import DatasetError, LabelError, OptionError
 from protgraph.featurize import FeaturePlan, iter_graphs, store_requests
+from protgraph.inference import embed, predict
+from protgraph.labels import load_dataset
 from protgraph.structure import ReadOptions
-from protgraph.train import embed, load_dataset, predict
 
 NAMES = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 

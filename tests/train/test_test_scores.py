@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from protgraph.evaluation.bootstrap import percentile_interval
 from protgraph.train import FitConfig, fit
-from protgraph.train.bootstrap import percentile_interval
 from tests.train.conftest import CHAINS
 
 

@@ -14,7 +14,7 @@ from protgraph.cli.app import app
 from protgraph.data.datasets.folds import assign_folds, fold_datasets
 from protgraph.errors import AbsentFilesError, DatasetError, LabelError, OptionError
 from protgraph.featurize import FeaturePlan, iter_graphs
-from protgraph.train import inspect_dataset, load_dataset
+from protgraph.labels import inspect_dataset, load_dataset
 from tests.first_use.label_tables import FILES
 
 KINDS = {"regression": "7.5 6.25 8 5.5", "multilabel": "0 1 1 0", "classification": "a b b a"}

@@ -14,12 +14,13 @@ from protgraph.data.datasets.labels import align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.labels import load_dataset, prepare
+from protgraph.labels.loading import check_labels_are_used, resolve_task, tasks_without_labels
 from protgraph.registry.component import component
 from protgraph.task import builtin
 from protgraph.task.contact_prediction import CONTACT
 from protgraph.task.language_modeling import MASKED_LM
-from protgraph.train import FitConfig, fit, load_dataset, prepare
-from protgraph.train.resolve import check_labels_are_used, resolve_task, tasks_without_labels
+from protgraph.train import FitConfig, fit
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 WITHOUT = (

@@ -212,7 +212,7 @@ class Dataset(ABC):
         LabeledGraphs(2 graphs of task 'y')
         """
         # The pipeline is in a package above this one, which imports this module.
-        pipeline = import_module("protgraph.train.labeled_graphs")
+        pipeline = import_module("protgraph.labels.labeled_graphs")
         return pipeline.read_labeled_graphs(
             self, task, split, features=features, node_type=node_type, cache=cache, jobs=jobs
         )

@@ -14,7 +14,8 @@ import protgraph as pg
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, FieldError, LabelError, UnknownNameError, WiringError
-from protgraph.train import FitConfig, load_dataset
+from protgraph.labels import load_dataset
+from protgraph.train import FitConfig
 
 NAMES = ("1ajj", "1crn", "1vii", "2erl", "1bx8", "1fas")
 SPLITS = ("train", "train", "train", "val", "val", "test")

@@ -13,8 +13,8 @@ import protgraph.errors
 from protgraph.data.datasets.label_column import interpret_column
 from protgraph.data.datasets.label_table import read_label_table
 from protgraph.errors import LabelError, MissingExtraError, ProtgraphError
+from protgraph.labels import inspect_dataset, load_dataset
 from protgraph.structure import clean, load_structure
-from protgraph.train import inspect_dataset, load_dataset
 from tests.first_use.label_tables import FILES, LABEL_TABLES, TWO_CHAINS, LabelTableCase
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from protgraph_plugins.view import view
 
+from protgraph.inference import Predictions, predict
 from protgraph.structure.io import read_residues
-from protgraph.train import Predictions, predict
 
 #: Entry, and for each fragment the author numbers of its domains in the file, by chain: heavy ones end before ASTKGP
 #: or AKTTAP, light ones before AAPSVF or AAPTVS.

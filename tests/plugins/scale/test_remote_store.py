@@ -23,7 +23,8 @@ from protgraph.data.store import GraphStore, ProteinBatches, is_store, open_stor
 from protgraph.data.store.store_files import _remote_files
 from protgraph.data.store.store_writer import ShardWriter
 from protgraph.errors import DatasetError, FetchError, MissingExtraError, OfflineError
-from protgraph.train import FitConfig, predict
+from protgraph.inference import predict
+from protgraph.train import FitConfig
 from tests.local_server import running
 from tests.train.conftest import tiny_spec
 

@@ -11,7 +11,7 @@ from protgraph_plugins.similarity import embedding_search, search_embeddings
 from protgraph_plugins.similarity.embedding_search import nearest_by_cosine
 
 from protgraph.errors import CheckpointError, DatasetError, OptionError, SelectionError
-from protgraph.train import Embeddings, embed
+from protgraph.inference import Embeddings, embed
 
 FILES = ("1ubq", "1hf9", "1crn", "1orc", "5pti")
 

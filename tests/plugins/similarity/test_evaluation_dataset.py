@@ -10,9 +10,9 @@ import pytest
 
 import protgraph as pg
 from protgraph.errors import DatasetError
+from protgraph.labels import load_dataset
+from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations, combine_evaluations
 from protgraph.recipes import Recipe
-from protgraph.train import load_dataset
-from protgraph.train.evaluation_dataset import Evaluation, add_evaluations, combine_evaluations
 
 TASK = "secondary_structure"
 BASE = {"1crn": "train", "2erl": "train", "1ubq": "train", "1a8o": "val", "1fas": "val", "5pti": "test"}

@@ -10,10 +10,10 @@ from protgraph_plugins.similarity import check_pose
 from protgraph_plugins.similarity.pose import move_rows
 
 import protgraph as pg
+from protgraph.checkpoint import save_checkpoint
 from protgraph.cli.app import main
 from protgraph.errors import DatasetError, OptionError
 from protgraph.structure import clean, load_structure
-from protgraph.train import save_checkpoint
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 import protgraph as pg
 from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import DatasetError
-from protgraph.train import load_dataset
-from protgraph.train.evaluation_dataset import train_on_other
+from protgraph.labels import load_dataset
+from protgraph.labels.evaluation_dataset import train_on_other
 
 TASK = "secondary_structure"
 
@@ -66,7 +66,7 @@ def test_jobs_of_a_spec_train_on_the_other_dataset(tmp_path, monkeypatch):
 
     base = pg.load_dataset("pdb_core")
     tested = only_test(base, "ligand_binding")
-    monkeypatch.setattr("protgraph.train.load_dataset", lambda *a, **k: tested)
+    monkeypatch.setattr("protgraph.labels.load_dataset", lambda *a, **k: tested)
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
     plain = {
         "name": "transfer",

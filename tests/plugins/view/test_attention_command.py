@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import protgraph as pg
-from protgraph.train import Checkpoint, save_checkpoint
+from protgraph.checkpoint import Checkpoint, save_checkpoint
 
 
 @pytest.fixture

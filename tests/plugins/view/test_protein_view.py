@@ -35,7 +35,7 @@ def test_a_notebook_shows_the_page_inline(file: Path) -> None:
 
 def test_predictions_are_the_default_color(file: Path) -> None:
     model = pg.build_model("gcn", pg.tasks.get("secondary_structure").target, seed=0)
-    from protgraph.train import Checkpoint
+    from protgraph.checkpoint import Checkpoint
 
     scene = view(file, prediction=Checkpoint(model, "secondary_structure"))
     assert scene.color.name == "predicted" and {c.name for c in scene.shown} == {"p_H", "p_E", "p_C"}

@@ -11,12 +11,13 @@ from protgraph_plugins.view import Color, agreement, attention_edges, label_colo
 
 import protgraph as pg
 from protgraph import registry
+from protgraph.checkpoint import Checkpoint
 from protgraph.errors import LabelError
+from protgraph.inference import predict
 from protgraph.model import build_model
 from protgraph.structure import ReadOptions, Residues
 from protgraph.structure.io import read_residues
 from protgraph.task import builtin
-from protgraph.train import Checkpoint, predict
 
 
 def test_colors_of_a_model_that_reads_ligands_are_its_predictions_for_the_file(structures_dir):

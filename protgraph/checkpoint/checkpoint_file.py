@@ -1,0 +1,413 @@
+"""Checkpoints: a trained model in one safetensors file, with a JSON header that describes how to build it.
+
+Nothing is pickled: loading an untrusted file runs no code but that of the installed plugins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from protgraph import __version__, registry
+from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.checkpoint_header import (
+    FORMAT,
+    FORMAT_VERSION,
+    READABLE_VERSIONS,
+    CheckpointHeader,
+    ComponentSource,
+)
+from protgraph.checkpoint.component_source import check_field, components_of, resolve_components
+from protgraph.checkpoint.training_set import TrainingSetSummary
+from protgraph.data.graph import fields as table
+from protgraph.errors import CheckpointError, ProtgraphError, suggest
+from protgraph.evaluation.calibration import CalibrationMap
+from protgraph.featurize.steps import ModelInputs
+from protgraph.file_io import atomic_write
+from protgraph.model.build import ProteinModel, build_model
+from protgraph.model.spec import ModelSpec
+
+__all__ = [
+    "Checkpoint",
+    "as_checkpoint",
+    "is_interrupted",
+    "join_tensors",
+    "load_checkpoint",
+    "round_to_half",
+    "save_checkpoint",
+    "split_tensors",
+]
+
+KEY = "protgraph"  # key in the metadata of the safetensors file
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trained model with everything needed to use it on new structures.
+
+    Parameters
+    ----------
+    model : ProteinModel
+        The first member of an ensemble.
+    task : str
+        Name of the task.
+    others : sequence of ProteinModel
+        Further members of an ensemble, for the same target and with the same featurizers. Predictions are of the mean
+        of all members' logits.
+    calibration : CalibrationMap, optional
+        Map from (mean) logits to probabilities.
+    hidden : collection of str
+        Parts of a structure that are removed before featurizers run; see :class:`protgraph.task.InputMasking`.
+    one_chain : bool
+        True if the model was trained on single chains only.
+    visible_types : bool
+        True if graphs keep the residue types although ``hidden`` removes them from featurizers.
+    threshold : Tensor, optional
+        ``(C,)`` log-odds from which a label is predicted.
+    metrics : mapping of str to mapping
+        Split → metric → value.
+    trained : mapping
+        Plain data: dataset, options, epochs.
+    version : str
+        Version of protgraph at training.
+    components : sequence of ComponentSource
+        Distribution, object and code of each component at training; by default those that are installed.
+    training_set : TrainingSetSummary, optional
+        Descriptors of training proteins, to recognize inputs that are unlike them.
+    """
+
+    model: ProteinModel
+    task: str
+    hidden: Collection[str] = frozenset()
+    one_chain: bool = False
+    visible_types: bool = False
+    threshold: Tensor | None = None
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    trained: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
+    components: Sequence[ComponentSource] = ()
+    training_set: TrainingSetSummary | None = None
+    others: Sequence[ProteinModel] = ()
+    calibration: CalibrationMap | None = None
+
+    def __post_init__(self) -> None:
+        first = self.model
+        for member in self.others:
+            is_same = member.spec.features == first.spec.features and member.spec.node_type == first.spec.node_type
+            if member.target != first.target or not is_same:
+                raise CheckpointError(
+                    f"ensemble of {first.spec.name!r} and {member.spec.name!r}: members need the same target, "
+                    "featurizers and node type. Give both models the featurizers of both."
+                )
+
+    def __repr__(self) -> str:
+        data = self.trained.get("dataset")
+        lines = [
+            f"Checkpoint of {self.model.spec.name} on {self.task}{f' of {data}' if data else ''}, reads {self.reads}",
+            f"{sum(member.num_parameters for member in self.members)} parameters, protgraph {self.version}",
+        ]
+        if self.others:
+            lines.append(f"ensemble of {len(self.members)} members")
+        if self.calibration is not None:
+            lines.append(f"calibration: {self.calibration}")
+        for split, values in self.metrics.items():
+            lines.append(f"{split:5} " + "  ".join(f"{name} {value:.4g}" for name, value in values.items()))
+        return "\n".join(lines)
+
+    @property
+    def reads(self) -> str:
+        """What the model reads of a protein, as in training: "one chain", "all chains", or a part.
+
+        A part is that of a featurizer, e.g. "antibody domains"; see :class:`protgraph.StructureFeaturizer`.
+        """
+        if self.model.plan.part:
+            return self.model.plan.part
+        return "one chain" if self.one_chain else "all chains"
+
+    @property
+    def members(self) -> tuple[ProteinModel, ...]:
+        """All models, the first one included."""
+        return (self.model, *self.others)
+
+    def single_model(self, use: str) -> ProteinModel:
+        """Return the model; raise :class:`CheckpointError` for an ensemble, which cannot be used for ``use``."""
+        if self.others:
+            raise CheckpointError(
+                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' uses ensembles. Give a checkpoint "
+                "of one model."
+            )
+        return self.model
+
+    @property
+    def graph_step(self) -> ModelInputs:
+        """Step of :func:`protgraph.featurize.iter_graphs` that makes the input graphs of the model."""
+        return ModelInputs(frozenset(self.hidden), self.visible_types)
+
+
+def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint to one ``.safetensors`` file, atomically.
+
+    Numbers that float16 represents exactly are stored as float16; they are loaded with the type of the model.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write; an older one is replaced.
+    checkpoint : Checkpoint
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path, model = Path(path), checkpoint.model
+    header = CheckpointHeader(
+        format=FORMAT,
+        format_version=FORMAT_VERSION,
+        version=__version__,
+        graph=model.spec.to_dict(),
+        other_graphs=[member.spec.to_dict() for member in checkpoint.others],
+        target=model.target,
+        task=checkpoint.task,
+        hidden=sorted(checkpoint.hidden),
+        one_chain=checkpoint.one_chain,
+        visible_types=checkpoint.visible_types,
+        threshold=None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
+        calibration=checkpoint.calibration,
+        fields={n: table.field(n) for m in checkpoint.members for n in m.fields if table.is_registered(n)},
+        components=checkpoint.components or _components(checkpoint),
+        metrics=_without_nan(checkpoint.metrics),
+        trained=dict(checkpoint.trained),
+    )
+    weights = join_tensors(checkpoint.members, checkpoint.training_set)
+    content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
+    content["sha256"] = _checksum(content, weights)
+    with atomic_write(path) as temporary:
+        save_file(weights, temporary, metadata={KEY: json.dumps(content)})
+    return path
+
+
+def _components(checkpoint: Checkpoint) -> list[ComponentSource]:
+    """Return the sources of the components of all members, each once."""
+    found = (c for member in checkpoint.members for c in components_of(member, checkpoint.task))
+    return list({(c.kind, c.name): c for c in found}.values())
+
+
+@check_arguments("path")
+def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
+    """Read a checkpoint; the model predicts the same bits as before, also in another process.
+
+    Parameters
+    ----------
+    path : str or Path
+        File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
+    check_code : bool
+        Compare the versions of components with those of training. Not for weights that are released with the code. A
+        trained model has its own setting.
+
+    Raises
+    ------
+    CheckpointError
+        The file is not a checkpoint or is damaged, a component that it needs is not installed (the error names the
+        distribution), or the installed components and fields do not fit it.
+
+    Warns
+    -----
+    CodeChangeWarning
+        The installed version of a component is not that of training, so predictions may differ.
+    """
+    if str(path) in registry.trained_models:
+        return registry.trained_models.get(str(path)).checkpoint()
+    path = Path(path)
+    header, weights = _read(path)
+    own, training_set = split_tensors(weights)
+    names = resolve_components(path, header.components, check_code=check_code)
+    for spec in header.fields.values():
+        check_field(path, spec)
+    graphs = [header.graph, *header.other_graphs]
+    if len(graphs) != len(own):
+        raise CheckpointError(f"{path} is damaged: {len(graphs)} members, weights of {len(own)}. Copy it again.")
+    model, *others = (
+        _build(path, header, graph, state, names).eval() for graph, state in zip(graphs, own, strict=True)
+    )
+    return Checkpoint(
+        model=model,
+        others=others,
+        calibration=header.calibration,
+        task=header.task,
+        hidden=frozenset(header.hidden),
+        one_chain=header.one_chain,
+        visible_types=header.visible_types,
+        threshold=None if header.threshold is None else torch.tensor(header.threshold, dtype=torch.float32),
+        metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in header.metrics.items()},
+        trained=header.trained,
+        version=header.version,
+        components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
+        training_set=training_set,
+    )
+
+
+def is_interrupted(path: str | Path) -> bool:
+    """Return True for the checkpoint of a run that a signal stopped; False for other files."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return "interrupted" in json.loads(file.metadata()[KEY])["trained"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return False
+
+
+@check_arguments("checkpoint")
+def as_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
+    """Return the given checkpoint, or that of a name or file; see :func:`load_checkpoint`."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
+
+
+def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
+    """Read and check the header and the weights of a file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            content = json.loads((file.metadata() or {})[KEY])
+            if content["format"] != FORMAT:
+                raise KeyError("format")
+            if content["format_version"] not in READABLE_VERSIONS:
+                raise CheckpointError(
+                    f"{path} has format version {content['format_version']}; protgraph {__version__} reads versions "
+                    f"{' and '.join(map(str, READABLE_VERSIONS))}. {_other_version(content['format_version'])}"
+                )
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
+    except OSError as e:
+        reason = "it is a folder" if path.is_dir() else e.strerror or e
+        hint = "" if path.exists() else _hint(str(path))
+        raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint}") from e
+    except (SafetensorError, KeyError, TypeError, ValueError) as e:
+        if isinstance(e, CheckpointError):
+            raise
+        raise CheckpointError(
+            f"{path} is not a protgraph checkpoint, or it is truncated. 'protgraph train' writes checkpoints."
+        ) from e
+    if content.get("sha256") not in (None, _checksum(content, weights)):
+        raise CheckpointError(f"{path} is damaged: its checksum differs. Copy it again.")
+    try:
+        return CheckpointHeader.model_validate(content), weights
+    except ValidationError as e:
+        first = e.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CheckpointError(f"{path} has a damaged header: {where}: {first['msg']}.") from e
+
+
+def _hint(name: str) -> str:
+    """Return a sentence about what a name that is not a file may be."""
+    if name in registry.models:
+        return f" {name!r} is a model; 'protgraph train' writes a checkpoint of it."
+    if name in registry.mutation_scorers:
+        return f" {name!r} scores mutations; use 'protgraph mutate' or 'protgraph scan'."
+    if Path(name).suffix or Path(name).name != name:
+        return ""
+    listed = " 'protgraph list trained_models' prints the names of trained models."
+    return suggest(name, registry.trained_models.names()) + listed
+
+
+def _other_version(version: object) -> str:
+    newer = isinstance(version, int) and version > FORMAT_VERSION
+    return "Upgrade protgraph." if newer else "Train the model again."
+
+
+def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
+    """Compute the SHA-256 of the header and all weights."""
+    header = {key: value for key, value in content.items() if key != "sha256"}
+    whole = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, weight in sorted(weights.items()):
+        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        whole.update(weight.reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
+
+
+def _build(
+    path: Path,
+    header: CheckpointHeader,
+    graph: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    names: Mapping[tuple[str, str], str],
+) -> ProteinModel:
+    """Build the model and load all of its weights; ``names`` has the present name of each kind and name."""
+    try:
+        spec = ModelSpec.from_dict(graph)
+        features = [replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features]
+        layers = [replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers]
+        model = build_model(replace(spec, features=features, layers=layers), header.target, seed=0)
+        model.load_state_dict(weights, strict=True)
+    except (ProtgraphError, RuntimeError) as e:
+        sources = ", ".join(dict.fromkeys(component.source for component in header.components))
+        raise CheckpointError(
+            f"{path} does not fit the installed components; it was trained with {sources}.\n"
+            f"{' '.join(str(e).split())[:300]}"
+        ) from e
+    return model
+
+
+def _without_nan(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float | None]]:
+    """Replace NaN and infinity, which JSON does not have, by None."""
+    return {s: {k: v if math.isfinite(v) else None for k, v in m.items()} for s, m in metrics.items()}
+
+
+_TRAINING_SET = "training_set/"
+_MEMBER = "member/"  # of further members, with their numbers from 1; the first one has no prefix
+
+
+def join_tensors(members: Sequence[ProteinModel], training_set: TrainingSetSummary | None) -> dict[str, Tensor]:
+    """Return all tensors of a file, of any shape, on the CPU; float32 numbers as float16 where that is exact."""
+    tensors = dict(members[0].state_dict())
+    for i, member in enumerate(members[1:], 1):
+        tensors |= {f"{_MEMBER}{i}/{name}": value for name, value in member.state_dict().items()}
+    if training_set is not None:
+        tensors |= {f"{_TRAINING_SET}{name}": value for name, value in training_set.tensors().items()}
+    return {name: _smallest(value.detach().cpu().clone().contiguous()) for name, value in tensors.items()}
+
+
+def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]], TrainingSetSummary | None]:
+    """Return the weights of each member, all with the same shapes, and the descriptors of the training set."""
+    members: list[dict[str, Tensor]] = [{}]
+    known: dict[str, Tensor] = {}
+    for name, value in tensors.items():
+        if name.startswith(_TRAINING_SET):
+            known[name.removeprefix(_TRAINING_SET)] = value.float()
+            continue
+        number, own = 0, name
+        if name.startswith(_MEMBER):
+            text, _, own = name.removeprefix(_MEMBER).partition("/")
+            number = int(text)
+        members += [{} for _ in range(number + 1 - len(members))]
+        members[number][own] = value
+    return members, TrainingSetSummary.from_tensors(known)
+
+
+def round_to_half(network: ProteinModel) -> None:
+    """Round the weights in place to numbers of float16, so that a checkpoint file has half the size.
+
+    Scale and shift of the head stay as they are: they have the target's unit, and may be 1e-9 or 1e9.
+    """
+    with torch.no_grad():
+        for name, value in network.state_dict().items():
+            if value.is_floating_point() and name not in ("head.scale", "head.shift"):
+                rounded = value.half().to(value.dtype)
+                if not bool(torch.isfinite(rounded).all()):
+                    raise OverflowError(f"{name} of {network.spec.name!r}: {float(value.abs().max())} > 65504")
+                value.copy_(rounded)
+
+
+def _smallest(value: Tensor) -> Tensor:
+    if value.dtype != torch.float32:
+        return value
+    half = value.half()
+    return half if torch.equal(half.float(), value) else value

@@ -1,0 +1,64 @@
+"""Schema of the JSON header of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import FieldSpec
+from protgraph.evaluation.calibration import CalibrationMap
+
+__all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource"]
+
+FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
+#: A file of version 2 has one model and no calibration.
+READABLE_VERSIONS = (2, 3)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ComponentSource(_Strict):
+    """Registry name of a component, and the distribution, object and code behind it.
+
+    Parameters
+    ----------
+    kind, name : str
+    source : str
+        "distribution version", "import FILE", or "session".
+    object : str
+        "module:attribute".
+    digest : str, optional
+        SHA-256 of the code of a component of an imported file or of a session; None for those of distributions.
+    """
+
+    kind: Literal["featurizer", "layer", "head", "task"]
+    name: str
+    source: str
+    object: str
+    digest: str | None = None
+
+
+class CheckpointHeader(_Strict):
+    """Everything but the weights of a checkpoint, as plain data; ``other_graphs`` are further members."""
+
+    format: str
+    format_version: int
+    version: str
+    graph: dict[str, Any]
+    other_graphs: list[dict[str, Any]] = []
+    target: Target
+    task: str
+    hidden: list[str]
+    one_chain: bool
+    visible_types: bool
+    threshold: list[float] | None
+    calibration: CalibrationMap | None = None
+    fields: dict[str, FieldSpec]
+    components: list[ComponentSource]
+    metrics: dict[str, dict[str, float | None]]
+    trained: dict[str, Any]
+    sha256: str | None = None

@@ -1,0 +1,254 @@
+"""Bootstrap over proteins: intervals of a metric, and of the difference of two models on the same proteins.
+
+Not scipy.stats.bootstrap: its interval is NaN if the metric is undefined in one resample, e.g. without positives; and
+it calls the metric 1,000 times, which takes 10 s for the average precision of 10,000 residues, this 0.1 s (SciPy
+1.17.1, 2026-11-22).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from protgraph.evaluation.weighted_metrics import WEIGHTED, ratio
+from protgraph.task.contact_prediction import PRECISIONS
+from protgraph.task.losses import known_labels
+from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.predictions import SplitPredictions
+from protgraph.wording import count_noun
+
+__all__ = [
+    "RESAMPLES",
+    "BootstrapInterval",
+    "SplitSize",
+    "SplitScores",
+    "bootstrap_difference",
+    "bootstrap_scores",
+    "count_split",
+    "percentile_interval",
+    "resample_test_split",
+]
+
+RESAMPLES = 1000
+_LEVEL = 0.95
+#: Metrics computed from the values of chains, or of proteins. The mean is over those that have a value.
+_MEANS_OVER_CHAINS = frozenset(
+    {"lddt", "lddt_ca", "pearson", "perplexity_mean", "recovery_mean", "rmsd", "rmsd_superposed", "tm_score"}
+)
+_MEANS_OVER_PROTEINS = frozenset({"dice_mean", *(metric.name for metric in PRECISIONS)})
+_MEDIANS_OVER_CHAINS = frozenset({"recovery_median"})
+_SUMS_OVER_CHAINS = frozenset({"pearson_undefined"})
+_OVER_CHAINS = _MEANS_OVER_CHAINS | _MEDIANS_OVER_CHAINS | _SUMS_OVER_CHAINS
+FEW_PROTEINS, FEW_POSITIVE = 10, 5
+"""A test set with fewer proteins, or fewer proteins with positives, is too small to conclude from."""
+MIN_PROTEINS = 2
+"""Least number of proteins with an interval."""
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """Percentile interval of a metric over resampled proteins.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of the 95 % interval; NaN if fewer than half of the resamples have a value.
+    undefined : int
+        Resamples without a value, e.g. without positives; they are left out.
+    """
+
+    low: float
+    high: float
+    undefined: int = 0
+
+    def text(self, digits: int = 3) -> str:
+        """Format as "0.412 to 0.655"."""
+        if np.isnan(self.low):
+            return "undefined"
+        largest = max(abs(self.low), abs(self.high))
+        form = "g" if 0 < largest < 10.0**-digits else "f"  # labels may have a small unit
+        return f"{self.low:.{digits}{form}} to {self.high:.{digits}{form}}"
+
+
+@dataclass(frozen=True, eq=False)
+class SplitScores:
+    """The monitored metric of a model on a test split, for resampled proteins.
+
+    Parameters
+    ----------
+    metric : str
+    scores : ndarray
+        ``(R,)``, result of :func:`bootstrap_scores`.
+    size : SplitSize
+    test_set : str
+        Digest of the names of the proteins: scores of equal digests are of the same samples.
+    names : tuple of str
+        Names of the proteins, in the order of ``predictions.protein``.
+    predictions : SplitPredictions, optional
+        The predictions of all proteins, with the threshold chosen on validation.
+    """
+
+    metric: str
+    scores: np.ndarray
+    size: SplitSize
+    test_set: str
+    names: tuple[str, ...] = field(default=(), repr=False)
+    predictions: SplitPredictions | None = field(default=None, repr=False)
+
+    def summary(self, split: str) -> list[str]:
+        """Return lines of text: the interval and, for a small split, a warning."""
+        if self.size.has_no_interval:
+            return [f"{split} {self.metric}: no interval over {self.size.text()}; it needs at least {MIN_PROTEINS}"]
+        interval = percentile_interval(self.scores).text(4)
+        lines = [f"{split} {self.metric}: 95 % interval {interval}, over {self.size.text()}"]
+        return [*lines, *([self.size.warning()] if self.size.is_small else [])]
+
+
+@dataclass(frozen=True)
+class SplitSize:
+    """Number of proteins with a known label in a split.
+
+    Parameters
+    ----------
+    proteins : int
+    with_positives : int or None
+        Of these, proteins with a positive label; None if the labels are not yes/no labels.
+    """
+
+    proteins: int
+    with_positives: int | None = None
+
+    @property
+    def has_no_interval(self) -> bool:
+        """True for a single protein: resamples of it do not differ. The size of a set may be unknown, 0."""
+        return 0 < self.proteins < MIN_PROTEINS
+
+    @property
+    def is_small(self) -> bool:
+        """True if it is too small to conclude from: fewer than 10 proteins, or fewer than 5 with positives."""
+        few = self.with_positives is not None and self.with_positives < FEW_POSITIVE
+        return self.proteins < FEW_PROTEINS or few
+
+    def warning(self) -> str:
+        """Return a sentence for a set that is too small."""
+        least = str(FEW_PROTEINS) if self.with_positives is None else f"{FEW_PROTEINS}, {FEW_POSITIVE} with positives"
+        return f"warning: {self.text()}: too few to conclude from (at least {least})"
+
+    def text(self) -> str:
+        """Format as "11 proteins, 3 with positives"."""
+        positives = "" if self.with_positives is None else f", {self.with_positives} with positives"
+        return count_noun(self.proteins, "protein") + positives
+
+
+def resample_test_split(predictions: SplitPredictions, metric: Metric, names: Sequence[str]) -> SplitScores:
+    """Return the scores of a metric on resampled proteins of a test split; ``names`` are those of its proteins."""
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    scores, size = bootstrap_scores(predictions, metric), count_split(predictions)
+    return SplitScores(metric.name, scores, size, digest, tuple(names), predictions)
+
+
+def count_split(predictions: SplitPredictions) -> SplitSize:
+    """Count the proteins of a split that have a known label, and those with a positive one."""
+    known = known_labels(predictions.y)
+    known = known if known.dim() == 1 else known.flatten(1).any(1)
+    size = len(predictions.protein[known].unique())
+    if predictions.y.dim() != 2 or not predictions.is_binary:
+        return SplitSize(size)
+    return SplitSize(size, len(predictions.protein[(predictions.y == 1).any(1)].unique()))
+
+
+def bootstrap_scores(
+    predictions: SplitPredictions, metric: Metric, *, resamples: int = RESAMPLES, seed: int = 0
+) -> np.ndarray:
+    """Compute a metric on resampled proteins.
+
+    Returns
+    -------
+    ndarray
+        ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two proteins.
+    """
+    numbers, place = predictions.protein.unique(return_inverse=True)
+    count = len(numbers)
+    if count < MIN_PROTEINS:
+        return np.full(resamples, np.nan)
+    drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
+    times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
+    rows = _rows_of_proteins(place, count)
+    is_known = METRICS.get(metric.name) is metric
+    if is_known and metric.name in WEIGHTED and predictions.y.dim() < 3:
+        return WEIGHTED[metric.name](predictions, place, times)
+    if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
+        return _from_values(predictions, metric, rows, times)
+    return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])
+
+
+def _from_values(
+    predictions: SplitPredictions, metric: Metric, rows: Sequence[torch.Tensor], times: np.ndarray
+) -> np.ndarray:
+    """Return the scores ``(R,)`` of a metric that is a mean, a median or a sum over chains or proteins.
+
+    ``rows`` are those of each of the P proteins, and ``times (R, P)`` their copies in each sample.
+    """
+    values, owner = [], []
+    for number, own in enumerate(rows):
+        chains = [own[part] for part in _take(predictions, [own]).chains()] if metric.name in _OVER_CHAINS else [own]
+        values += [_score(predictions, metric, [part]) for part in chains]
+        owner += [number] * len(chains)
+    value, times = np.array(values), times[:, owner]
+    if metric.name in _MEDIANS_OVER_CHAINS:
+        samples = (np.repeat(value, row) for row in times)
+        return np.array([np.median(sample) if len(sample) else np.nan for sample in samples])
+    total = times @ np.nan_to_num(value)
+    return total if metric.name in _SUMS_OVER_CHAINS else ratio(total, times @ ~np.isnan(value))
+
+
+def _rows_of_proteins(place: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
+    return place.argsort(stable=True).split(place.bincount(minlength=count).tolist())
+
+
+def bootstrap_difference(
+    one: SplitPredictions, other: SplitPredictions, metric: Metric, *, resamples: int = RESAMPLES, seed: int = 0
+) -> np.ndarray:
+    """Compute the difference of a metric of two models on the same samples of the proteins that both have.
+
+    Returns
+    -------
+    ndarray
+        ``(resamples,)`` float64, ``one`` minus ``other``.
+    """
+    common = np.intersect1d(one.protein.unique().numpy(), other.protein.unique().numpy())
+    scores = [bootstrap_scores(_restrict(o, common), metric, resamples=resamples, seed=seed) for o in (one, other)]
+    return scores[0] - scores[1]
+
+
+def _restrict(predictions: SplitPredictions, proteins: np.ndarray) -> SplitPredictions:
+    """Return the rows of these proteins, in ascending order of the protein."""
+    order = predictions.protein.argsort(stable=True)
+    rows = order[torch.isin(predictions.protein[order], torch.from_numpy(proteins))]
+    return predictions.take(rows, torch.searchsorted(torch.from_numpy(proteins), predictions.protein[rows]))
+
+
+def percentile_interval(scores: np.ndarray) -> BootstrapInterval:
+    """Return the central 95 % of the defined ``scores (R,)`` of :func:`bootstrap_scores`."""
+    defined = scores[~np.isnan(scores)]
+    undefined = len(scores) - len(defined)
+    if len(defined) < max(1, len(scores) / 2):
+        return BootstrapInterval(np.nan, np.nan, undefined)
+    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return BootstrapInterval(float(low), float(high), undefined)
+
+
+def _score(predictions: SplitPredictions, metric: Metric, sample: list[torch.Tensor]) -> float:
+    """Compute a metric on the rows of a sample of proteins."""
+    one = _take(predictions, sample)
+    return float(metric(one)) if bool(known_labels(one.y).any()) else np.nan
+
+
+def _take(predictions: SplitPredictions, sample: list[torch.Tensor]) -> SplitPredictions:
+    """Return the rows of a sample of proteins, each a protein of its own."""
+    copy = torch.repeat_interleave(torch.arange(len(sample)), torch.tensor([len(own) for own in sample]))
+    return predictions.take(torch.cat(sample), copy)

@@ -1,0 +1,23 @@
+"""Use of trained models: predictions, embeddings, generated sequences and attributions."""
+
+from protgraph.inference.attribution import Attributions, explain
+from protgraph.inference.embedding import Embeddings, embed
+from protgraph.inference.generation import GeneratedSequence, generate
+from protgraph.inference.prediction import featurized_proteins, predict
+from protgraph.inference.prediction_table import Predictions, choose_value
+from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
+
+__all__ = [
+    "Attributions",
+    "Embeddings",
+    "GeneratedSequence",
+    "Predictions",
+    "ResultTable",
+    "TABLE_SUFFIXES",
+    "choose_value",
+    "embed",
+    "explain",
+    "featurized_proteins",
+    "generate",
+    "predict",
+]

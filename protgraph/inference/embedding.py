@@ -1,0 +1,246 @@
+"""Compute embeddings with a trained model: one vector per residue and one per protein."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
+from protgraph.checkpoint.training_set import describe_proteins
+from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import collate
+from protgraph.data.store.loader import pack
+from protgraph.errors import DatasetError, Interrupted, OptionError
+from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode
+from protgraph.failure import Failure
+from protgraph.featurize.pipeline import Source
+from protgraph.featurize.result import GraphResult, count_notes
+from protgraph.file_io import atomic_write
+from protgraph.inference.input_warnings import InputChecks, InputWarning
+from protgraph.inference.prediction import featurized_proteins, finite_outputs
+from protgraph.model.build import ProteinModel
+from protgraph.model.devices import find_device
+from protgraph.structure import Residues
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.wording import count_noun
+
+__all__ = ["Embeddings", "digest_of_model", "embed", "embedding_files"]
+
+
+@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs")
+def embed(
+    checkpoint: str | Path | Checkpoint,
+    sources: Source | Iterable[Source],
+    *,
+    read: ReadOptions | None = None,
+    device: str = "auto",
+    batch_residues: int = EVALUATION_RESIDUES,
+    jobs: int = 1,
+) -> Embeddings:
+    """Compute embeddings of residues and proteins; files that cannot be used are in ``failures``.
+
+    So are proteins for which the model gives NaN or infinity, with the component at fault.
+
+    Parameters
+    ----------
+    checkpoint, sources, read, device, batch_residues, jobs
+        See :func:`protgraph.inference.predict`.
+
+    Returns
+    -------
+    Embeddings
+        Values of the field that the model's head reads as ``h``, of any irreps.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
+    """
+    path = "" if isinstance(checkpoint, Checkpoint) else str(Path(checkpoint).resolve())
+    checkpoint = as_checkpoint(checkpoint)
+    network = checkpoint.single_model("embed").to(find_device(device))
+    field = network.spec.readout.get("h", "h")
+    failures: list[Failure] = []
+    notes: list[str] = []
+    checks = InputChecks(checkpoint, read)
+    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
+    parts: list[tuple[str, Residues, str, Tensor, Tensor]] = []
+    interruption: KeyboardInterrupt | None = None
+    with evaluation_mode(network) as where:
+
+        def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+            batch = collate([p.graph for p in members]).to(where)
+            f = network.embed(batch)
+            mean = f["proteins"].mean(f[field]).float().cpu()
+            return mean, (f[field][residue_nodes(batch)].float().cpu(), mean, describe_proteins(network, f, batch))
+
+        batches = pack(results, lambda p: len(p.residues), max_size=batch_residues)
+        try:
+            for members, (rows, mean, descriptors) in finite_outputs(network, batches, compute, failures):
+                checks.check_descriptors(members, descriptors)
+                parts += [
+                    (p.source, p.residues, p.chains, *own)
+                    for p, *own in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True)
+                ]
+        except KeyboardInterrupt as e:
+            interruption = e
+            parts = [part for part in parts if part[0] != parts[-1][0]]  # chains of the last file may be missing
+    files, residues, chains, node, protein = tuple(zip(*parts, strict=True)) or ((), (), (), (), ())
+    width = network.fields[field].dim
+    result = Embeddings(
+        files,
+        tuple(r.name for r in residues),
+        chains,
+        ptr=np.cumsum([0, *map(len, residues)]),
+        residues=np.array([i for r in residues for i in r.ids], dtype=str),
+        node=torch.cat([torch.empty(0, width), *node]).numpy(),
+        protein=torch.stack(protein).numpy() if protein else np.empty((0, width), np.float32),
+        failures=failures,
+        notes=(*count_notes(notes), *checks.notes),
+        warnings=tuple(checks.warnings),
+        checkpoint=path,
+        model_digest=digest_of_model(network),
+    )
+    if interruption is not None:
+        raise Interrupted(interruption, result) from interruption
+    return result
+
+
+_ARRAYS = ("ptr", "node", "protein")
+_TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Embeddings:
+    """Embeddings of P proteins with N residues in all, vectors of width D.
+
+    Parameters
+    ----------
+    files, names, chains : tuple of str
+        File, name, and chains joined by commas of each protein.
+    ptr : ndarray
+        ``(P + 1,)`` int64: protein p owns the rows ``ptr[p]:ptr[p + 1]``.
+    residues : ndarray
+        ``(N,)`` str, "A:42": chain, number and insertion code.
+    node : ndarray
+        ``(N, D)`` float32.
+    protein : ndarray
+        ``(P, D)`` float32, mean over the residues of each.
+    failures : list of Failure
+        Files and chains that could not be used.
+    notes : tuple of str
+        Messages for the user, e.g. that features of a graph store are recomputed, and one for each kind of warning.
+    warnings : tuple of InputWarning
+        Inputs with missing atoms or residues, or unlike the training set.
+    checkpoint : str
+        Absolute path of the checkpoint; "" if it was not read from a file.
+    model_digest : str
+        SHA-256 of the model and its weights (:func:`digest_of_model`).
+    """
+
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+    chains: tuple[str, ...]
+    ptr: np.ndarray
+    residues: np.ndarray
+    node: np.ndarray
+    protein: np.ndarray
+    failures: list[Failure]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[InputWarning, ...] = ()
+    checkpoint: str = ""
+    model_digest: str = ""
+
+    def __repr__(self) -> str:
+        counts = f"{count_noun(len(self.node), 'residue')} of {count_noun(len(self.files), 'protein')}"
+        failed = f", {count_noun(len(self.failures), 'failure')}" if self.failures else ""
+        return f"Embeddings({counts}, {self.node.shape[1]} wide{failed})"
+
+    def is_of(self, model: ProteinModel) -> bool:
+        """Return True if the embeddings are of this model with these weights."""
+        return self.model_digest == digest_of_model(model)
+
+    def write(self, path: str | Path) -> list[Path]:
+        """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.
+
+        An ``.npz`` file has every array under its name. A ``.parquet`` file has a row per residue (file, protein,
+        chains, residue, vector), and ``<name>.protein.parquet`` a row per protein. Existing files are replaced.
+
+        Raises
+        ------
+        OptionError
+            The path has another suffix.
+        """
+        files = embedding_files(path)
+        if len(files) == 1:
+            text = {key: np.array(getattr(self, key), dtype=str) for key in _TEXTS}
+            with atomic_write(path) as temporary, temporary.open("wb") as file:
+                np.savez(file, ptr=self.ptr, node=self.node, protein=self.protein, **text)
+            return files
+        count = np.diff(self.ptr)
+        with atomic_write(files[0]) as residues, atomic_write(files[1]) as proteins:
+            _write_parquet(residues, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
+            _write_parquet(proteins, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
+        return files
+
+    @classmethod
+    def read(cls, path: str | Path) -> Embeddings:
+        """Read an ``.npz`` file of :meth:`write`; failures, notes and warnings are empty.
+
+        Raises
+        ------
+        DatasetError
+            The file cannot be read, or has other arrays.
+        """
+        problem = f"embeddings cannot be read: {str(path)!r}"
+        hint = "Write the file with 'protgraph embed -o FILE.npz'."
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in (*_ARRAYS, *_TEXTS)}
+        except OSError as e:
+            raise DatasetError(f"{problem} ({e.strerror or 'not an .npz file'}). {hint}") from e
+        except (ValueError, KeyError, AttributeError, BadZipFile) as e:
+            raise DatasetError(f"{problem} (not an .npz file of embeddings). {hint}") from e
+        text = {key: tuple(arrays.pop(key).tolist()) for key in ("files", "names", "chains")}
+        single = {key: str(arrays.pop(key)) for key in ("checkpoint", "model_digest")}
+        return cls(**text, **arrays, **single, failures=[])
+
+    def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
+        """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""
+        columns = {"file": self.files, "protein": self.names, "chains": self.chains}
+        return {key: np.repeat(np.array(value, dtype=str), count).tolist() for key, value in columns.items()}
+
+
+def embedding_files(path: str | Path) -> list[Path]:
+    """Return the files of :meth:`Embeddings.write`: ``path``, and for ``.parquet`` also that of the proteins."""
+    path = Path(path)
+    if path.suffix not in (".npz", ".parquet"):
+        raise OptionError(f"wrong suffix of embeddings: {str(path)!r}. Allowed: .npz, .parquet.")
+    return [path] if path.suffix == ".npz" else [path, path.with_suffix(".protein.parquet")]
+
+
+def digest_of_model(model: ProteinModel) -> str:
+    """Return the SHA-256 of a model's spec, target and weights as 64 hexadecimal digits."""
+    description = {"spec": model.spec.to_dict(), "target": repr(model.target)}
+    whole = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name, weight in sorted(model.state_dict().items()):
+        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        whole.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
+
+
+def _write_parquet(path: Path, columns: dict[str, list], vectors: np.ndarray) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    vector = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    pq.write_table(pa.table({**columns, "vector": vector}), path)

@@ -1,0 +1,292 @@
+"""Warnings about inputs of a trained model: missing atoms, residues left out, structures unlike the training set."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import torch
+from biotite.structure import AtomArray
+from torch import Tensor
+
+from protgraph.checkpoint.checkpoint_file import Checkpoint
+from protgraph.errors import SelectionError, list_first
+from protgraph.featurize.result import GraphResult, model_notes
+from protgraph.featurize.steps import ProteinRequest
+from protgraph.file_io import atomic_write
+from protgraph.structure.io.atom_array import from_atom_array
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
+from protgraph.structure.residues.clean import clean
+from protgraph.structure.residues.loss_report import LossReport
+from protgraph.structure.residues.residues import Residues
+from protgraph.wording import count_noun
+
+__all__ = ["InputChecks", "InputWarning", "write_warnings"]
+
+#: Kind of warning → text after the number of proteins.
+TEXTS = {
+    "ca_only": "with CA atoms only, but the model reads other atoms",
+    "missing_backbone": "with residues that lack N, C or O",
+    "left_out": "with residues left out, because they have no CA",
+    "low_completeness": "with more than 10 % of the residues left out or without a complete backbone",
+    "unknown_type": "with residues of unknown type, read as X",
+    "implausible_distances": "with consecutive CA atoms that are not 2.5 to 4.5 Å apart",
+    "repeated_positions": "with several residues at the same position",
+    "low_plddt": "with residues of low confidence in the structure (pLDDT below 70)",
+    "parser": "changed by the reader",
+    "unlike_training": "unlike the training set: predictions may be unreliable",
+}
+#: Kind of warning → what the user can do.
+REMEDIES = {
+    "unlike_training": (
+        "Leave out chains and parts that are unlike what the model was trained on ('protgraph info NAME'; --chain, "
+        "chains=), or use a model of such proteins"
+    ),
+}
+_LOW = 0.1
+_LOW_PLDDT = 70  # "low" and "very low" of the AlphaFold database (Varadi et al. 2022, doi:10.1093/nar/gkab1061)
+_LISTED = 3
+_HELIX = 16  # residues
+_SHORTEST, _LONGEST = 2.5, 4.5  # Å
+
+
+@dataclass(frozen=True)
+class InputWarning:
+    """One property of an input that makes its predictions less reliable.
+
+    Parameters
+    ----------
+    file : str
+        File of the protein; for a FASTA record, followed by "#" and its name.
+    chains : str
+        Chains, joined by commas; "" for the whole file.
+    kind : str
+        Key of :data:`TEXTS`.
+    count : int
+        Residues concerned; of ``parser``, messages.
+    detail : str
+        Names and numbers.
+    """
+
+    file: str
+    chains: str
+    kind: str
+    count: int
+    detail: str
+
+
+class InputChecks:
+    """Warnings about the inputs of one run.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    read : ReadOptions, optional
+        Options with which the files are read.
+
+    Attributes
+    ----------
+    warnings : list of InputWarning
+    """
+
+    def __init__(self, checkpoint: Checkpoint, read: ReadOptions | None = None) -> None:
+        self.checkpoint = checkpoint
+        self.read = read or ReadOptions()
+        self.warnings: list[InputWarning] = []
+        self._proteins = 0
+        self._unread = LossReport()
+        self._chains: dict[str, int] = {}
+        self._reports: dict[str, LossReport] = {}
+        self._parts: dict[str, list[str]] = {}
+        self._outside: dict[str, Mapping[str, int]] = {}
+        self._reads_more: bool | None = None
+
+    def watch(self, proteins: Iterable[GraphResult]) -> Iterator[GraphResult]:
+        """Yield proteins and check the residues of each."""
+        for protein in proteins:
+            self._proteins += 1
+            self._check_file(protein)
+            if protein.residues.has_coordinates and self.checkpoint.model.needs_coordinates is not None:
+                self._check_atoms(protein)
+            yield protein
+
+    def check_descriptors(self, proteins: Sequence[GraphResult], descriptors: Tensor) -> None:
+        """Compare the descriptors ``(P, F)`` of proteins with those of the training set."""
+        known = self.checkpoint.training_set
+        if known is None:
+            return
+        unlike, distance = known.is_unlike(descriptors).tolist(), known.distance(descriptors).tolist()
+        for protein, is_unlike, value in zip(proteins, unlike, distance, strict=True):
+            if is_unlike:
+                detail = f"distance {value:.3g}, largest usual distance {float(known.threshold):.3g}"
+                self._add(protein, "unlike_training", len(protein.residues), detail)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One message for each kind of warning, with the number of proteins, the first of them and a remedy."""
+        notes = []
+        for kind, text in TEXTS.items():
+            own = [w for w in self.warnings if w.kind == kind]
+            if own:
+                names = [f"{w.file} {w.chains}".strip() + (f" ({w.detail})" if w.detail else "") for w in own]
+                count = f"{len(own)} of {count_noun(self._proteins, 'protein')}"
+                remedy = f". {REMEDIES[kind]}" if kind in REMEDIES else ""
+                notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}{remedy}")
+        return (*self._unread_notes(), *notes)
+
+    def _unread_notes(self) -> Iterator[str]:
+        """Yield messages about models, parts, other molecules and chains that have no effect on the predictions."""
+        yield from model_notes(self._reports, self.read.model_number)
+        lines = [line.removesuffix(" left out") for line in self._unread.lines()]
+        lines = [line.replace(" left out (", " (") for line in lines]
+        if lines:
+            yield f"not read by the model: {', '.join(lines)}"
+        if any(self._outside.values()) or any(len(parts) > 1 for parts in self._parts.values()):
+            yield self._parts_note()
+        several = [file for file, chains in self._chains.items() if chains > 1]
+        if self.checkpoint.reads == "one chain" and several:
+            files = f"{count_noun(len(several), 'file')} with several chains"
+            yield f"trained on single chains: each chain is predicted without the others ({files})"
+
+    def _parts_note(self) -> str:
+        """Return which parts of each file are predicted, each as a protein alone, and how much is left out."""
+        texts = []
+        for file, parts in self._parts.items():
+            left_out = ", ".join(f"{chain or 'blank'} {count}" for chain, count in self._outside[file].items())
+            total = sum(self._outside[file].values())
+            rest = f" (left out: {count_noun(total, 'residue')} of chains {left_out})" if total else ""
+            texts.append(f"{file} {' | '.join(parts)}{rest}")
+        return f"only {self.checkpoint.reads} are predicted: {list_first(texts, _LISTED)}"
+
+    def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:
+        chains = "" if whole else protein.chains
+        self.warnings.append(InputWarning(protein.source, chains, kind, count, detail))
+
+    def _check_file(self, protein: GraphResult) -> None:
+        """Report counts of the loss report, which are of the whole file, once for each file."""
+        self._chains[protein.source] = self._chains.get(protein.source, 0) + len(protein.residues.chain_names)
+        if self.checkpoint.model.plan.part:
+            self._parts.setdefault(protein.source, []).append(_ranges(protein.residues))
+            self._outside[protein.source] = protein.residues.report.outside_parts
+        if protein.source in self._reports:
+            return
+        report = protein.residues.report
+        self._reports[protein.source] = report
+        if not self.checkpoint.model.plan.needs_ligands:
+            own = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
+            self._unread = self._unread.merge(own)
+        for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):
+            if counts:
+                self._add(protein, kind, sum(counts.values()), _listed(counts), whole=True)
+        if changes := report.changes():
+            self._add(protein, "parser", len(changes), "; ".join(changes), whole=True)
+
+    def _check_atoms(self, protein: GraphResult) -> None:
+        residues = protein.residues
+        present = residues.backbone_mask
+        missing = int((~present.all(axis=1)).sum())
+        is_ca_only = not present[:, [0, 2, 3]].any()
+        if is_ca_only and self.reads_more_than_ca(residues):
+            self._add(protein, "ca_only", len(residues))
+        if missing and not is_ca_only and self.reads_more_than_ca(residues):
+            ids = [name for name, whole in zip(residues.ids, present.all(axis=1), strict=True) if not whole]
+            self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
+        left_out = sum(residues.report.without_ca.values())
+        lacking = left_out + (0 if is_ca_only else missing)
+        total = len(residues) + left_out
+        if lacking > _LOW * total:
+            self._add(protein, "low_completeness", lacking, f"{lacking} of {total} residues")
+        apart, pairs = _implausible_steps(residues)
+        if apart > _LOW * pairs:
+            self._add(protein, "implausible_distances", apart, f"{apart} of {pairs} distances")
+        repeated = len(residues) - len(np.unique(residues.pos, axis=0))
+        if repeated:
+            self._add(protein, "repeated_positions", repeated, f"{repeated} of {len(residues)} residues")
+        unsure = int((residues.b_factor < _LOW_PLDDT).sum()) if residues.predicted else 0
+        if unsure:
+            self._add(protein, "low_plddt", unsure, f"{unsure} of {len(residues)} residues")
+
+    def reads_more_than_ca(self, residues: Residues) -> bool:
+        """Return True if inputs of the model change when all atoms but CA are removed from a helix.
+
+        A model of certain proteins, e.g. of antibodies, refuses a helix of alanines. It gets one with the sequence of
+        ``residues``, an input that it accepts.
+        """
+        if self._reads_more is None:
+            try:
+                whole, trace = (self._inputs(one) for one in _helices())
+            except SelectionError:
+                whole, trace = (self._inputs(one) for one in _helices(residues))
+            self._reads_more = any(not torch.equal(whole[name], trace[name]) for name in whole)
+        return self._reads_more
+
+    def _inputs(self, residues: Residues) -> dict[str, Tensor]:
+        """Return the fields of a protein that layers and head read, without NaN."""
+        checkpoint, model = self.checkpoint, self.checkpoint.model
+        graph = checkpoint.graph_step(residues, model.plan, ProteinRequest("helix"))
+        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        f = model.fields_of(graph.to(device))
+        names = {name for wires in model.wires for name in wires.reads.values()} | set(model.head_reads.values())
+        return {name: f[name].double().nan_to_num(nan=1e9) for name in names if isinstance(f.get(name), Tensor)}
+
+
+def _helices(like: Residues | None = None) -> tuple[Residues, Residues]:
+    """Return an α helix, complete and as CA trace; approximate radii (Å), angles (°) and heights (Å).
+
+    It has 16 alanines, or the types and chains of other residues. Chains are 50 Å apart.
+    """
+    atoms = {"N": (1.55, -27.9, -0.92), "CA": (2.29, 0.0, 0.0), "C": (1.66, 26.5, 1.13), "O": (2.01, 24.4, 2.31)}
+    atoms["CB"] = (3.31, -18.9, 1.02)
+    names, chains = ["ALA"] * _HELIX, [0] * _HELIX
+    if like is not None:
+        names = [THREE_LETTER[kind] if kind < UNKNOWN else "ALA" for kind in like.aatype.tolist()]
+        chains = like.chain_number.tolist()
+    array = AtomArray(len(names) * len(atoms))
+    for i, (res_name, chain) in enumerate(zip(names, chains, strict=True)):
+        for j, (name, (radius, angle, height)) in enumerate(atoms.items()):
+            phi, row = np.deg2rad(100 * i + angle), len(atoms) * i + j
+            array.coord[row] = (radius * np.cos(phi) + 50 * chain, radius * np.sin(phi), 1.5 * i + height)
+            array.chain_id[row], array.res_id[row], array.res_name[row] = str(chain), i + 1, res_name
+            array.atom_name[row], array.element[row] = name, name[0]
+    trace = array[array.atom_name == "CA"]
+    options = {"ligands": True, "nucleic": True}
+    return tuple(clean(from_atom_array(part, name="helix"), **options) for part in (array, trace))
+
+
+def _implausible_steps(residues: Residues) -> tuple[int, int]:
+    """Return how many distances of consecutive CA atoms of a chain are impossible, and the number of distances.
+
+    CA atoms are 2.9 Å (cis) or 3.8 Å (trans) apart. Residues with numbers that follow each other count as consecutive.
+    """
+    follows = (residues.chain[1:] == residues.chain[:-1]) & (np.diff(residues.res_id) == 1)
+    distance = np.linalg.norm(np.diff(residues.pos, axis=0), axis=1)[follows]
+    return int(((distance < _SHORTEST) | (distance > _LONGEST)).sum()), len(distance)
+
+
+def _ranges(residues: Residues) -> str:
+    """Return the first and last residue of each run of a chain, e.g. "L:1 to L:107 with H:1 to H:113"."""
+    ids = residues.ids
+    begins = np.flatnonzero(np.r_[True, (np.diff(residues.chain_number) != 0) | (np.diff(residues.seq_pos) != 1)])
+    ends = [*(begins[1:] - 1).tolist(), len(ids) - 1]
+    return " with ".join(f"{ids[first]} to {ids[last]}" for first, last in zip(begins.tolist(), ends, strict=True))
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def write_warnings(path: str | Path, warnings: Sequence[InputWarning]) -> Path | None:
+    """Write a CSV file with a row per warning; without any, remove the file of an earlier run and return None."""
+    path = Path(path)
+    if not warnings:
+        path.unlink(missing_ok=True)
+        return None
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([f.name for f in fields(InputWarning)])
+        table.writerows(map(astuple, warnings))
+    return path

@@ -1,0 +1,257 @@
+"""Predict with a trained model: one row per residue, protein, edge or pair of residues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from protgraph import __version__
+from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
+from protgraph.checkpoint.training_set import describe_proteins
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import collate
+from protgraph.data.store.loader import pack
+from protgraph.errors import Interrupted
+from protgraph.evaluation.calibration import CalibrationMap
+from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.failure import Failure
+from protgraph.featurize.pipeline import Source, iter_graphs
+from protgraph.featurize.result import GraphResult, count_notes, successes
+from protgraph.inference.input_warnings import InputChecks
+from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
+from protgraph.inference.result_table import Row
+from protgraph.model.build import ProteinModel
+from protgraph.model.devices import find_device
+from protgraph.model.nonfinite import nonfinite_error
+from protgraph.structure.io.read_options import ReadOptions
+
+__all__ = ["PROTEIN", "RESIDUE", "featurized_proteins", "finite_outputs", "origin_of", "predict", "probabilities"]
+
+RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
+PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
+PROTEIN = ("file", "protein", "chains", "residues")
+
+
+@check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs", "calibrated")
+def predict(
+    checkpoint: str | Path | Checkpoint,
+    sources: Source | Iterable[Source],
+    *,
+    read: ReadOptions | None = None,
+    device: str = "auto",
+    batch_residues: int = EVALUATION_RESIDUES,
+    jobs: int = 1,
+    calibrated: bool = True,
+) -> Predictions:
+    """Predict for structure and sequence files; files that cannot be used are in ``failures``.
+
+    So are proteins for which the model gives NaN or infinity, with the component at fault.
+
+    Each model reads what it was trained on (:attr:`Checkpoint.reads`): each chain alone, all chains together, or parts
+    of them, such as each antibody variable fragment alone; ``notes`` say what is left out. The logits of an ensemble
+    are the mean of those of its members. A pair of residues is one row, from the separation of the target on; its
+    logits are those of both orders, averaged. An edge is one row, from residue 1 (its source) to residue 2 (its
+    target), in graph order.
+
+    Parameters
+    ----------
+    checkpoint : str, Path or Checkpoint
+        Trained model by name (``"ligand_site"``), file of :meth:`protgraph.train.FitResult.save`, or its content.
+    sources : str, Path, GraphStore or iterable of those
+        Files (PDB, mmCIF, BinaryCIF or FASTA, gzipped or not), folders, patterns, archive entries, or graph stores; see
+        :func:`protgraph.featurize.iter_graphs`.
+    read : ReadOptions, optional
+        Chains, model, alternate locations and assembly of every file.
+    device : str
+        "auto", "cpu", "cuda", "cuda:1".
+    batch_residues : int
+        Residues per batch; a larger protein is a batch of its own, and so is each protein if pairs are predicted.
+    jobs : int
+        Processes that read files and make graphs.
+    calibrated : bool
+        Write calibrated probabilities, if the checkpoint has a calibration. Decisions on yes/no labels do not depend on
+        it.
+
+    Raises
+    ------
+    CheckpointError
+        The checkpoint cannot be used here.
+    Interrupted
+        On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
+    """
+    checkpoint = as_checkpoint(checkpoint)
+    network, *others = (member.to(find_device(device)) for member in checkpoint.members)
+    target, calibration = network.target, checkpoint.calibration if calibrated else None
+    columns, identify = _IDENTITY[target.level]
+    failures: list[Failure] = []
+    notes: list[str] = []
+    checks = InputChecks(checkpoint, read)
+    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
+    limit = batch_residues if target.level != "pair" else 1
+    rows: list[Row] = []
+    interruption: KeyboardInterrupt | None = None
+    with ExitStack() as stack:
+        where, *_ = [stack.enter_context(evaluation_mode(member)) for member in (network, *others)]
+
+        def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Data, Mapping[str, Any], Tensor]]:
+            batch = collate([p.graph for p in members]).to(where)
+            f = network.embed(batch)
+            logits = network.head_outputs(f)["logits"].float().cpu()
+            for member in others:
+                logits = logits + member(batch)["logits"].float().cpu()
+            logits = logits / len(checkpoint.members)
+            return probabilities(logits, target), (batch, f, logits)
+
+        batches = pack(results, lambda p: len(p.residues), max_size=limit)
+        try:
+            for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
+                checks.check_descriptors(members, describe_proteins(network, f, batch))
+                if target.level == "pair":
+                    pairs = symmetrize_pairs(logits, members[0].graph)
+                    logits = pairs.logits[pairs.pairs.separation >= target.separation]
+                if target.level == "node":
+                    logits = logits[residue_nodes(batch).cpu()]
+                values = prediction_values(logits, target, checkpoint.threshold, calibration)
+                rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
+        except KeyboardInterrupt as e:
+            interruption = e
+            rows = [row for row in rows if row[0] != rows[-1][0]]  # chains of the last file may be missing
+    result = Predictions(
+        (*columns, *prediction_columns(target)),
+        rows,
+        failures,
+        target,
+        notes=(*count_notes(notes), *checks.notes),
+        warnings=tuple(checks.warnings),
+        origin=(*origin_of(checkpoint), *(("calibrated probabilities",) if calibration else ())),
+        read=read or ReadOptions(),
+    )
+    if interruption is not None:
+        raise Interrupted(interruption, result) from interruption
+    return result
+
+
+def origin_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the model, the task and the version of a checkpoint, one text each, for headers of written files."""
+    return (f"model {checkpoint.model.spec.name}", f"task {checkpoint.task}", f"protgraph {__version__}")
+
+
+def featurized_proteins(
+    checkpoint: Checkpoint,
+    sources: Source | Iterable[Source],
+    failures: list[Failure],
+    notes: list[str],
+    *,
+    read: ReadOptions | None,
+    jobs: int,
+) -> Iterator[GraphResult]:
+    """Yield what the model reads of each file as graphs; append to ``failures`` and ``notes``.
+
+    A graph is a chain, all chains, or a part of a protein, as :attr:`Checkpoint.reads` states.
+    """
+    results = iter_graphs(
+        sources,
+        checkpoint.model.plan,
+        read=read,
+        step=checkpoint.graph_step,
+        split_chains=checkpoint.reads == "one chain",
+        select_parts=checkpoint.model.plan.part != "",
+        jobs=jobs,
+    )
+    return successes(results, failures, notes)
+
+
+def _keys(p: GraphResult) -> list[Row]:
+    r = p.residues
+    return list(zip(*(a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name)), strict=True))
+
+
+def _residues(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
+    return ((p.source, *key) for p in members for key in _keys(p))
+
+
+def _pairs(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
+    for p in members:
+        keys, chain, seq_pos = _keys(p), p.residues.chain.tolist(), p.residues.seq_pos.tolist()
+        for i, j in combinations(range(len(keys)), 2):
+            if chain[i] != chain[j] or abs(seq_pos[i] - seq_pos[j]) >= target.separation:
+                yield (p.source, *keys[i], *keys[j])
+
+
+def _edges(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
+    for p in members:
+        keys = _keys(p)
+        for source, end in p.graph.edge_index.T.tolist():
+            yield (p.source, *keys[source], *keys[end])
+
+
+def _proteins(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
+    return ((p.source, p.residues.name, p.chains, len(p.residues)) for p in members)
+
+
+_IDENTITY = {
+    "node": (RESIDUE, _residues),
+    "pair": (PAIR, _pairs),
+    "edge": (PAIR, _edges),
+    "graph": (PROTEIN, _proteins),
+}
+
+
+def probabilities(logits: Tensor, target: Target) -> Tensor:
+    """Return the numbers that are written for logits ``(M, C)`` or ``(M, C, 3)``, of the same shape.
+
+    A logit may be infinite if its probability is 0 or 1.
+    """
+    if target.kind == "classification":
+        return logits.softmax(1)
+    return logits.sigmoid() if target.kind == "multilabel" else logits
+
+
+def prediction_values(
+    logits: Tensor, target: Target, threshold: Tensor | None, calibration: CalibrationMap | None = None
+) -> list[tuple[str | int | float, ...]]:
+    """Return the predicted columns of each row of ``(N, C)`` logits."""
+    p = probabilities(logits, target) if calibration is None else calibration.probabilities(logits, target)
+    if target.kind == "classification":
+        names = target_names(target)
+        best = [names[i] for i in logits.argmax(1).tolist()]
+        return [(name, *own) for name, own in zip(best, p.tolist(), strict=True)]
+    if target.kind == "multilabel":
+        yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
+        rows = zip(p.tolist(), yes.int().tolist(), strict=True)
+        return [tuple(v for pair in zip(own, y, strict=True) for v in pair) for own, y in rows]
+    return [tuple(row) for row in p.flatten(1).tolist()]
+
+
+T = TypeVar("T")
+
+
+def finite_outputs(
+    network: ProteinModel,
+    batches: Iterable[list[GraphResult]],
+    compute: Callable[[list[GraphResult]], tuple[Tensor, T]],
+    failures: list[Failure],
+) -> Iterator[tuple[list[GraphResult], T]]:
+    """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone."""
+    for members in batches:
+        numbers, output = compute(members)
+        if bool(torch.isfinite(numbers).all()):
+            yield members, output
+            continue
+        for protein in members:
+            numbers, output = compute([protein])
+            if bool(torch.isfinite(numbers).all()):
+                yield [protein], output
+            else:
+                where = next((p.device for p in network.parameters()), torch.device("cpu"))
+                error = nonfinite_error(network, collate([protein.graph]).to(where), protein.protein)
+                failures.append(Failure.of(protein.source, protein.protein, error, sha256=protein.sha256))

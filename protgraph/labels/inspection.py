@@ -1,0 +1,335 @@
+"""Inspection of a dataset before training: description, and the faults that training would meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from protgraph.data.datasets.card import SplitCount
+from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.description import DatasetDescription
+from protgraph.data.datasets.folder import FolderDataset
+from protgraph.data.datasets.folder_index import index_folder
+from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
+from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
+from protgraph.data.datasets.protein_files import ProteinFolder
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.errors import LabelError, ProtgraphError, list_first
+from protgraph.labels.loading import (
+    LabelSelection,
+    check_labels_are_used,
+    find_proteins,
+    folder_dataset,
+    is_registered,
+    load_dataset,
+    open_proteins,
+    resolve_task,
+    select_labels,
+)
+from protgraph.structure.io import ReadOptions
+from protgraph.structure.residues.residues import Residues
+from protgraph.task.task import Task
+from protgraph.wording import count_noun
+
+__all__ = ["DatasetInspection", "inspect_dataset"]
+
+
+@dataclass(frozen=True)
+class DatasetInspection:
+    """Result of :func:`inspect_dataset`; ``str`` returns the lines of ``protgraph data inspect``.
+
+    Parameters
+    ----------
+    description : DatasetDescription
+    absent_files : tuple of str
+        Files that the table names and that do not exist, with their rows.
+    absent_residues : tuple of str
+        Residues that the table names and that their files do not have, with their rows.
+    unusable : tuple of str
+        Proteins that cannot be read or have no label of the task, with the reason.
+    """
+
+    description: DatasetDescription
+    absent_files: tuple[str, ...] = ()
+    absent_residues: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+
+    @property
+    def has_faults(self) -> bool:
+        """True if anything is absent or unusable, a split has no label, or no label column can be used."""
+        description = self.description
+        has_no_task = bool(description.refused_columns) and not description.tasks
+        return has_no_task or bool(self.absent_files or self.absent_residues or self.unusable or self.unlabeled_splits)
+
+    @property
+    def unlabeled_splits(self) -> tuple[str, ...]:
+        """Splits without a known label, each with its task, e.g. "val of task 'ph'"."""
+        tasks = self.description.tasks.items()
+        return tuple(
+            f"{split} of task {name!r}"
+            for name, card in tasks
+            for split, count in card.counts.items()
+            if count.labeled == 0
+        )
+
+    def __str__(self) -> str:
+        """Return the description, and each fault in a line."""
+        lines = [str(self.description)]
+        faults = {
+            "absent file": self.absent_files,
+            "absent residue": self.absent_residues,
+            "unusable protein": self.unusable,
+            "unlabeled split": self.unlabeled_splits,
+        }
+        for noun, names in faults.items():
+            if names:
+                lines.append(f"{count_noun(len(names), noun)}:")
+                lines += [f"  {name}" for name in names]
+        return "\n".join(lines)
+
+
+def inspect_dataset(
+    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    *,
+    labels: Any = None,
+    task: str | Task | None = None,
+    columns: str | Sequence[str] | None = None,
+    kind: str | None = None,
+    unknown: Collection[str] | None = None,
+    seed: int = 0,
+    read: ReadOptions | None = None,
+    cache: str | Path | None = None,
+) -> DatasetInspection:
+    """Describe a dataset as training would use it, and list what is absent or unusable.
+
+    Parameters
+    ----------
+    dataset, labels, task, columns, kind, unknown, seed, read, cache
+        As of :func:`protgraph.labels.load_dataset`. Without ``task`` and ``columns``, every label column is described.
+
+    Returns
+    -------
+    DatasetInspection
+        The files of a folder, list or store are read; a registered dataset is described from its card.
+
+    Raises
+    ------
+    LabelError, DatasetError, UnknownNameError
+        The table is invalid, or the requested task or column cannot be used.
+    """
+    check_kind(kind)
+    name = task.name if isinstance(task, Task) else task
+    if is_registered(dataset):
+        known = load_dataset(
+            dataset, labels=labels, task=task, columns=columns, kind=kind, unknown=unknown, seed=seed, read=read
+        )
+        return DatasetInspection(known.describe(name))
+
+    # Table: what the task reads of it; names of tasks and columns are checked before the files are read.
+    source = find_proteins(dataset)
+    label_names = [columns] if isinstance(columns, str) else list(columns or ())
+    label_names += [] if name is None else [name]
+    table = None if labels is None else read_label_table(labels, columns=label_names)
+    is_selected = task is not None or columns is not None
+    if is_selected:
+        select_labels(source, table, task, columns)
+
+    # Files: rows of absent ones are faults, and the others are inspected without them.
+    options = _Options(kind, unknown, seed, read or ReadOptions())
+    proteins = open_proteins(source, options.read, cache)
+    absent = {} if table is None else proteins.match(table).absent
+    present = table.without_files(absent) if absent else table
+    try:
+        if is_selected:
+            selection = select_labels(source, present, task, columns)
+            inspected = _inspect_task(proteins, present, selection, task, options)
+        else:
+            inspected = _inspect_columns(proteins, present, options)
+    except ProtgraphError as reason:  # the rows that are left cannot be trained on
+        if not absent:
+            raise
+        described = _describe_table(source, table, options)
+        description = replace(described, notes=(*described.notes, f"without absent files: {reason}"))
+        return DatasetInspection(description, _name_absent(absent))
+    if not absent:
+        return inspected
+
+    # Columns are described with all rows of the table.
+    described = _describe_table(source, table, options)
+    used = [column.name for column in inspected.description.columns]
+    shown = tuple(column for column in described.columns if task is None or column.name in used)
+    refused = {} if used and task is not None else described.refused_columns
+    description = replace(inspected.description, columns=shown, refused_columns=refused)
+    return replace(inspected, description=description, absent_files=_name_absent(absent))
+
+
+class _Options(NamedTuple):
+    """Options of reading labels and files; see :func:`inspect_dataset`."""
+
+    kind: str | None
+    unknown: Collection[str] | None
+    seed: int
+    read: ReadOptions
+
+
+class _TableColumns(NamedTuple):
+    """Label columns of a table that can be used, and the reason of each other column."""
+
+    usable: tuple[LabelColumn, ...]
+    refused: dict[str, str]
+
+
+def _interpret(table: LabelTable, options: _Options) -> _TableColumns:
+    """Interpret each label column of a table."""
+    usable, refused = [], {}
+    for name in table.labels:
+        try:
+            usable.append(interpret_column(table, name, kind=options.kind, unknown=options.unknown))
+        except LabelError as e:
+            refused[name] = _reason(e, table, name)
+    return _TableColumns(tuple(usable), refused)
+
+
+def _reason(error: LabelError, table: LabelTable, column: str) -> str:
+    return str(error).removeprefix(f"{table.where}: column {column!r}").removeprefix(":").strip()
+
+
+def _name_absent(absent: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(f"{name!r} (row {row})" for name, row in absent.items())
+
+
+def _describe_table(source: Path | Sequence[str], table: LabelTable, options: _Options) -> DatasetDescription:
+    """Return the description of a table whose files are not all there."""
+    columns = _interpret(table, options)
+    names = [str(source)] if isinstance(source, Path) else source
+    return DatasetDescription(
+        list_first(list(names), 3),
+        "",
+        0,
+        {},
+        table=f"{table.where}, {count_noun(len(table), 'row')}, {table.format}",
+        columns=columns.usable,
+        refused_columns=columns.refused,
+        notes=table.notes,
+    )
+
+
+def _inspect_task(
+    proteins: ProteinFolder,
+    table: LabelTable | None,
+    selection: LabelSelection,
+    task: str | Task | None,
+    options: _Options,
+) -> DatasetInspection:
+    """Inspect proteins for one task."""
+    data = folder_dataset(
+        proteins,
+        table,
+        selection,
+        kind=options.kind,
+        unknown=options.unknown,
+        seed=options.seed,
+        read=options.read,
+    )
+    check_labels_are_used([data])
+    return _read_all(data, data.describe(), task)
+
+
+def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options: _Options) -> DatasetInspection:
+    """Inspect proteins with every label column of their table, or without a task."""
+    index = index_folder(proteins, table)
+    usable, refused = ((), {}) if table is None else _interpret(table, options)
+    datasets: dict[str, FolderDataset] = {}
+    for column in usable:
+        try:
+            datasets[column.name] = FolderDataset(
+                index,
+                task=column.name,
+                columns=column.name,
+                kind=options.kind,
+                unknown=options.unknown,
+                seed=options.seed,
+                read_options=options.read,
+            )
+        except LabelError as e:  # the column cannot be a label of these proteins
+            refused[column.name] = _reason(e, table, column.name)
+    all_data = list(datasets.values())
+    if not all_data:
+        keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
+        all_data = [FolderDataset(replace(index, table=keys), seed=options.seed, read_options=options.read)]
+    tasks = {name: card for data in all_data for name, card in data.card.tasks.items()}
+    rules = {name: data.card.split_rule for name, data in datasets.items()}
+    description = replace(
+        all_data[0].describe(),
+        rule=all_data[0].card.split_rule if len(all_data) == 1 else "",
+        task_rules=rules if len(rules) > 1 else {},
+        tasks=tasks,
+        columns=tuple(column for column in usable if column.name in datasets),
+        unused_columns=(),
+        refused_columns=refused,
+        notes=tuple(dict.fromkeys(note for data in all_data for note in data.notes)),
+        split_notes=(),
+    )
+    return _read_all(all_data[0], description, None)
+
+
+@dataclass
+class _Reading:
+    """Findings of reading every protein: faults, labels that are left out, and counts of labels that a task derives."""
+
+    absent: list[str] = field(default_factory=list)
+    unusable: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    counts: dict[str, SplitCount] = field(default_factory=dict)
+
+    def compare(self, labels: ResidueLabels, residues: Residues, rows: np.ndarray) -> None:
+        """Add the labels of a protein that do not fit its residues; ``rows`` are their rows in the table."""
+        missing = labels.absent(residues)
+        if labels.is_whole_sequence(residues):
+            self.left_out += [(labels.name, labels, missing)] if missing.any() else []
+        else:
+            self.absent += [f"{labels.name} {labels.ids[i]} (row {rows[i]})" for i in np.flatnonzero(missing)]
+        for i in np.flatnonzero(labels.wrong_types(residues)):
+            place = f"{labels.name} {labels.ids[i]} (row {rows[i]})"
+            self.unusable.append(f"{place}: not {labels.letters[i]} in the structure")
+
+    def count(self, example: Example, task: Task, residues: Residues) -> None:
+        """Count the labels that a task derives from a protein."""
+        labels = task.labels(residues, None, seen=residues, strict=False)
+        number = count_example(labels, task.target, len(residues))
+        total = self.counts.get(example.split)
+        self.counts[example.split] = number if total is None else total + number
+
+
+def _read_all(data: FolderDataset, description: DatasetDescription, task: str | Task | None) -> DatasetInspection:
+    """Read every protein: list absent residues, and count the labels that a task derives."""
+    first = data.tasks()[0] if data.tasks() else ""
+    name = task.name if isinstance(task, Task) else task
+    name = name if name in data.tasks() else first
+    derives = bool(name) and not data.has_labels
+    resolved = resolve_task(task if isinstance(task, Task) else name, data) if derives else None
+    reading = _Reading()
+    for example in data.all_examples():
+        try:
+            residues = data.read(example)
+            if resolved is not None:
+                reading.count(example, resolved, residues)
+        except (ProtgraphError, OSError, ValueError) as e:
+            reading.unusable.append(f"{example.id}: {' '.join(str(e).split())}")
+            continue
+        labels = data.labels(name, example) if name else None
+        if isinstance(labels, ResidueLabels):
+            reading.compare(labels, residues, data.rows(example))
+    if resolved is not None:
+        ordered = {split: reading.counts[split] for split in description.splits if split in reading.counts}
+        description = replace(description, tasks={name: replace(description.tasks[name], counts=ordered)})
+    if reading.left_out:
+        description = replace(description, notes=(*description.notes, describe_left_out(reading.left_out)))
+    return DatasetInspection(description, (), tuple(reading.absent), tuple(reading.unusable))

@@ -1,0 +1,480 @@
+"""Prepare a dataset: labeled graphs for one task and one feature plan, cached in graph stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from protgraph import __version__
+from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
+from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
+from protgraph.data.datasets.graph_list import GraphDataset
+from protgraph.data.datasets.labels import (
+    Labels,
+    ResidueLabels,
+    absent_residues_error,
+    describe_left_out,
+    wrong_types_error,
+)
+from protgraph.data.datasets.mutation_labels import MutationLabels
+from protgraph.data.graph.node_level import labels_on_nodes
+from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
+from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.store_files import is_store, store_index
+from protgraph.data.store.store_writer import ShardWriter, write_store
+from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
+from protgraph.failure import Failure
+from protgraph.featurize.pipeline import iter_graphs
+from protgraph.featurize.plan import ALWAYS, FeaturePlan
+from protgraph.featurize.result import count_notes, reader_notes
+from protgraph.featurize.steps import ProteinRequest, precomputed_graph
+from protgraph.featurize.store_requests import dataset_requests
+from protgraph.file_io import atomic_write
+from protgraph.labels.leaks import require_no_leak
+from protgraph.labels.split_checks import empty_split_error, with_failures
+from protgraph.process_memory import release_component_dictionary, release_memory
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.transfer import cache_dir
+from protgraph.structure.residues.loss_report import LossReport
+from protgraph.structure.residues.residues import Residues
+from protgraph.task.losses import known_labels
+from protgraph.task.mutation_graph import mutation_graph
+from protgraph.task.task import Task
+
+__all__ = ["LabeledGraph", "Prepared", "SplitWriter", "graphs_by_split", "is_one_chain", "prepare"]
+
+MANIFEST = "prepared.json"
+CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize", "protgraph.task")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Graphs of a dataset for one task and one list of featurizers.
+
+    Parameters
+    ----------
+    splits : mapping of str to GraphStore
+        Graphs of each split, labels in ``y``.
+    failures : tuple of Failure
+        Proteins that could not be used.
+    one_chain : bool
+        True if every training protein is a single chain.
+    notes : tuple of str
+        Messages for the user of the run that made the graphs, e.g. that features of a graph store are recomputed.
+    """
+
+    splits: Mapping[str, GraphStore]
+    failures: tuple[Failure, ...]
+    one_chain: bool
+    notes: tuple[str, ...] = ()
+    temporary: object = field(default=None, repr=False)  # keeps a temporary folder until this is deleted
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Number of proteins and residues of each split."""
+        return {name: (len(store), store.num_residues) for name, store in self.splits.items()}
+
+
+def prepare(
+    dataset: Dataset,
+    task: Task,
+    plan: FeaturePlan,
+    *,
+    cache: str | Path | None = None,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    needs_train: bool = True,
+) -> Prepared:
+    """Make the graphs of every split, or open those of an earlier run.
+
+    Cached graphs are used only if labels, splits, structure files, read options, task, featurizers with their options,
+    and all code (including plugins) are the same.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    task : Task
+        Its hidden information is removed before any featurizer runs.
+    plan : FeaturePlan
+        Featurizers; those of the expand stage have no effect on the graphs.
+    cache : str or Path, optional
+        Folder of prepared data; see :func:`protgraph.structure.io.cache_dir`.
+    jobs : int
+        Processes; see :func:`protgraph.featurize.iter_graphs`.
+    progress : callable, optional
+        Called with the number of finished proteins and their total.
+    needs_train : bool
+        False: the dataset may have no training split, for a model that is only evaluated.
+
+    Returns
+    -------
+    Prepared
+        Proteins that cannot be read or featurized are in ``failures``.
+
+    Raises
+    ------
+    LabelError
+        Labels name absent residues, or do not fit the target.
+    DatasetError
+        No protein of the training split (of any split, with ``needs_train=False``) could be prepared, or the dataset
+        does not return what it has to.
+    ComponentError
+        A featurizer, ``derive`` of the task, or the dataset fails on every protein.
+    WiringError
+        Nodes are atoms, and the task has labels per pair or edge, or requires a causal model.
+    LeakError
+        A featurizer of the plan computes the label, or reproduces it on training proteins.
+    """
+    _check(plan, task)
+    cache = cache_dir(cache)
+    require_card(dataset)
+    if isinstance(dataset.source, GraphDataset):
+        stores, folder = graphs_by_split(dataset, task, plan)
+        if "train" in stores:
+            require_no_leak(task, plan, stores["train"])
+        return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), folder)
+    examples = checked_examples(dataset, task.name)
+    labels = checked_labels(dataset, task.name, examples)
+    used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
+    used += [dataset.source, *(function for function in (task.derive, task.restore) if function is not None)]
+    code = [component_digest(one) for one in used]
+    temporary = None
+    if None in code:  # without source, the next run cannot detect a change
+        temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
+        folder = Path(temporary.name) / "graphs"
+    else:
+        key = digest(_key(dataset, task, plan, examples), *map(_label_bytes, labels), code)
+        folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
+        if (prepared := _open(folder)) is not None:
+            _check_leak(task, plan, prepared)
+            return prepared
+    inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
+    notes = _make(folder, inputs, jobs, progress)
+    release_component_dictionary()  # training does not read it
+    release_memory()
+    prepared = _open(folder)
+    _check_leak(task, plan, prepared)
+    notes = (*prepared.notes, *notes)
+    return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
+
+
+def _check_leak(task: Task, plan: FeaturePlan, prepared: Prepared) -> None:
+    """Raise :class:`LeakError` if a feature of the training split is the label."""
+    if "train" in prepared.splits:
+        require_no_leak(task, plan, prepared.splits["train"])
+
+
+def _check(plan: FeaturePlan, task: Task) -> None:
+    """Raise if a featurizer computes the label, or if the task is not defined for the nodes of the plan."""
+    leaks = [n.name for n in plan.components if n.name in task.inputs.label_featurizers]
+    if leaks:
+        raise LeakError(
+            f"task {task.name!r}: featurizer {leaks[0]!r} computes its label.\n"
+            "Remove the featurizer from the model, or train the model on another task."
+        )
+    if plan.node_type != "residue" and (task.inputs.causal or task.target.level not in ("node", "graph")):
+        raise WiringError(
+            f"task {task.name!r} is defined on residues; the model has node_type {plan.node_type!r}.\n"
+            "Models of atoms support tasks per residue or per protein that are not causal."
+        )
+
+
+def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
+    """Return everything that the graphs depend on besides labels and the code of components."""
+    proteins = [(e.id, e.chains, e.split, e.record) for e in examples]
+    inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
+    mutations = task.inputs.mutation_environment
+    paths = dict.fromkeys(example.path for example in examples)
+    files = stamps(store_index(path) if is_store(path) else path for path in paths)
+    code = code_digest(*CODE)
+    read = dataset.read_options.to_dict()
+    return [dataset.name, dataset.version, inputs, mutations, plan.key(), proteins, files, read, __version__, code]
+
+
+def _label_bytes(labels: Labels | None) -> bytes:
+    if labels is None:
+        return b""
+    arrays = [np.asarray(value) for value in vars(labels).values()]
+    return b"".join(a.tobytes() if a.dtype != object else repr(a.tolist()).encode() for a in arrays)
+
+
+@dataclass(frozen=True)
+class LabeledGraph:
+    """Pipeline step of a task: labels from the whole protein, features from its visible part.
+
+    Parameters
+    ----------
+    task : Task
+    """
+
+    task: Task
+
+    def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph with labels ``y``; ``request.data`` is the labels of the dataset, or None."""
+        task, inputs, labels = self.task, self.task.inputs, request.data
+        if inputs.mutation_environment:
+            return self._of_mutation(residues, plan, request)
+        visible = inputs.visible(residues, request.protein) if inputs.hidden or inputs.noise else residues
+        y = torch.from_numpy(task.labels(residues, labels, seen=visible, strict=False))
+        if labels is None and not known_labels(y).any():
+            why = "none of its residues has one" if residues.has_coordinates else "it has no coordinates"
+            raise DatasetError(f"task {task.name!r} derives no label from {request.protein!r}: {why}")
+        aatype = residues.aatype if inputs.visible_types else None
+        graph = precomputed_graph(residues, visible, plan, request, aatype=aatype)
+        graph.name, graph.y, graph.y_level = request.protein, labels_on_nodes(y, graph, task.stored), task.stored.level
+        graph.validate()
+        return graph
+
+    def _of_mutation(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph around the mutated residues of an example."""
+        task, labels = self.task, request.data
+        if not isinstance(labels, MutationLabels):
+            raise LabelError(
+                f"task {task.name!r} needs mutations, and {request.protein!r} has none. Use a dataset of mutations, "
+                "e.g. 'ddg_stability'."
+            )
+        visible = task.inputs.visible(residues, request.protein)
+        graph = mutation_graph(visible, labels.mutations, plan, nearest=task.inputs.mutation_environment)
+        y = torch.from_numpy(task.labels(residues, labels))
+        graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
+        graph.validate()
+        return graph
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that the graphs are made of, with the labels of each example."""
+
+    dataset: Dataset
+    task: Task
+    plan: FeaturePlan
+    examples: Sequence[Example]
+    labels: Sequence[Labels | None]
+    needed: str  # split without which nothing is written
+
+    @property
+    def read(self) -> ReadOptions:
+        """Read options of the dataset, with ligands if the plan needs them."""
+        return self.dataset.read_options.with_ligands(self.plan.needs_ligands)
+
+
+def _make(folder: Path, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None) -> tuple[str, ...]:
+    """Write the graphs of each split, atomically and in the dataset's order; return the messages for the user.
+
+    The first of two writers wins. Graphs are written as they come: the memory does not grow with their number.
+    """
+    try:
+        with atomic_write(folder, folder=True) as temporary:
+            writer = SplitWriter(temporary, inputs.examples)
+            failures, notes, label_notes = _read(writer, inputs, jobs, progress)
+            writer.close()
+            splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
+            if inputs.needed not in splits:
+                _raise_without_split(inputs, failures, splits)
+            manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
+            manifest["label_notes"] = label_notes
+            (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    except OSError:
+        if not (folder / MANIFEST).is_file():
+            raise
+    return notes
+
+
+def _read(
+    writer: SplitWriter, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None
+) -> tuple[list[Failure], tuple[str, ...], list[str]]:
+    """Make the graphs and pass them to the writer; return the failures, messages of this run, and those on labels."""
+    failures: list[Failure] = []
+    notes: list[str] = []
+    reports: dict[str, LossReport] = {}
+    checked = _LabelCheck()
+    number = {example.id: i for i, example in enumerate(inputs.examples)}
+    results = iter_graphs(
+        dataset_requests(inputs.dataset, inputs.examples, inputs.read, labels=inputs.labels),
+        inputs.plan,
+        read=inputs.read,
+        step=LabeledGraph(inputs.task),
+        jobs=jobs if inputs.dataset.reads_files else 1,
+        fatal=(LabelError,),
+    )
+    for done, result in enumerate(results, 1):
+        i = number[result.protein]
+        own, graph = inputs.labels[i], None
+        if isinstance(result, Failure):
+            failures.append(result)
+        elif not isinstance(own, ResidueLabels) or checked.accept(own, result.residues):
+            graph = result.graph
+            notes += result.notes
+            if result.residues.report.changes():
+                reports[result.source] = result.residues.report
+        writer.add(i, graph)
+        if progress is not None:
+            progress(done, len(inputs.examples))
+    return failures, (*count_notes(notes), *reader_notes(reports)), checked.notes()
+
+
+@dataclass
+class _LabelCheck:
+    """Labels per residue that do not fit their structures, of all proteins."""
+
+    wrong: list[tuple[str, ResidueLabels, Residues, np.ndarray]] = field(default_factory=list)
+    absent: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    shifts: dict[str, int] = field(default_factory=dict)
+
+    def accept(self, labels: ResidueLabels, residues: Residues) -> bool:
+        """Return True if the labels can be used, without those that are left out; otherwise keep the fault."""
+        name = labels.name or residues.name
+        is_absent, is_wrong = labels.absent(residues), labels.wrong_types(residues)
+        if is_wrong.any():
+            self.wrong.append((name, labels, residues, is_wrong))
+            return False
+        if not is_absent.any():
+            return True
+        if labels.leaves_out_absent or labels.is_whole_sequence(residues):
+            self.left_out.append((name, labels, is_absent))
+            return True
+        self.absent.append((name, labels, is_absent))
+        self.shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
+        return False
+
+    def notes(self) -> list[str]:
+        """Return the note on labels that were left out; raise :class:`LabelError` for faults."""
+        if self.wrong:
+            raise wrong_types_error(self.wrong)
+        if self.absent:
+            raise absent_residues_error(self.absent, self.shifts)
+        return [describe_left_out(self.left_out)] if self.left_out else []
+
+
+def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
+    """Raise the error of a component that failed on every protein, or of a needed split without graphs."""
+    dataset, examples = inputs.dataset, inputs.examples
+    with with_failures(failures):
+        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
+            first = next(i for i, example in enumerate(examples) if example.id == failures[0].protein)
+            one = dataset_requests(dataset, [examples[first]], inputs.read, labels=[inputs.labels[first]])
+            step, options = LabeledGraph(inputs.task), {"read": inputs.read, "fatal": (ComponentError,)}
+            list(iter_graphs(one, inputs.plan, step=step, **options))  # raises it
+        raise empty_split_error(dataset.name, inputs.task.name, inputs.needed, examples, failures, others)
+
+
+def _open(folder: Path) -> Prepared | None:
+    """Return the data of an earlier run; None if there are none, or if they are damaged."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        splits = {split: GraphStore(folder / split) for split in manifest["splits"]}
+        failures = tuple(Failure(**failure) for failure in manifest["failures"])
+        return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
+    except FileNotFoundError:
+        return None
+    except (DatasetError, OSError, ValueError, KeyError, TypeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+
+
+_ATTRIBUTES = ("degree", "name", "residue_ids", "report")
+
+
+def graphs_by_split(
+    dataset: Dataset, task: Task, plan: FeaturePlan
+) -> tuple[Mapping[str, GraphStore], tempfile.TemporaryDirectory[str]]:
+    """Write the graphs of each split to a temporary folder."""
+    source = dataset.source
+    assert isinstance(source, GraphDataset)
+    if task.inputs.hidden or task.inputs.noise:
+        raise DatasetError(
+            f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "
+            "Give files, a folder or a graph store."
+        )
+    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
+    for example in dataset.examples(task.name):
+        given, y = source.labeled_graph(example)
+        kept = plan.precomputed & set(given.keys())
+        # The model names those of ALWAYS that it reads and the graph does not have.
+        missing = plan.precomputed - kept - (set(ALWAYS) if kept - {"edge_index"} else set())
+        if missing:
+            raise DatasetError(
+                f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
+                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), "
+                "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
+            )
+        graph = ProteinGraph()
+        set_attributes(graph, {key: given[key] for key in given.keys() if key in kept})  # noqa: SIM118
+        for key in _ATTRIBUTES:
+            if key in given:
+                graph[key] = given[key]
+        graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
+        graph.validate()
+        splits[example.split].append(graph)
+    folder = tempfile.TemporaryDirectory(prefix="protgraph-")
+    stores = {split: write_store(Path(folder.name) / split, graphs) for split, graphs in splits.items() if graphs}
+    return stores, folder
+
+
+class SplitWriter:
+    """Write graphs to the store of their split; only the shards in progress are in memory.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the stores.
+    examples : sequence of Example
+        Define the split and the order of the graphs.
+
+    Attributes
+    ----------
+    one_chain : bool
+        True if every training graph so far is of a single chain.
+
+    Notes
+    -----
+    Files with several proteins are read once, so graphs may come before their turn. They are kept until then.
+    """
+
+    def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
+        self.folder, self.examples, self.one_chain = folder, examples, True
+        self._writers: dict[str, ShardWriter] = {}
+        self._waiting: dict[int, ProteinGraph | None] = {}
+        self._next = 0
+
+    @property
+    def splits(self) -> list[str]:
+        """Splits that have a graph."""
+        return list(self._writers)
+
+    def add(self, number: int, graph: ProteinGraph | None) -> None:
+        """Add the graph of an example by its number; None if it has none."""
+        self._waiting[number] = graph
+        while self._next in self._waiting:
+            self._write(self._next, self._waiting.pop(self._next))
+            self._next += 1
+
+    def close(self) -> None:
+        """Complete the stores."""
+        for number in sorted(self._waiting):
+            self._write(number, self._waiting[number])
+        for writer in self._writers.values():
+            writer.close()
+
+    def _write(self, number: int, graph: ProteinGraph | None) -> None:
+        if graph is None:
+            return
+        split = self.examples[number].split
+        self.one_chain = self.one_chain and (split != "train" or is_one_chain(graph))
+        if split not in self._writers:
+            self._writers[split] = ShardWriter(self.folder / split)
+        self._writers[split].add(graph)
+
+
+def is_one_chain(graph: ProteinGraph) -> bool:
+    """Return True for a graph of a single chain, or without chains."""
+    return "chain" not in graph or int(graph.chain.max()) == 0
