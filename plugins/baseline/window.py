@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -46,7 +46,7 @@ class Window(GraphLayer):
         self.size = size
         self.declare(h=f"{(2 * size + 1) * self.scalar_width('h')}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Concatenate the rows around each residue in its chain, ``h (N, (2w + 1) C)``; 0 beyond the ends."""
         h = f["h"]
         rows, exists = _sequence_window(f["seq_pos"], f["chain"], f["proteins"], self.size)  # (N, 2w + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -56,7 +56,7 @@ class InterfaceContext(GraphLayer):
         chiral = any(fields[name].chiral for name in self.reads)
         self.declare(h=FieldSpec("h", "node", "19x0e", chiral=chiral))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h`` ``(N, 19)``; see Notes."""
         site, packing = f["interface_site"], f["site_packing"]
         distance = 10 * site[:, _DISTANCE, None]  # Å; 0 without another partner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -71,7 +71,7 @@ class TypeFeatures(GraphLayer):
         width = columns // len(table) + table.size(1)
         self.declare(type_features=f"{len(table) * width}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``type_features`` ``(N, 20 · (L + 11))``; see Notes."""
         scores = [f[name] for name in ("site_log_probs", "binding_log_probs") if name in self.fields]
         own = [one.view(len(one), len(self.table), -1) / _SCALE for one in scores]  # (N, 20, L)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
@@ -83,7 +83,7 @@ class GearNet(GraphLayer):
         self.norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eq. 1 from the neighbors of each relation, and from ``edge_h`` if it is read."""
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
         edge, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
@@ -150,7 +150,7 @@ class GearNetEdge(GraphLayer):
         self.conv = RelationalConv(self.scalar_width("edge_h"), dim, bins, act=act, norm=norm)
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``edge_h (E, dim)`` by eq. 2 from the incoming edges of each edge's source, by angle."""
         x, edges, vec = f["edge_h"], f["edges"], f["edge_vec"]
         key = f"angles in {self.bins} bins"

@@ -87,7 +87,7 @@ class GVPLayer(GraphLayer):
         self.norm = ScalarVectorNorm(widths_out.scalars, vectors=widths_out.vectors > 1) if norm else nn.Identity()
         self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, S + 3V)`` row by row."""
         return {"h": self._perceptron(*(f[name] for name in self.fields))}
 

@@ -100,7 +100,7 @@ class IPA(GraphLayer):
         self.conformity = type(self).conformity if self.pair in ("pair", "edge_attr") else Conformity()
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by algorithm 22, attention by scalars, points in local frames, and pairs."""
         h, proteins = f["h"], f["proteins"]
         n, p = len(h), self.points[0]

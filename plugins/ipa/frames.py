@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -85,7 +85,7 @@ class BackboneUpdate(GraphLayer):
             motion=FieldSpec("motion", "node", "1x1o" if pos == "point" else pos, unit="Å", chiral=True),
         )
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Turn and move each frame: ``frame (N, 3, 3)``, ``pos (N, 3)`` and ``motion (N, 3)``, Å."""
         imaginary, shift = self.linear(f["h"]).chunk(2, -1)  # (N, 3) each
         turn = _rotation(imaginary)  # (N, 3, 3)
@@ -125,7 +125,7 @@ class PlaceBackbone(GraphLayer):
         spec = field("backbone").as_("backbone", chiral=True)
         self.declare(backbone=spec if in_space else spec.as_("backbone", irreps="12x0e"))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Place N, CA, C and O in the frame of each residue, ``backbone (N, 4, 3)``, Å."""
         cosine, sine = normalize(self.angle(f["h"]), dim=-1, eps=1e-6).unbind(-1)  # of ψ
         along = torch.full_like(cosine, _RIGID[2][0] + _ALONG)

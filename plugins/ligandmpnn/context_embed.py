@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from protgraph_plugins.ligandmpnn.fields import CONTEXT_GROUP, CONTEXT_RBF
@@ -66,7 +66,7 @@ class ContextEmbed(GraphLayer):
         k = next(iter(shapes.values()))[0]
         self.declare(context=FieldSpec("context", "node", f"{k * dim}x0e", shape=(k, dim)))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Embed the context atoms of each residue, ``context (N, M, dim)``."""
         parts = [table(f[name]) for name, table in self.tables.items()]
         if self.linear is not None:

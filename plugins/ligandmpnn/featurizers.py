@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from protgraph_plugins.ligandmpnn.fields import (
@@ -95,7 +95,7 @@ class ContextRbf(_OfContext):
         super().__init__(k=k, bins=bins, low=low, high=high)
         self._declare(k, _ATOMS * bins)
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         mask = f["context_mask"]
         backbone = f["backbone"].masked_fill(~mask.any(1)[:, None, None], 0.0)  # no NaN for residues without context
         atoms = torch.cat([backbone, f["cb"][:, None]], 1)  # (N, 5, 3)
@@ -138,7 +138,7 @@ class ContextPairRbf(_OfContext):
         super().__init__(k=k, bins=bins, low=low, high=high)
         self._declare(num_pairs(k), bins)
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         pos, mask = f["context_pos"], f["context_mask"]
         a, b = torch.triu_indices(self.k, self.k, device=pos.device)
         distance = (pos[:, a] - pos[:, b]).square().sum(-1).add(SOFTEN).sqrt()  # (N, P)
@@ -189,7 +189,7 @@ class ContextDirection(TensorFeaturizer):
         name = CONTEXT_DIRECTION.name
         self.out[name] = CONTEXT_DIRECTION.as_(name, irreps="+".join(k * ["3x0e+1x0o"]), shape=(k, 4))
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         has_frame = f["backbone_mask"][:, :3].all(1)[:, None, None]
         n, ca, c = f["backbone"][:, :3].masked_fill(~has_frame, 0.0).unbind(1)
         local = torch.einsum("nax,nkx->nka", axes(n - ca, c - ca), f["context_pos"] - ca[:, None])  # (N, k, 3)
@@ -236,7 +236,7 @@ class ContextPeriodic(TensorFeaturizer):
             self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
         self._table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)])
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         element = f["context_element"]
         if self._table.device != element.device:
             self._table = self._table.to(element.device)

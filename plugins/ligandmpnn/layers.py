@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from protgraph_plugins.ligandmpnn.fields import num_pairs
@@ -106,7 +106,7 @@ class ContextAtomEncoder(GraphLayer):
         self.register_buffer("place", place, persistent=False)
         self.declare(context_h=FieldSpec("context_h", "node", f"{k * dim}x0e", shape=(k, dim)))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Pass messages between the context atoms of each residue, ``context_h (N, M, C)``."""
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
         rows_with_atoms, columns = _occupied(mask, 1), _occupied(mask, 0)
@@ -176,7 +176,7 @@ class ContextEncoder(GraphLayer):
         self.update = NodeUpdate(dim, scale, dropout)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Add the messages of the context atoms to each residue, ``h (N, C)``."""
         h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
         rows_with_atoms, total = _occupied(mask, 1), torch.zeros_like(h)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from e3nn import o3
@@ -102,7 +102,7 @@ class ProductBasis(GraphLayer):
         self.linear = IrrepsLinear({"h": between}, irreps=str(self.irreps_out))
         self.declare(h=str(self.irreps_out))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: symmetric tensor products of the node's own irreps."""
         parts = f["h"].split(self._widths, 1)
         x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()

@@ -7,7 +7,7 @@ thread, 256 nodes × 30 neighbors × 64 channels, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -71,7 +71,7 @@ class EdgeNetwork(GraphLayer):
         nn.init.uniform_(self.theta, -((width * (hidden + 1)) ** -0.5), (width * (hidden + 1)) ** -0.5)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: sums of neighbors, each multiplied by the matrix of its edge."""
         h, hidden = f["h"], self.act(self.edge(f["edge_attr"]))  # (E, K)
         hidden = torch.cat([hidden, hidden.new_ones(hidden.size(0), 1)], 1)  # (E, K + 1): the last one is Θ_0's

@@ -103,7 +103,7 @@ class VirtualCb(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "pos")
     writes: ClassVar[tuple[str, ...]] = (CB.name,)
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         there = f["backbone_mask"][:, :3].all(1)[:, None, None]
         n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would spread through the gradient
         return {CB.name: f["pos"] + _cb_step(n, ca, c)}

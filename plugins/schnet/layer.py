@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ class SchNet(GraphLayer):
             nn.init.zeros_(parameter) if name.endswith("bias") else nn.init.xavier_uniform_(parameter)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: neighbors filtered by distance, summed, then two dense layers."""
         edges, d = f["edges"], f["edge_dist"]
         weight = self._envelope(d) * self._filter(d, f.get("edge_attr"))  # (E, filters)

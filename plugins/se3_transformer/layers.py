@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from e3nn import o3
@@ -143,7 +143,7 @@ class SE3Transformer(GraphLayer):
         out = self.gate.irreps_out if gate else self.project.irreps_out
         self.declare(h=FieldSpec("h", "node", str(out), chiral=not parity))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: equivariant attention over the neighbors, projected together with the input."""
         distance, direction = polar(f["edge_vec"])
         attr = f["edge_attr"] if self.basis is None else self.basis(distance)
@@ -235,7 +235,7 @@ class SE3Conv(GraphLayer):
         )
         self.declare(h=FieldSpec("h", "node", str(self.irreps_out), chiral=not parity))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: kernels of direction and distance applied to the neighbors, plus self-interaction."""
         edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
@@ -285,7 +285,7 @@ class NormReLU(GraphLayer):
         self.norms = nn.ModuleList(nn.LayerNorm(mul) for mul, _ in self.irreps)
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Apply ReLU to the norm of each irrep of ``h (N, dim)``; directions stay."""
         parts, out = f["h"].flatten(1).split([mul * dim for mul, dim in self._blocks], 1), []
         for norm, part, block in zip(self.norms, parts, self._blocks, strict=True):

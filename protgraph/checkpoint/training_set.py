@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,7 +70,7 @@ class TrainingSetSummary:
         return cls(**tensors) if tensors else None
 
 
-def describe_proteins(network: ProteinModel, f: Mapping[str, Tensor], batch: Data) -> Tensor:
+def describe_proteins(network: ProteinModel, f: Mapping[str, Any], batch: Data) -> Tensor:
     """Return mean and standard deviation of the scalars that the head reads, ``(P, F)`` float32 on the CPU.
 
     Parameters

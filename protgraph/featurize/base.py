@@ -212,5 +212,5 @@ class TensorFeaturizer(Featurizer):
     needs_coordinates: ClassVar[bool] = False
 
     @abstractmethod
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return exactly the written fields, ``(N, …)`` or ``(E, …)`` each, as those that are read."""

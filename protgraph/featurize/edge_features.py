@@ -143,7 +143,7 @@ class EdgeRbf(TensorFeaturizer):
         self.bins, self.cutoff = bins, cutoff
         self.declare(edge_rbf=f"{bins}x0e")
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         distance = f["edge_dist"]
         center = torch.linspace(0.0, self.cutoff, self.bins, dtype=distance.dtype, device=distance.device)
         scale, tiny = self.bins / self.cutoff, torch.finfo(distance.dtype).tiny
@@ -281,7 +281,7 @@ class EdgeBessel(TensorFeaturizer):
         self.basis = BesselBasis(bins, cutoff, envelope)
         self.declare(edge_bessel=f"{bins}x0e")
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         return {"edge_bessel": self.basis(f["edge_dist"])}
 
 

@@ -56,7 +56,7 @@ class ResidueFrame(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask")
     writes: ClassVar[tuple[str, ...]] = ("frame",)
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         is_complete = f["backbone_mask"][:, :3].all(1)[:, None, None]
         n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete, 0.0).unbind(1)  # NaN would propagate in gradients
         return {"frame": axes(c - ca, n - ca)}

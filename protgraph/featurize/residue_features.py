@@ -63,7 +63,7 @@ class ResidueOneHot(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("aatype",)
     writes: ClassVar[tuple[str, ...]] = ("residue_one_hot",)
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         aatype = f["aatype"]
         types = torch.arange(field("aatype").classes, device=aatype.device)
         return {"residue_one_hot": (aatype[:, None] == types).to(torch.get_default_dtype())}  # (N, 21)
@@ -102,7 +102,7 @@ class SequencePosition(TensorFeaturizer):
         self.dim = dim
         self.declare(sequence_position=f"{dim}x0e")
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         position = f["seq_pos"].to(torch.get_default_dtype())
         exponent = torch.arange(0, self.dim, 2, dtype=position.dtype, device=position.device) / self.dim
         angle = position[:, None] * 10000.0**-exponent  # (N, dim / 2)
@@ -236,7 +236,7 @@ class DecodingRank(TensorFeaturizer):
             raise OptionError(f"decoding_rank: invalid order={order!r}. Use 'forward' or 'none'.")
         self.order = order
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         if "decoding_rank" in f:
             return {"decoding_rank": f["decoding_rank"]}
         seq_pos = f["seq_pos"]
@@ -395,7 +395,7 @@ class Physicochemical(TensorFeaturizer):
         self.table = self._on_device = table
         self.declare(physicochemical=f"{table.size(1)}x0e")
 
-    def __call__(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         aatype = f["aatype"]
         dtype = torch.get_default_dtype()
         if self._on_device.device != aatype.device or self._on_device.dtype != dtype:

@@ -87,7 +87,7 @@ _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.s
 
 
 def run_tensor_featurizer(
-    name: str, featurizer: TensorFeaturizer, f: Mapping[str, Tensor], rows: Mapping[str, int]
+    name: str, featurizer: TensorFeaturizer, f: Mapping[str, Any], rows: Mapping[str, int]
 ) -> dict[str, Tensor]:
     """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +59,7 @@ class ContactHead(Head):
             self.single.weight.zero_()
             self.bias.copy_(logits)
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (P, C)`` of all ordered pairs, symmetric in i and j."""
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
         factors, singles = proteins.split(self.project(x)), proteins.split(self.single(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -73,7 +73,7 @@ class EdgeHead(Head):
         """The last linear map, whose bias is set to the label frequencies."""
         return self.out_linear[-1]
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (E, C)``; those of i → j and j → i are equal if ``symmetric``."""
         x, edges = invariants(f["h"], self.fields["h"]), f["edges"]
         first, second = self.target_linear(x), self.source_linear(x)

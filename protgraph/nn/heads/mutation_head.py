@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -106,7 +106,7 @@ class MutationHead(Head):
         )
         nn.init.zeros_(self.type_offset.weight)
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits`` ``(B, C)``; see Notes."""
         wild_type, mutant = f["wild_type"], f["mutant"]
         x = invariants(f["h"], self.fields["h"])
@@ -117,7 +117,7 @@ class MutationHead(Head):
         sign = (mutant - wild_type).sign() * is_mutated
         return {"logits": self.rescale(f["proteins"].sum(difference * sign[:, None].to(x.dtype)))}
 
-    def _score(self, x: Tensor, types: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+    def _score(self, x: Tensor, types: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Compute φ of one type of each node, ``(N, C)``; types that are unknown count as the last one."""
         types = types.clamp(max=_TYPES - 1)
         if self.product is not None:

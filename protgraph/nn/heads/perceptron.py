@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -82,10 +82,10 @@ class PerceptronHead(Head):
         return self.mlp[-1]
 
     @abstractmethod
-    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+    def rows(self, x: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Return the rows that enter the perceptron, ``(N, D)`` or ``(B, D)``, from invariants ``x (N, D)``."""
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return ``logits`` ``(N, C)`` or ``(B, C)``."""
         return {"logits": self.rescale(self.mlp(self.rows(invariants(f["h"], self.fields["h"]), f)))}
 
@@ -101,7 +101,7 @@ class NodeHead(PerceptronHead):
     reads: ClassVar[tuple[str, ...]] = ("h",)
     level = "node"
 
-    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+    def rows(self, x: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Return a row per residue, ``(N, D)``."""
         return x
 
@@ -139,7 +139,7 @@ class GraphHead(PerceptronHead):
         self.pool = Pool(invariant_width(fields["h"]), pool)  # before the perceptron: seeds give the same weights
         self._build(hidden, act, dropout)
 
-    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+    def rows(self, x: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Return a row per protein, ``(B, D)``: its pooled residues."""
         return self.pool(x, f["proteins"])
 
@@ -159,7 +159,7 @@ class InterfaceHead(PerceptronHead):
     reads: ClassVar[tuple[str, ...]] = ("h", "chain", "edges", "proteins")
     more_columns = 1
 
-    def rows(self, x: Tensor, f: Mapping[str, Tensor]) -> Tensor:
+    def rows(self, x: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Return a row per protein, ``(B, D + 1)``: the mean and the number of residues of its interfaces."""
         edges, proteins = f["edges"], f["proteins"]
         chain = f["chain"][:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -63,7 +63,7 @@ class VectorHead(Head):
         spec = FieldSpec("logits", "node", f"{target.size}x1o", unit=target.unit, shape=target.shape)
         self.declare(logits=spec.as_("logits", chiral=invariants_are_chiral(fields["h"])))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (N, C, 3)``, combinations of the vectors of each node."""
         return {"logits": self.combine(f["h"])}
 
@@ -119,7 +119,7 @@ class CoordinatesHead(Head):
         spec = FieldSpec("logits", "node", pos.irreps, unit=target.unit, shape=target.shape)
         self.declare(logits=spec.as_("logits", chiral=pos.chiral or invariants_are_chiral(fields["h"])))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (N, C, 3)``: the positions, plus combinations of vectors if there are any."""
         x = f["pos"].view(len(f["pos"]), -1, 3).expand(-1, self.target.size, 3)  # (N, C, 3)
         return {"logits": x if self.combine is None else x + self.combine(f["h"])}

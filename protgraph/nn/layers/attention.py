@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -80,11 +80,11 @@ class Attention(GraphLayer):
         self.declare(h=f"{dim}x0e")
         self.conformity = self.attention.conformity
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: attention between the nodes of each protein."""
         return {"h": self.attention(f["h"], f)}
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Compute :meth:`forward` for the next nodes of each protein, and append their keys and values to the cache."""
         h, cache = self.attention.step(f["h"], f, cache)
         return {"h": h}, cache
@@ -130,7 +130,7 @@ class GlobalAttention(GraphLayer):
         self.linear_o = nn.Linear(dim, dim)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: gated attention with one query per protein, linear in its size."""
         h, proteins = f["h"], f["proteins"]
         q = self.linear_q(proteins.mean(h)).unflatten(1, (self.heads, -1))  # (B, H, c), lines 2, 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -98,7 +98,7 @@ class EGNN(GraphLayer):
         self.att_mlp = nn.Sequential(nn.Linear(hidden, 1), nn.Sigmoid()) if attention else None
         self.declare(h=f"{dim}x0e", pos=fields["pos"], motion=FieldSpec("motion", "node", "1x1o", unit="Å"))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` and, if it is written, ``pos (N, 3)`` by eqs. 3 to 6."""
         h, pos, edges = f["h"], f["pos"], f["edges"]
         of_target, of_source, _ = self._first_parts()

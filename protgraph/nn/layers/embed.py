@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -63,7 +63,7 @@ class Embed(GraphLayer):
         self.dropout = nn.Dropout(dropout)
         self.declare(h=FieldSpec("h", level, f"{dim}x0e"))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: embeddings of categorical fields plus a linear map of the others."""
         return {"h": self._embed(*(f[name] for name in self._order))}
 
@@ -117,10 +117,10 @@ class Constant(GraphLayer):
             self.register_buffer("value", torch.ones(dim), persistent=False)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return ``h (N, dim)``, the same learned vector for each node."""
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Return the vector for the next nodes; the cache stays as it is."""
         return self.forward(f), cache

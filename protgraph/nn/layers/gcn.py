@@ -7,7 +7,7 @@ channels, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -79,7 +79,7 @@ class GCN(GraphLayer):
         nn.init.xavier_uniform_(self.linear.weight)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eq. 2, with self loops and symmetric normalization."""
         h, edges, weight = f["h"], f["edges"], f.get("edge_weight")
         w = None if weight is None else weight.flatten()

@@ -7,7 +7,7 @@ compare the two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +75,7 @@ class GIN(GraphLayer):
         )
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: an MLP of the node plus the sum of its neighbors."""
         h, edges = f["h"], f["edges"]
         own = h if self.eps is None else (1 + self.eps) * h

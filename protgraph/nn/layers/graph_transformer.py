@@ -7,7 +7,7 @@ torch 2.13, one thread, 2,048 nodes × 30 neighbors × 128 channels, 16 edge fea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +75,7 @@ class GraphTransformer(GraphLayer, AttentionMixin):
         self.dropout = nn.Dropout(dropout)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eqs. 3 and 4, scaled dot-product attention along edges."""
         edges, e = f["edges"], f.get("edge_attr")
         q, kv = self.qkv(f["h"]).unflatten(1, self.shape).split((1, 2), 1)  # (N, 1, H, D), (N, 2, H, D)

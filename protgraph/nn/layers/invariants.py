@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -34,6 +34,6 @@ class Invariants(GraphLayer):
         spec = fields["h"]
         self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=invariants_are_chiral(spec)))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: scalars, and norms of all other irreps."""
         return {"h": invariants(f["h"].flatten(1), self.fields["h"])}

@@ -7,7 +7,7 @@ Not ``e3nn.o3.Linear``: 1.1× the time forward and backward, and its weights are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from e3nn import o3
@@ -69,7 +69,7 @@ class IrrepsLinear(GraphLayer):
             )
         return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: a linear map within each irrep, over all inputs."""
         x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
         parts = x.split([mul * dim for mul, dim in self._blocks], 1)
@@ -117,7 +117,7 @@ class IrrepsNorm(GraphLayer):
         )
         self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Normalize each block of irreps of ``h (N, dim)``."""
         parts = f["h"].flatten(1).split(self._widths, 1)
         return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -63,7 +63,7 @@ class Residual(GraphLayer):
         self.norm = nn.LayerNorm(width) if norm == "layer" else nn.Identity()
         self.declare(h=f"{width}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``: the norm of ``h`` plus the update."""
         return {"h": self.norm(f["h"] + self.dropout(self.act(f["update"])))}
 
@@ -89,7 +89,7 @@ class GRU(GraphLayer):
         self.cell = nn.GRUCell(self.scalar_width("update"), width)
         self.declare(h=f"{width}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``: a gated recurrent unit with the update as its input."""
         run = self._plain if torch.compiler.is_compiling() else self.cell  # torch cannot trace its kernel for GPUs
         return {"h": run(f["update"], f["h"])}
@@ -123,7 +123,7 @@ class Add(GraphLayer):
             raise WiringError(f"add reads { {n: s.irreps for n, s in fields.items()} }. They must have equal irreps.")
         self.declare(h=FieldSpec("h", spec.level, spec.irreps, chiral=spec.chiral))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``, the sum of all inputs."""
         first, *rest = (f[name].flatten(1) for name in self.fields)
         return {"h": sum(rest, start=first)}
@@ -145,7 +145,7 @@ class Concat(GraphLayer):
         spec = _common_spec(self)
         self.declare(h=FieldSpec("h", spec.level, "+".join(s.irreps for s in fields.values()), chiral=spec.chiral))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, ΣC)``, all inputs side by side."""
         return {"h": torch.cat([f[name].flatten(1) for name in self.fields], 1)}
 

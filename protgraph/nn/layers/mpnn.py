@@ -7,7 +7,7 @@ nodes × 30 neighbors × 128 channels, 2026-11-22).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -87,7 +87,7 @@ class MPNN(GraphLayer):
             for weight in () if part is None else part.parameters():
                 nn.init.uniform_(weight, -bound, bound)
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eqs. 1 and 2, the summed messages and the update of each node."""
         h = f["h"]
         m = self._message(h, f["edges"], f.get("edge_attr"))  # (N, dim), eq. 1

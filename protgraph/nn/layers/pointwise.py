@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -38,7 +38,7 @@ class Linear(GraphLayer):
         self.linear = nn.Linear(self.scalar_width("h"), dim, bias=bias)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``."""
         return {"h": self.linear(f["h"])}
 
@@ -90,7 +90,7 @@ class MLP(GraphLayer):
         self.mlp = dense.mlp([width, *inner, dim], act=act, dropout=dropout)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return ``h'`` ``(N, dim)``."""
         return {"h": self.mlp(f["h"])}
 
@@ -116,6 +116,6 @@ class LayerNorm(GraphLayer):
         self.norm = nn.LayerNorm(width)
         self.declare(h=f"{width}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Normalize each row of ``h (N, C)``."""
         return {"h": self.norm(f["h"])}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -61,11 +61,11 @@ class Position(GraphLayer):
         if "chain" in fields:
             self.conformity = Conformity(expected_failures=CHAINS_IN_ORDER)
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Add the code of the position in the chain to ``h (N, C)``."""
         return self._add(f["h"], position_index(f["seq_pos"], f["proteins"], f.get("chain")))
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Add the codes of the next positions, which the cache counts."""
         place, cache = next_position_index(f, cache)
         return self._add(f["h"], place), cache

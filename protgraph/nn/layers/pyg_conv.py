@@ -70,7 +70,7 @@ class PygConv(GraphLayer):
         self.conv = _make(kind, widths, dim, dict(options or {}))
         self.declare(h=f"{self._measure(conv, widths)}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Call the PyG convolution with ``h (N, C)`` and ``edge_index (2, E)``."""
         more = {n: f[n] for n in self.takes}
         if "edge_weight" in more:

@@ -6,7 +6,7 @@ Not PyG's ``SAGEConv``: its mean makes a row per edge (PyG 2.8.1, 2026-11-23). T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import linear
@@ -61,7 +61,7 @@ class SAGE(GraphLayer):
         self.act = activation(act)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` from each node and the mean, sum or maximum of its neighbors."""
         h, edges, weight = f["h"], f["edges"], self.neighbors.weight
         if self.aggregate == "max":

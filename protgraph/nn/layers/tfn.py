@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from e3nn import o3
@@ -116,7 +116,7 @@ class TFN(GraphLayer):
             self.self_interaction = nn.ParameterList(torch.randn(u, w) / math.sqrt(fan) for u, w, fan in self.shapes)
         self.declare(h=str(self.irreps_out))
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: tensor products of neighbors with spherical harmonics of the direction."""
         edges, out = f["edges"], [0] * self._num_blocks
         distance, direction = polar(f["edge_vec"])
@@ -128,11 +128,11 @@ class TFN(GraphLayer):
         h = h / (edges.count.clamp(min=1).to(h)[:, None] if self.reduce == "mean" else self.average_degree)
         return {"h": h if self.gate is None else self.gate(h)}
 
-    def _channelwise(self, f: Mapping[str, Tensor], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
+    def _channelwise(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         factors = self.product.factors(f["h"], direction, f["edges"], self.product.weights(self.fc[2], hidden))
         return (neighbor_sum(f["edges"], *xc) @ w for xc, w in zip(factors, self.self_interaction, strict=True))
 
-    def _full(self, f: Mapping[str, Tensor], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
+    def _full(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         # R's last map is linear in its hidden layer, so neighbors are summed per hidden unit and mixed afterwards.
         affine = torch.cat([self.fc[2].weight, self.fc[2].bias[:, None]], 1)  # (Σ U W, T)
         hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1)  # (E, T)

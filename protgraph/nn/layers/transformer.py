@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -73,12 +73,12 @@ class Transformer(GraphLayer):
         if causal:
             self.conformity = Conformity(expected_failures=CAUSAL)
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: attention over all nodes of the protein, and the feed-forward network."""
         q, k, v = self._heads(f["h"])
         return {"h": self._result(f["h"], self.attention(q, k, v, f["proteins"]))}
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         """Compute :meth:`forward` for the next nodes of each protein, given the keys and values of the earlier ones."""
         if not self.attention.causal:
             raise WiringError("incremental attention must be causal. Build the layer with causal=True.")

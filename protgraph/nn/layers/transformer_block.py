@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -61,11 +61,11 @@ class _Block(GraphLayer):
     def update(self, h: Tensor, attended: Tensor) -> Tensor:
         """Compute the new h ``(N, C)`` from the old one and the output of attention."""
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         h = f["h"]
         return {"h": self.update(h, self.attention(self.attention_input(h), f))}
 
-    def step(self, f: Mapping[str, Tensor], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
+    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
         h = f["h"]
         attended, cache = self.attention.step(self.attention_input(h), f, cache)
         return {"h": self.update(h, attended)}, cache

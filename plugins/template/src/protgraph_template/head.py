@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -36,6 +36,6 @@ class TemplateClassifier(pg.Head):
         self.mlp = nn.Sequential(nn.Linear(self.scalar_width("h"), dim), nn.ReLU(), nn.Linear(dim, target.size))
         self.declare(logits=f"{target.size}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (N, C)`` of each node."""
         return {"logits": self.mlp(f["h"])}  # (N, C)

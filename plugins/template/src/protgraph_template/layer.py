@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -41,7 +41,7 @@ class TemplateMean(pg.GraphLayer):
         self.neighbors = nn.Linear(width, dim, bias=False)
         self.declare(h=f"{dim}x0e")
 
-    def forward(self, f: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` from each node and the mean of its neighbors."""
         edges = f["edges"]
         mean = edges.mean(edges.source(f["h"]))  # (E, C) to (N, C)
