@@ -11,7 +11,7 @@ import torch
 from protgraph.bench.run_predictions import RunPredictions
 from protgraph.bench.statistics import ModelRuns, SplitStatistics
 from protgraph.task.losses import known_labels
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric, registered_metric
 
 __all__ = ["GroupScore", "break_down"]
 
@@ -57,7 +57,7 @@ def break_down(statistics: SplitStatistics, resolutions: Mapping[str, float]) ->
     list of GroupScore
         Without an attribute in which all proteins are in one group, and without one that rows do not have.
     """
-    metric = METRICS.get(statistics.monitor)
+    metric = registered_metric(statistics.monitor)
     if metric is None:
         return []
     return [one for model in statistics.models for one in _of_model(model, metric, resolutions)]

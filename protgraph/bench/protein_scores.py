@@ -10,9 +10,9 @@ import torch
 from protgraph.bench.run_predictions import RunPredictions
 from protgraph.evaluation.bootstrap import RESAMPLES
 from protgraph.evaluation.calibration import BINS, ReliabilityBins, label_events
-from protgraph.evaluation.weighted_metrics import WEIGHTED, ratio
+from protgraph.evaluation.weighted_metrics import ratio, weighted_metric
 from protgraph.task.losses import known_labels
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric
 
 if TYPE_CHECKING:
     from protgraph.evaluation.bootstrap import SplitScores
@@ -43,8 +43,9 @@ def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.
         ``(P,)`` float64; NaN for a protein without a known label, or where the metric is undefined, e.g. the AUPRC of a
         protein without positives.
     """
-    if WEIGHTED.get(metric.name) is not None and METRICS.get(metric.name) is metric:
-        return WEIGHTED[metric.name](rows, rows.protein, np.eye(count))
+    weighted = weighted_metric(metric)
+    if weighted is not None:
+        return weighted(rows, rows.protein, np.eye(count))
     values = np.full(count, np.nan)
     lengths = torch.bincount(rows.protein, minlength=count).tolist()
     for i, members in enumerate(rows.protein.argsort(stable=True).split(lengths)):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.bench.paired_tests import holm
 from protgraph.bench.rows import BenchRow, read_rows
@@ -17,7 +18,7 @@ from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import LEVEL, ModelRuns, pair_tests, same_rows
 from protgraph.errors import DatasetError, OptionError, list_first
 from protgraph.evaluation.bootstrap import RESAMPLES, BootstrapInterval, percentile_interval
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric
 from protgraph.wording import format_decimals
 
 __all__ = ["RUN_FILE", "RunDifference", "compare_runs", "differences_table"]
@@ -178,8 +179,8 @@ def _differences(
             models.append(ModelRuns(rows[seeds[0]].model, rows[seeds[0]].modes, runs))
         _require_equal_rows(a, split, models[0].first, models[1].first)
         for name, mode in a.modes.items():
-            if name in METRICS and name in b.modes:
-                differences.append(_difference(a.task, split, METRICS[name], mode, *models, resamples))
+            if name in registry.metrics and name in b.modes:
+                differences.append(_difference(a.task, split, registry.metrics.get(name), mode, *models, resamples))
     return differences
 
 

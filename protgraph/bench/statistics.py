@@ -10,13 +10,14 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from protgraph import registry
 from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_tests
 from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.evaluation.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
 from protgraph.evaluation.calibration import ReliabilityBins
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric
 
 __all__ = [
     "CALIBRATION_ERROR",
@@ -115,7 +116,7 @@ class ModelRuns:
     @property
     def metrics(self) -> list[Metric]:
         """Metrics of the task that can be computed from predictions; not those that a plugin defines."""
-        return [METRICS[name] for name in self.modes if name in METRICS and name not in _COUNTS]
+        return [registry.metrics.get(name) for name in self.modes if name in registry.metrics and name not in _COUNTS]
 
     @property
     def first(self) -> RunPredictions:

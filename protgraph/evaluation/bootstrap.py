@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from protgraph.evaluation.weighted_metrics import WEIGHTED, ratio
+from protgraph.evaluation.weighted_metrics import ratio, weighted_metric
 from protgraph.task.contact_prediction import PRECISIONS
 from protgraph.task.losses import known_labels
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric, registered_metric
 from protgraph.task.predictions import SplitPredictions
 from protgraph.wording import count_noun
 
@@ -178,9 +178,10 @@ def bootstrap_scores(
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
     rows = _rows_of_proteins(place, count)
-    is_known = METRICS.get(metric.name) is metric
-    if is_known and metric.name in WEIGHTED and predictions.y.dim() < 3:
-        return WEIGHTED[metric.name](predictions, place, times)
+    is_known = registered_metric(metric.name) is metric
+    weighted = weighted_metric(metric)
+    if weighted is not None and predictions.y.dim() < 3:
+        return weighted(predictions, place, times)
     if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
         return _from_values(predictions, metric, rows, times)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])

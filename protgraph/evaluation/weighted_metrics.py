@@ -8,9 +8,17 @@ import numpy as np
 import torch
 
 from protgraph.task.losses import known_labels
+from protgraph.task.metrics import Metric, registered_metric
 from protgraph.task.predictions import SplitPredictions
 
-__all__ = ["WEIGHTED", "pearson_of_rows", "ratio", "scores_of_means", "weighted_pearson", "weighted_ranks"]
+__all__ = [
+    "pearson_of_rows",
+    "ratio",
+    "scores_of_means",
+    "weighted_metric",
+    "weighted_pearson",
+    "weighted_ranks",
+]
 
 _SMALLEST = 1e-12  # variance relative to the mean square; below it, a correlation is undefined
 
@@ -92,6 +100,13 @@ def _correlation(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, size: np.ndarra
     """Divide centered sums of products; NaN if they are rounding errors of values of this ``size``, √(Σx² Σy²)."""
     under = np.sqrt(np.maximum(xx * yy, 0))
     return np.divide(xy, under, out=np.full(len(xy), np.nan), where=under > _SMALLEST * size)
+
+
+def weighted_metric(metric: Metric) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray] | None:
+    """Return ``Metric.weighted`` of a metric, also of one of this package; None if it has none."""
+    if metric.weighted is None and registered_metric(metric.name) is metric:
+        return _WEIGHTED.get(metric.name)
+    return metric.weighted
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -243,9 +258,8 @@ def _area_under_roc(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negati
     return np.einsum("ts,ts->s", true, negatives - false + tie / 2) / negatives
 
 
-#: Function of predictions, the number ``(N,)`` of the protein of each row and the number of copies ``(R, P)`` of each
-#: protein in R samples, by the name of the metric; it returns ``(R,)``.
-WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
+#: ``Metric.weighted`` of the metrics of this package, by name.
+_WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
     "accuracy": _accuracy,
     "auprc": _ranked(_average_precision),
     "auroc": _ranked(_area_under_roc),

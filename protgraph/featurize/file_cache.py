@@ -9,8 +9,8 @@ from pathlib import Path
 from protgraph.data.cache_key import code_digest, digest, stamps
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.file_io import atomic_write
-from protgraph.structure.io.foldcomp_database import split_entry
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.registered_readers import split_entry
 
 __all__ = ["cached_fingerprint"]
 
@@ -21,7 +21,7 @@ def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> 
     Parameters
     ----------
     path : Path
-        Structure or FASTA file, or an entry "db:name" of a foldcomp database.
+        Structure or FASTA file, or an entry "db:name" of a container.
     folder : str or Path
         Folder of the cache; see :func:`protgraph.structure.io.cache_dir`.
     read : ReadOptions
@@ -40,8 +40,8 @@ def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> 
 
 
 def _stamps(path: str | Path) -> list[tuple[str, int, int]]:
-    """Return path, size and modification time of a file, or of the database of an entry "db:name", and its name."""
+    """Return path, size and modification time of a file, or of the files of a container and the name of an entry."""
     if (entry := split_entry(path)) is None:
         return stamps([Path(path).absolute()])
-    files = stamps([Path(f"{entry[0]}{suffix}").absolute() for suffix in ("", ".index", ".lookup")])
-    return [*files, (entry[1], 0, 0)]
+    files = stamps([Path(file).absolute() for file in entry.reader.files(entry.container)])
+    return [*files, (entry.name, 0, 0)]

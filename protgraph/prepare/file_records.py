@@ -20,15 +20,15 @@ from protgraph.prepare.shard_task import InputRecord
 from protgraph.prepare.shard_work import RecordWork
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.archives import as_accession, fetch
-from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.registered_readers import installed_readers, split_entry
 from protgraph.structure.io.sniff import read_file
 
-__all__ = ["expected_residues", "file_format", "file_records", "file_work"]
+__all__ = ["expected_residues", "file_records", "file_work"]
 
 #: Bytes per residue of a file by its suffix: about the medians of PDB entries; they only set the sizes of shards.
-_BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fcz": 16.0, "fasta": 1.2}
-_BYTES |= {f"{suffix}.gz": size / 4.5 for suffix, size in _BYTES.items()}  # ratio of compression
+_BYTES = {"pdb": 900.0, "ent": 900.0, "cif": 1300.0, "mmcif": 1300.0, "bcif": 200.0, "fasta": 1.2}
+_COMPRESSION = 4.5  # ratio of gzip
 _UNKNOWN = 300.0  # residues of an entry that is not fetched yet, or of a missing file
 
 
@@ -52,31 +52,28 @@ def file_records(sources: Source | Iterable[Source], read: ReadOptions) -> Itera
             yield InputRecord(f"{unit[0].source}{records}", expected_residues(unit[0].source), tuple(unit))
 
 
-def file_format(path: str) -> str:
-    """Return the suffix of a file without ".gz", in lower case, with ".gz" if it is compressed.
-
-    Examples
-    --------
-    >>> file_format("a/1UBQ.CIF.gz"), file_format("x.fa")
-    ('cif.gz', 'fasta')
-    """
-    stem, _, suffix = path.lower().rpartition(".")
-    if suffix == "gz":
-        suffix = f"{stem.rpartition('.')[2]}.gz"
-        return suffix if suffix in _BYTES else "fasta.gz"
-    return suffix if suffix in _BYTES else "fasta"
+def _bytes_per_residue(path: str) -> float:
+    """Return the bytes per residue of a file by its suffix; of FASTA for a suffix that is not known."""
+    name = path.lower()
+    stem = name.removesuffix(".gz")
+    ratio = _COMPRESSION if stem != name else 1.0
+    for reader in installed_readers().values():
+        if stem.endswith(reader.suffixes):
+            return reader.bytes_per_residue / ratio
+    return _BYTES.get(stem.rpartition(".")[2], _BYTES["fasta"]) / ratio
 
 
 def expected_residues(path: str) -> float:
     """Return the number of residues of a file, estimated from its size; 300 if it cannot be read yet."""
-    if (entry := split_entry(path)) is not None:
-        size = open_foldcomp_database(entry[0]).size_of(entry[1])
-        return _UNKNOWN if size is None else max(1.0, size / _BYTES["fcz"])
+    entry = split_entry(path)
+    if entry is not None:
+        size = entry.reader.size(entry.container, entry.name)
+        return _UNKNOWN if size is None else max(1.0, size / entry.reader.bytes_per_residue)
     try:
         size = os.stat(path).st_size
     except OSError:
         return _UNKNOWN
-    return max(1.0, size / _BYTES[file_format(path)])
+    return max(1.0, size / _bytes_per_residue(path))
 
 
 def file_work(plan: FeaturePlan, read: ReadOptions) -> RecordWork:

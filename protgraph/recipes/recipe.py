@@ -14,7 +14,6 @@ from protgraph.errors import OptionError, suggest
 from protgraph.labels.evaluation_dataset import Evaluation
 from protgraph.labels.loading import load_dataset
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.task.metrics import METRICS
 from protgraph.train.config import FitConfig
 from protgraph.validation import Seed, describe_errors, read_toml
 
@@ -57,7 +56,7 @@ class Recipe(BaseModel):
     calibration : {"temperature", "platt", "isotonic", "linear", "none"}
         Fitted on the validation split; see :class:`protgraph.evaluation.calibration.CalibrationMap`.
     metrics : sequence of str
-        Further metrics for the card, names of :data:`protgraph.task.METRICS`.
+        Further metrics for the card, names of the registry ``protgraph.metrics``.
     evaluate : sequence of mapping
         Other datasets to evaluate on (``[[evaluate]]`` with the keys ``dataset`` and ``task``); results of their splits
         are on the card. Proteins of train and val with a homolog among them are left out; see
@@ -111,8 +110,9 @@ class Recipe(BaseModel):
         if unknown:
             raise ValueError(f"fit: unknown {unknown[0]!r}")
         for name in self.metrics:
-            if name not in METRICS:
-                raise ValueError(f"metrics: {name!r}.{suggest(name, METRICS)} Allowed: {', '.join(sorted(METRICS))}")
+            if name not in registry.metrics:
+                allowed = registry.metrics.names()
+                raise ValueError(f"metrics: {name!r}.{suggest(name, allowed)} Allowed: {', '.join(allowed)}")
         self.config(0)
         ReadOptions.from_dict(self.read, where="read")
         return self

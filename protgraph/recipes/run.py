@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from protgraph import __version__
+from protgraph import __version__, registry
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint, round_to_half, save_checkpoint
 from protgraph.checkpoint.component_source import components_of
@@ -27,7 +27,7 @@ from protgraph.labels.preparation import prepare
 from protgraph.model.build import as_model_spec
 from protgraph.recipes.card import card_page, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
-from protgraph.task.metrics import METRICS, best_threshold
+from protgraph.task.metrics import best_threshold
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
@@ -144,7 +144,9 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
 def _with_metrics(task: Task, recipe: Recipe) -> Task:
     """Return the task with the further metrics of the recipe."""
     names = [metric.name for metric in task.metrics]
-    return replace(task, metrics=(*task.metrics, *(METRICS[name] for name in recipe.metrics if name not in names)))
+    return replace(
+        task, metrics=(*task.metrics, *(registry.metrics.get(name) for name in recipe.metrics if name not in names))
+    )
 
 
 def _checkpoint(

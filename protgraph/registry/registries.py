@@ -1,7 +1,7 @@
 """The registries of components.
 
-Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`), the table of
-metrics (``protgraph.task.METRICS``) and the imported sources (:mod:`protgraph.registry.import_source`).
+Other module-level state that changes at run time: the field table (:mod:`protgraph.data.graph.fields`) and the imported
+sources (:mod:`protgraph.registry.import_source`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ __all__ = [
     "featurizers",
     "heads",
     "layers",
+    "metrics",
     "models",
     "mutation_scorers",
+    "readers",
     "registries",
     "relatives",
     "tasks",
@@ -54,6 +56,10 @@ _MUTATION_SCORER = ComponentType(
     protocol=True,
 )
 
+_METRIC = ComponentType("a protgraph.Metric", "protgraph.task.metrics:Metric", instances=True)
+_READER = ComponentType(
+    "a subclass of protgraph.Reader", "protgraph.structure.io.registered_readers:Reader", classes=True
+)
 _COMMAND = ComponentType(
     "a function with typer options, a protgraph.cli.CommandGroup",
     "types:FunctionType protgraph.cli.command_group:CommandGroup",
@@ -72,6 +78,8 @@ tasks = Registry(kind="task", group="protgraph.tasks", type_=_TASK)
 datasets = Registry(kind="dataset", group="protgraph.datasets", type_=_DATASET)
 trained_models = Registry(kind="trained_model", group="protgraph.trained_models", type_=_TRAINED_MODEL)
 mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_scorers", type_=_MUTATION_SCORER)
+metrics = Registry(kind="metric", group="protgraph.metrics", type_=_METRIC)
+readers = Registry(kind="reader", group="protgraph.readers", type_=_READER)
 commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
 relatives = Registry(kind="relative", group="protgraph.relatives", type_=_RELATIVES, session=False)
 
@@ -84,6 +92,8 @@ registries: dict[str, Registry] = {
     "datasets": datasets,
     "trained_models": trained_models,
     "mutation_scorers": mutation_scorers,
+    "metrics": metrics,
+    "readers": readers,
     "commands": commands,
     "relatives": relatives,
 }

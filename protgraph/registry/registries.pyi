@@ -1,15 +1,19 @@
 """Types of the registries. They name classes of higher packages, which ``registries.py`` does not import."""
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from protgraph.checkpoint.trained_model import TrainedModel
+from protgraph.cli.command_group import CommandGroup
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.featurize.base import Featurizer
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.registry import Registry
+from protgraph.structure.io.registered_readers import Reader
 from protgraph.structure.mutation.scorer import ScorerMethods
+from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 
 featurizers: Registry[type[Featurizer], Featurizer]
@@ -20,5 +24,8 @@ tasks: Registry[Task, Task]
 datasets: Registry[type[Dataset] | Dataset, Dataset]
 trained_models: Registry[TrainedModel, TrainedModel]
 mutation_scorers: Registry[type[ScorerMethods], ScorerMethods]
+metrics: Registry[Metric, Metric]
+readers: Registry[type[Reader], Reader]
+commands: Registry[FunctionType | CommandGroup, FunctionType | CommandGroup]
 relatives: Registry[Callable[..., Any], Any]
 registries: dict[str, Registry]

@@ -1,6 +1,15 @@
 """Structure and sequence files as residue arrays, with descriptors and neighbor search; NumPy and biotite, no torch."""
 
-from protgraph.structure.io import ReadOptions, fetch, from_atom_array, load_fasta, load_structure, to_atom_array
+from protgraph.structure.io import (
+    ParsedFile,
+    Reader,
+    ReadOptions,
+    fetch,
+    from_atom_array,
+    load_fasta,
+    load_structure,
+    to_atom_array,
+)
 from protgraph.structure.residues import (
     ALPHABET,
     BACKBONE,
@@ -19,7 +28,9 @@ __all__ = [
     "THREE_LETTER",
     "Ligands",
     "LossReport",
+    "ParsedFile",
     "ReadOptions",
+    "Reader",
     "Residues",
     "Structure",
     "clean",

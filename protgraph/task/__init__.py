@@ -3,7 +3,6 @@
 from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
 from protgraph.task.metrics import (
-    METRICS,
     Metric,
     as_metric,
     best_threshold,
@@ -17,7 +16,6 @@ from protgraph.task.task import Task, default_task
 __all__ = [
     "BACKBONE_ALONE",
     "InputMasking",
-    "METRICS",
     "Metric",
     "ResiduePairs",
     "SplitPredictions",

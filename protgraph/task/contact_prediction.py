@@ -19,19 +19,30 @@ from protgraph.structure.descriptors.representative_atoms import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, known_labels
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["CONTACT", "CONTACT_CUTOFF", "PRECISIONS", "beta_carbons", "contact_labels", "precision", "top_rows"]
-ENTRY_POINTS = {"protgraph.tasks": {"contact": "CONTACT"}}
+ENTRY_POINTS = {
+    "protgraph.metrics": {
+        "precision_l2_12": "precision_l2_12",
+        "precision_l2_24": "precision_l2_24",
+        "precision_l2_6": "precision_l2_6",
+        "precision_l5_12": "precision_l5_12",
+        "precision_l5_24": "precision_l5_24",
+        "precision_l5_6": "precision_l5_6",
+        "precision_l_12": "precision_l_12",
+        "precision_l_24": "precision_l_24",
+        "precision_l_6": "precision_l_6",
+    },
+    "protgraph.tasks": {"contact": "CONTACT"},
+}
 
 #: Largest CB distance of a contact (CASP), exclusive, Å.
 CONTACT_CUTOFF = 8.0
 #: Smallest sequence separations of the metrics, each without upper bound.
 SEPARATIONS = (6, 12, 24)
-#: Divisors p of P@L/p for a protein of L residues.
-PARTS = (1, 2, 5)
 
 
 def beta_carbons(residues: Residues) -> np.ndarray:
@@ -121,9 +132,27 @@ def _metric(part: int, separation: int) -> Metric:
     return Metric(f"precision_l{'' if part == 1 else part}_{separation}", "max", function)
 
 
+precision_l_6 = _metric(1, 6)
+precision_l2_6 = _metric(2, 6)
+precision_l5_6 = _metric(5, 6)
+precision_l_12 = _metric(1, 12)
+precision_l2_12 = _metric(2, 12)
+precision_l5_12 = _metric(5, 12)
+precision_l_24 = _metric(1, 24)
+precision_l2_24 = _metric(2, 24)
+precision_l5_24 = _metric(5, 24)
 #: Metrics of contact prediction.
-PRECISIONS = tuple(_metric(part, separation) for separation in SEPARATIONS for part in PARTS)
-METRICS.update({metric.name: metric for metric in PRECISIONS})
+PRECISIONS = (
+    precision_l_6,
+    precision_l2_6,
+    precision_l5_6,
+    precision_l_12,
+    precision_l2_12,
+    precision_l5_12,
+    precision_l_24,
+    precision_l2_24,
+    precision_l5_24,
+)
 
 CONTACT = Task(
     "contact",

@@ -21,15 +21,50 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from protgraph import registry
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.task.losses import cross_entropy, known_labels
 from protgraph.task.predictions import SplitPredictions
 
-__all__ = ["METRICS", "Metric", "as_metric", "best_threshold", "compute_metrics", "confusion_matrix", "metric_of_value"]
+__all__ = [
+    "Metric",
+    "as_metric",
+    "best_threshold",
+    "compute_metrics",
+    "confusion_matrix",
+    "metric_of_value",
+    "registered_metric",
+]
+ENTRY_POINTS = {
+    "protgraph.metrics": {
+        "accuracy": "accuracy",
+        "auprc": "auprc",
+        "auroc": "auroc",
+        "dice": "dice",
+        "dice_mean": "dice_mean",
+        "lddt": "lddt",
+        "macro_f1": "macro_f1",
+        "mae": "mae",
+        "mcc": "mcc",
+        "nrmse": "nrmse",
+        "pearson": "pearson",
+        "pearson_overall": "pearson_overall",
+        "pearson_undefined": "pearson_undefined",
+        "perplexity": "perplexity",
+        "perplexity_mean": "perplexity_mean",
+        "recovery": "recovery",
+        "recovery_mean": "recovery_mean",
+        "recovery_median": "recovery_median",
+        "rmsd": "rmsd",
+        "rmse": "rmse",
+        "spearman_overall": "spearman_overall",
+    }
+}
 
 
 @dataclass(frozen=True)
@@ -44,18 +79,23 @@ class Metric:
         Direction of improvement.
     function : callable
         From predictions to a float.
+    weighted : callable, optional
+        The same for many samples of proteins at once, which makes intervals fast: from the predictions, the number
+        ``(N,)`` int64 of the protein of each row, and the copies ``(R, P)`` of each of P proteins in R samples, to the
+        R values. A value equals that of the rows of each protein, repeated.
     """
 
     name: str
     mode: Literal["max", "min"]
     function: Callable[[SplitPredictions], float] = field(repr=False)
+    weighted: Callable[[SplitPredictions, Tensor, np.ndarray], np.ndarray] | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle a metric of a module by its name there, since :func:`as_metric` replaces the function."""
         place = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if getattr(sys.modules.get(place[0]), place[1], None) is self:
             return resolve_name, (":".join(place),)
-        return Metric, (self.name, self.mode, self.function)
+        return Metric, (self.name, self.mode, self.function, self.weighted)
 
     @property
     def doc(self) -> str:
@@ -66,8 +106,9 @@ class Metric:
         return float(self.function(predictions.copy()))  # what a metric changes in place, the next one does not read
 
 
-#: The metrics of this module, by name.
-METRICS: dict[str, Metric] = {}
+def registered_metric(name: str) -> Metric | None:
+    """Return the metric that is registered under a name; None if there is none."""
+    return registry.metrics.get(name) if name in registry.metrics else None
 
 
 def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictions], float]], Metric]:
@@ -372,6 +413,3 @@ def pearson_correlation(x: Tensor, y: Tensor) -> float:
 
 def _constant(x: Tensor) -> bool:
     return bool(x.max() - x.min() <= 1e-6 * x.abs().max())
-
-
-METRICS.update({name: value for name, value in list(globals().items()) if isinstance(value, Metric)})

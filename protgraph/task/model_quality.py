@@ -13,8 +13,6 @@ from protgraph.data.datasets.target import Target
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import known_labels, squared_error
 from protgraph.task.metrics import (
-    METRICS,
-    Metric,
     as_metric,
     mae,
     mean_ranks,
@@ -26,7 +24,14 @@ from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
 __all__ = ["MODEL_QUALITY", "pearson_of_means", "rmse_of_means", "spearman_of_means"]
-ENTRY_POINTS = {"protgraph.tasks": {"model_quality": "MODEL_QUALITY"}}
+ENTRY_POINTS = {
+    "protgraph.metrics": {
+        "pearson_of_means": "pearson_of_means",
+        "rmse_of_means": "rmse_of_means",
+        "spearman_of_means": "spearman_of_means",
+    },
+    "protgraph.tasks": {"model_quality": "MODEL_QUALITY"},
+}
 
 
 @as_metric("max")
@@ -56,8 +61,6 @@ def _means(o: SplitPredictions) -> tuple[Tensor, Tensor]:
     predicted, true = (torch.bincount(place, values[known, 0].double()) / count for values in (o.logits, o.y))
     return predicted, true
 
-
-METRICS.update({name: value for name, value in list(globals().items()) if isinstance(value, Metric)})
 
 MODEL_QUALITY = Task(
     "model_quality",

@@ -13,7 +13,7 @@ from protgraph.featurize.frames import axes
 from protgraph.structure.compare.local_distances import compute_lddt
 from protgraph.structure.compare.superposition import superpose, superposed_rmsd, tm_distance
 from protgraph.task.input_masking import InputMasking
-from protgraph.task.metrics import METRICS, as_metric
+from protgraph.task.metrics import as_metric
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["STRUCTURE_PREDICTION", "fape", "lddt_ca", "rmsd_superposed", "tm_score"]
-ENTRY_POINTS = {"protgraph.tasks": {"structure_prediction": "STRUCTURE_PREDICTION"}}
+ENTRY_POINTS = {
+    "protgraph.metrics": {"lddt_ca": "lddt_ca", "rmsd_superposed": "rmsd_superposed", "tm_score": "tm_score"},
+    "protgraph.tasks": {"structure_prediction": "STRUCTURE_PREDICTION"},
+}
 
 _CA = 1  # of N, CA, C, O
 
@@ -119,8 +122,6 @@ def _pairs(o: SplitPredictions) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
-
-METRICS.update({metric.name: metric for metric in (lddt_ca, rmsd_superposed, tm_score)})
 
 STRUCTURE_PREDICTION = Task(
     "structure_prediction",

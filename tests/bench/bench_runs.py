@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from protgraph import registry
 from protgraph.bench.rows import BenchRow, append_row
 from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.run_predictions import RunPredictions
-from protgraph.task.metrics import METRICS
 from protgraph.task.predictions import SplitPredictions
 
 MODES = {"auprc": "max", "auroc": "max", "mcc": "max"}
@@ -52,7 +52,7 @@ def write_run(
             one = SplitPredictions(logits, torch.tensor(y)[:, None], index, torch.tensor([0.0]), protein=index)
             name = f"predictions/{model}-{task}-{seed}_test.npz"
             RunPredictions.of(list(sizes), one).save(folder / name)
-            metrics = {metric: float(METRICS[metric](one)) for metric in MODES}
+            metrics = {metric: float(registry.metrics.get(metric)(one)) for metric in MODES}
             history = tuple({"epoch": e, "auprc": metrics["auprc"] * e / 4} for e in range(1, 5))
             rows.append(
                 BenchRow(

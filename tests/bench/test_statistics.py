@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph.bench.breakdown import break_down
 from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import ModelRuns, split_statistics
 from protgraph.errors import DatasetError
 from protgraph.evaluation.bootstrap import bootstrap_scores
-from protgraph.task.metrics import METRICS
 from protgraph.task.predictions import SplitPredictions
 
 MODES = {"auprc": "max", "auroc": "max", "mcc": "max"}
@@ -61,10 +61,10 @@ def test_rows_are_sorted_by_protein_and_counted():
 @pytest.mark.parametrize("name", ["auprc", "auroc", "mcc", "perplexity_mean"])
 def test_values_of_proteins_are_those_of_their_rows_alone(name):
     run = binary_run() if name in MODES else class_run()
-    values = protein_values(run, METRICS[name])
+    values = protein_values(run, registry.metrics.get(name))
     for i in range(len(run.names)):
         rows = torch.nonzero(run.rows.protein == i).flatten()
-        alone = float(METRICS[name](run.rows.take(rows, torch.zeros_like(rows))))
+        alone = float(registry.metrics.get(name)(run.rows.take(rows, torch.zeros_like(rows))))
         assert values[i] == pytest.approx(alone, abs=2e-6, nan_ok=True)
     if name == "auprc":
         from sklearn.metrics import average_precision_score
@@ -110,7 +110,7 @@ def test_a_perfectly_calibrated_bin_has_no_error_and_a_wrong_one_its_distance():
 
 def test_the_samples_of_means_are_those_of_the_bootstrap_of_a_metric_per_chain():
     run = class_run()
-    metric = METRICS["recovery_mean"]
+    metric = registry.metrics.get("recovery_mean")
     expected = bootstrap_scores(run.rows, metric, resamples=50)
     assert resample_mean(protein_values(run, metric), resamples=50) == pytest.approx(expected, abs=1e-12)
 
@@ -125,7 +125,7 @@ def test_statistics_of_models_have_every_metric_and_every_pair():
     assert len(found) == 3 * (3 * 2 + 1)
     strong = found["strong", "auprc", "pooled"]
     runs = models[2].runs.values()
-    assert strong.mean == pytest.approx(np.mean([METRICS["auprc"](run.rows) for run in runs]))
+    assert strong.mean == pytest.approx(np.mean([registry.metrics.get("auprc")(run.rows) for run in runs]))
     assert strong.interval.low < strong.mean < strong.interval.high and strong.proteins == 12
     assert found["strong", "auprc", "proteins"].proteins == 11  # one protein has no positives
     tests = {(p.metric, p.one, p.other): p for p in result.pairs}
@@ -153,7 +153,9 @@ def test_groups_of_proteins_have_the_scores_of_their_rows():
     rows = torch.isin(model.first.rows.protein, short)
     o = model.first.rows
     alone = SplitPredictions(o.logits[rows], o.y[rows], protein=o.protein[rows])
-    assert lengths[0].group == "up to 150 residues" and lengths[0].score == pytest.approx(METRICS["auprc"](alone))
+    assert lengths[0].group == "up to 150 residues" and lengths[0].score == pytest.approx(
+        registry.metrics.get("auprc")(alone)
+    )
     assert {g.group: g.proteins for g in groups if g.by == "resolution"} == {
         "up to 2.0 Å": 1,
         "2.0 to 3.0 Å": 1,

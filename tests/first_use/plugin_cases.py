@@ -172,7 +172,8 @@ def _featurizers() -> list[PluginCase]:
 
 
 _TASK = """
-from protgraph.task import METRICS, Metric, cross_entropy
+from protgraph import registry
+from protgraph.task import Metric, cross_entropy
 
 def derive(residues):
 {derive}

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
-from protgraph.task import METRICS, ResiduePairs, SplitPredictions
+from protgraph.task import ResiduePairs, SplitPredictions
 from protgraph.task.contact_prediction import CONTACT, PRECISIONS, beta_carbons, contact_labels, precision, top_rows
 from protgraph.task.predictions import OTHER_CHAIN
 from protgraph.testing.protein_fixtures import make_protein
@@ -142,7 +143,7 @@ def test_top_rows_keep_every_metric(ties):
 def test_the_metrics_are_listed_under_their_names():
     names = [f"precision_l{part}_{separation}" for separation in (6, 12, 24) for part in ("", 2, 5)]
     assert [metric.name for metric in PRECISIONS] == names
-    assert all(METRICS[name].mode == "max" and METRICS[name].doc for name in names)
+    assert all(registry.metrics.get(name).mode == "max" and registry.metrics.get(name).doc for name in names)
     assert CONTACT.monitor == "precision_l5_6"
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError, WiringError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.task import METRICS, InputMasking, SplitPredictions, builtin, default_task, squared_error
+from protgraph.task import InputMasking, SplitPredictions, builtin, default_task, squared_error
 
 DENOISING = builtin.STRUCTURE_DENOISING
 
@@ -89,14 +90,14 @@ def outcome(residues, error, sizes=(30, 46), seed=0):
 
 def test_a_perfect_prediction_has_rmsd_0_and_lddt_1(residues):
     o = outcome(residues, 0.0)
-    assert METRICS["rmsd"](o) == 0 and METRICS["lddt"](o) == 1
+    assert registry.metrics.get("rmsd")(o) == 0 and registry.metrics.get("lddt")(o) == 1
 
 
 def test_rmsd_equals_biotites_of_the_positions(residues):
     o = outcome(residues, 1.0)
     predicted, truth = ((o.pos + x[:, 0]).numpy() for x in (o.logits, o.y))
     expected = np.mean([struc.rmsd(truth[rows], predicted[rows]) for rows in (slice(30), slice(30, None))])
-    assert METRICS["rmsd"](o) == pytest.approx(expected, rel=1e-5)
+    assert registry.metrics.get("rmsd")(o) == pytest.approx(expected, rel=1e-5)
 
 
 def test_lddt_equals_the_definition(residues):
@@ -108,7 +109,7 @@ def test_lddt_equals_the_definition(residues):
         change = (torch.cdist(predicted[rows], predicted[rows]) - far).abs()
         pairs = (far < 15) & ~torch.eye(len(far), dtype=torch.bool)
         values.append(sum((change[pairs] < cut).double().mean() for cut in (0.5, 1, 2, 4)) / 4)
-    assert METRICS["lddt"](o) == pytest.approx(float(torch.stack(values).mean()), abs=1e-3)
+    assert registry.metrics.get("lddt")(o) == pytest.approx(float(torch.stack(values).mean()), abs=1e-3)
 
 
 def test_unknown_residues_do_not_change_metrics(residues):
@@ -119,8 +120,8 @@ def test_unknown_residues_do_not_change_metrics(residues):
     kept[5:20] = False
     fewer = SplitPredictions(o.logits[kept], o.y[kept], o.chain[kept], pos=o.pos[kept])
     some = replace(o, y=y)
-    assert METRICS["rmsd"](some) == pytest.approx(METRICS["rmsd"](fewer))
-    assert METRICS["lddt"](some) == pytest.approx(METRICS["lddt"](fewer))
+    assert registry.metrics.get("rmsd")(some) == pytest.approx(registry.metrics.get("rmsd")(fewer))
+    assert registry.metrics.get("lddt")(some) == pytest.approx(registry.metrics.get("lddt")(fewer))
     assert squared_error(o.logits, y) == pytest.approx(float(squared_error(fewer.logits, fewer.y)))
 
 

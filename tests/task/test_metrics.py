@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protgraph import registry
-from protgraph.task.metrics import METRICS, Metric, as_metric, best_threshold, compute_metrics
+from protgraph.task.metrics import Metric, as_metric, best_threshold, compute_metrics
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 
 
 def _of(name: str, *args, **kwargs) -> float:
-    return METRICS[name](SplitPredictions(*args, **kwargs))
+    return registry.metrics.get(name)(SplitPredictions(*args, **kwargs))
 
 
 def _labels(n: int = 200, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -107,7 +107,7 @@ def test_dice_is_the_f1_of_torchmetrics_and_its_mean_is_over_proteins_with_posit
     assert _of("dice", logits, y, threshold=cut) == pytest.approx(float(score(called, y.int())), abs=1e-6)
     each = [float(score(called[protein == p], y[protein == p].int())) for p in (0, 1, 3)]
     predictions = SplitPredictions(logits, y, threshold=cut, protein=protein)
-    assert METRICS["dice_mean"](predictions) == pytest.approx(np.mean(each), abs=1e-6)
+    assert registry.metrics.get("dice_mean")(predictions) == pytest.approx(np.mean(each), abs=1e-6)
     assert math.isnan(_of("dice", logits[protein == 2], y[protein == 2], threshold=cut))
 
 
@@ -116,9 +116,11 @@ def test_dice_is_the_f1_of_torchmetrics_and_its_mean_is_over_proteins_with_posit
 def test_best_threshold_is_never_worse_than_any_other(pairs):
     logits = torch.tensor([[float(a)] for a, _ in pairs])
     y = torch.tensor([[float(b)] for _, b in pairs])
-    best = METRICS["mcc"](SplitPredictions(logits, y, threshold=best_threshold(SplitPredictions(logits, y))))
+    best = registry.metrics.get("mcc")(
+        SplitPredictions(logits, y, threshold=best_threshold(SplitPredictions(logits, y)))
+    )
     for cut in np.arange(-4.5, 5):
-        assert best >= METRICS["mcc"](SplitPredictions(logits, y, threshold=torch.tensor([cut]))) - 1e-9
+        assert best >= registry.metrics.get("mcc")(SplitPredictions(logits, y, threshold=torch.tensor([cut]))) - 1e-9
 
 
 def test_a_given_threshold_is_used_unchanged():
@@ -127,16 +129,16 @@ def test_a_given_threshold_is_used_unchanged():
     other = SplitPredictions(torch.tensor([[-3.0], [-2.0], [-1.0], [0.0]]), torch.tensor([[0.0], [0], [1], [1]]))
     cut = best_threshold(there)
     assert cut.tolist() == [1.5]
-    assert METRICS["mcc"](there.with_threshold(cut)) == 1
-    assert METRICS["mcc"](other.with_threshold(cut)) == 0
-    assert METRICS["mcc"](other.with_threshold(best_threshold(other))) == 1
+    assert registry.metrics.get("mcc")(there.with_threshold(cut)) == 1
+    assert registry.metrics.get("mcc")(other.with_threshold(cut)) == 0
+    assert registry.metrics.get("mcc")(other.with_threshold(best_threshold(other))) == 1
 
 
 def test_ranking_metrics_of_one_class_only_are_undefined():
     outcome = SplitPredictions(torch.randn(5, 1), torch.zeros(5, 1))
-    assert math.isnan(METRICS["auprc"](outcome))
-    assert math.isnan(METRICS["auroc"](outcome))
-    assert METRICS["mcc"](outcome) == 0
+    assert math.isnan(registry.metrics.get("auprc")(outcome))
+    assert math.isnan(registry.metrics.get("auroc")(outcome))
+    assert registry.metrics.get("mcc")(outcome) == 0
 
 
 def test_several_labels_are_averaged_over_those_that_are_defined():
@@ -159,8 +161,8 @@ def test_pearson_is_the_mean_over_chains_and_undefined_chains_are_counted():
     x[chain == 7] = 3.25  # a constant prediction
     expected = np.mean([scipy.stats.pearsonr(x[chain == c, 0], y[chain == c, 0]).statistic for c in (4, 2)])
     outcome = SplitPredictions(torch.tensor(x).float(), torch.tensor(y).float(), torch.tensor(chain))
-    assert METRICS["pearson"](outcome) == pytest.approx(expected, rel=1e-5)
-    assert METRICS["pearson_undefined"](outcome) == 2
+    assert registry.metrics.get("pearson")(outcome) == pytest.approx(expected, rel=1e-5)
+    assert registry.metrics.get("pearson_undefined")(outcome) == 2
 
 
 def test_pearson_is_independent_of_row_order():
@@ -187,8 +189,10 @@ def test_rmse_and_mae_are_over_the_known():
 def test_without_any_known_label_every_metric_is_undefined():
     classes = SplitPredictions(torch.randn(3, 4), torch.full((3,), -1), torch.zeros(3, dtype=torch.long))
     values = SplitPredictions(torch.randn(3, 1), torch.full((3, 1), math.nan), torch.zeros(3, dtype=torch.long))
-    found = compute_metrics(METRICS.values(), classes) | compute_metrics(METRICS.values(), values)
-    assert len(found) == len(METRICS)
+    found = compute_metrics(map(registry.metrics.get, registry.metrics), classes) | compute_metrics(
+        map(registry.metrics.get, registry.metrics), values
+    )
+    assert len(found) == len(registry.metrics)
     assert all(math.isnan(v) for v in found.values())
 
 
@@ -201,7 +205,7 @@ def test_a_metric_that_changes_its_tensors_does_not_change_the_next_one():
 
     pairs = ResiduePairs(torch.zeros(2, dtype=torch.long), torch.tensor([1, 9]), torch.tensor([10]))
     o = SplitPredictions(torch.tensor([[3.0], [5.0]]), torch.tensor([[1.0], [1.0]]), pairs=pairs)
-    found = compute_metrics([Metric("zero", "min", zero), METRICS["rmse"]], o)
+    found = compute_metrics([Metric("zero", "min", zero), registry.metrics.get("rmse")], o)
     assert found == {"zero": 0.0, "rmse": pytest.approx(10**0.5)}
     assert pairs.separation.tolist() == [1, 9] and o.y.tolist() == [[1.0], [1.0]]
 
@@ -225,7 +229,9 @@ def own_metric(o: SplitPredictions) -> float:
     return (o.logits - o.y).abs().max()
 
 
-@pytest.mark.parametrize("metric", [*METRICS.values(), own_metric, *registry.tasks.get("contact").metrics])
+@pytest.mark.parametrize(
+    "metric", [*map(registry.metrics.get, registry.metrics), own_metric, *registry.tasks.get("contact").metrics]
+)
 def test_a_metric_can_be_pickled(metric):
     """With it a task does, which other processes are given."""
     again = pickle.loads(pickle.dumps(metric))

@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy.stats import pearsonr, spearmanr
 
-from protgraph.task import METRICS, SplitPredictions
+from protgraph import registry
+from protgraph.task import SplitPredictions
 from protgraph.task.model_quality import MODEL_QUALITY, pearson_of_means, rmse_of_means, spearman_of_means
 
 
@@ -46,4 +47,4 @@ def test_equal_means_have_their_mean_rank(predictions):
 
 def test_the_task_hides_b_factors_where_predictions_have_their_confidence():
     assert "b_factor" in MODEL_QUALITY.inputs.hidden
-    assert {metric.name for metric in MODEL_QUALITY.metrics} <= set(METRICS)
+    assert {metric.name for metric in MODEL_QUALITY.metrics} <= set(registry.metrics)

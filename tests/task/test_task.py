@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph import tasks as registered
 from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError, LabelError
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
-from protgraph.task import METRICS, SplitPredictions, Task, builtin, compute_metrics, default_task
+from protgraph.task import SplitPredictions, Task, builtin, compute_metrics, default_task
 from protgraph.task.contact_prediction import CONTACT
 
 TASKS = [registered.get(name) for name in registered.names()]
@@ -76,7 +77,7 @@ def test_labels_of_the_dataset_replace_derived_ones(residues):
 def test_builtin_tasks_have_a_description_and_a_monitored_metric(task):
     assert task.doc
     assert task.target.name == task.name
-    assert task.mode == METRICS[task.monitor].mode
+    assert task.mode == registry.metrics.get(task.monitor).mode
     assert all(metric.doc for metric in task.metrics)
 
 

@@ -12,7 +12,8 @@ import pytest
 from torch.nn import functional
 
 import protgraph as pg
-from protgraph.task import METRICS, Metric, binary_cross_entropy, cross_entropy, squared_error
+from protgraph import registry
+from protgraph.task import Metric, binary_cross_entropy, cross_entropy, squared_error
 from protgraph.testing import CHECKS, check_component, find_components
 
 BUILT_IN = [*pg.tasks.names()]
@@ -40,7 +41,7 @@ HONEST = pg.Task(
     "near",
     pg.Target("near", "node", "classification", 2),
     cross_entropy,
-    (METRICS["accuracy"], METRICS["macro_f1"]),
+    (registry.metrics.get("accuracy"), registry.metrics.get("macro_f1")),
     "accuracy",
     derive=near,
     doc="Crowded residues.",
@@ -49,7 +50,7 @@ VALUES = pg.Task(
     "depth",
     pg.Target("depth", "node", "regression", 1),
     squared_error,
-    (METRICS["rmse"],),
+    (registry.metrics.get("rmse"),),
     "rmse",
     derive=lambda r: np.linalg.norm(r.pos - r.pos.mean(0), axis=1, keepdims=True).astype(np.float32),
     doc="Distance to the center.",
@@ -58,7 +59,7 @@ PER_PROTEIN = pg.Task(
     "long",
     pg.Target("long", "graph", "multilabel", 1),
     binary_cross_entropy,
-    (METRICS["auroc"],),
+    (registry.metrics.get("auroc"),),
     "auroc",
     derive=lambda r: np.array([[len(r) > 10]], np.float32),
     doc="More than ten residues.",
@@ -100,7 +101,7 @@ BROKEN_TASKS = {
     "no gradient": ({"loss": lambda x, y: cross_entropy(x.detach(), y)}, "loss", "gradient"),
     "mean of nothing": ({"loss": lambda x, y: functional.cross_entropy(x, y, ignore_index=-1)}, "loss", "unknown"),
     "metric raises": (metric(raising), "metrics", "own bug"),
-    "wrong direction": (metric(METRICS["accuracy"].function, "min"), "metrics", "mode is 'min'"),
+    "wrong direction": (metric(registry.metrics.get("accuracy").function, "min"), "metrics", "mode is 'min'"),
     "NaN": (metric(lambda o: float("nan")), "metrics", "nan"),
 }
 

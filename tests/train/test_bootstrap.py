@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy.stats import bootstrap
 
+from protgraph import registry
 from protgraph.evaluation import weighted_metrics
 from protgraph.evaluation.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
-from protgraph.task.metrics import METRICS, Metric
+from protgraph.task.metrics import Metric
 from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
 
@@ -67,7 +68,7 @@ def of_pairs(proteins: int, rng: np.random.Generator, random: torch.Generator) -
     ],
 )
 def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
-    predictions, metric = example(kind), METRICS[name]
+    predictions, metric = example(kind), registry.metrics.get(name)
     rows = Metric(name, metric.mode, metric.function)  # not the registered one: computed from the rows
     fast, slow = (bootstrap_scores(predictions, m, resamples=40, seed=3) for m in (metric, rows))
     np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-7)
@@ -82,14 +83,16 @@ def test_weighted_metrics_equal_those_of_resampled_rows(kind, name):
 @pytest.mark.parametrize("name", ["auprc", "auroc"])
 def test_ranking_metrics_do_not_depend_on_how_many_samples_are_computed_at_once(name, monkeypatch):
     predictions = example("binary", proteins=20)
-    together = bootstrap_scores(predictions, METRICS[name], resamples=40)
+    together = bootstrap_scores(predictions, registry.metrics.get(name), resamples=40)
     monkeypatch.setattr(weighted_metrics, "_AT_ONCE", 1)  # one sample
-    np.testing.assert_allclose(together, bootstrap_scores(predictions, METRICS[name], resamples=40), rtol=1e-12)
+    np.testing.assert_allclose(
+        together, bootstrap_scores(predictions, registry.metrics.get(name), resamples=40), rtol=1e-12
+    )
 
 
 def test_interval_equals_scipy_percentiles():
     predictions = example("values", proteins=30)
-    interval = percentile_interval(bootstrap_scores(predictions, METRICS["rmse"], resamples=4000))
+    interval = percentile_interval(bootstrap_scores(predictions, registry.metrics.get("rmse"), resamples=4000))
     known = ~torch.isnan(predictions.y[:, 0])
     square = ((predictions.logits - predictions.y)[:, 0].square().double()).nan_to_num()
     sums = [np.bincount(predictions.protein, x, minlength=30) for x in (square.numpy(), known.numpy().astype(float))]
@@ -119,7 +122,7 @@ def test_resamples_without_positives_are_left_out_and_counted():
     protein = torch.arange(4)
     y = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
     predictions = SplitPredictions(torch.tensor([[2.0], [1.0], [0.0], [-1.0]]), y, protein=protein)
-    scores = bootstrap_scores(predictions, METRICS["auprc"])
+    scores = bootstrap_scores(predictions, registry.metrics.get("auprc"))
     interval = percentile_interval(scores)
     share = (3 / 4) ** 4 + (1 / 4) ** 4  # no positives, or only positives
     assert interval.undefined == np.isnan(scores).sum() == pytest.approx(1000 * share, abs=60)
@@ -130,7 +133,7 @@ def test_resamples_without_positives_are_left_out_and_counted():
 
 def test_two_models_are_compared_on_the_same_samples():
     one, two = example("classes", seed=0), example("classes", seed=0)
-    scores = [bootstrap_scores(o, METRICS["accuracy"]) for o in (one, two)]
+    scores = [bootstrap_scores(o, registry.metrics.get("accuracy")) for o in (one, two)]
     assert np.array_equal(*scores)
 
 
@@ -145,7 +148,7 @@ def test_split_size_counts_proteins_with_known_labels_and_positives():
 
 def test_one_protein_has_no_interval():
     one = SplitPredictions(torch.zeros(5, 2), torch.tensor([0, 0, 1, 1, 0]), protein=torch.zeros(5, dtype=torch.int64))
-    scores = bootstrap_scores(one, METRICS["accuracy"])
+    scores = bootstrap_scores(one, registry.metrics.get("accuracy"))
     assert np.isnan(scores).all() and math.isnan(percentile_interval(scores).low)
     (line,) = SplitScores("accuracy", scores, count_split(one), "x").summary("test")
     assert "no interval over 1 protein" in line and "95 %" not in line

@@ -13,10 +13,11 @@ import torch
 from torch import nn
 
 import protgraph as pg
+from protgraph import registry
 from protgraph.errors import ComponentError, DatasetError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels import load_dataset, prepare
-from protgraph.task import METRICS, Metric, cross_entropy
+from protgraph.task import Metric, cross_entropy
 from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small
 
@@ -163,7 +164,10 @@ def test_a_wrong_tensor_featurizer_is_named(structures_dir, call, words):
 TARGET = pg.Target("two", "node", "classification", 2)
 
 
-def task(derive=lambda r: np.zeros(len(r), np.int64), loss=cross_entropy, metric=METRICS["accuracy"]) -> pg.Task:
+ACCURACY = registry.metrics.get("accuracy")
+
+
+def task(derive=lambda r: np.zeros(len(r), np.int64), loss=cross_entropy, metric=ACCURACY) -> pg.Task:
     return pg.Task("own", TARGET, loss, (metric,), metric.name, derive=derive)
 
 

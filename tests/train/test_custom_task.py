@@ -7,11 +7,12 @@ import pytest
 import torch
 
 import protgraph as pg
+from protgraph import registry
 from protgraph.errors import DatasetError, UnknownNameError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels import load_dataset, prepare
 from protgraph.labels.loading import resolve_task
-from protgraph.task import METRICS, cross_entropy
+from protgraph.task import cross_entropy
 from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small
 
@@ -24,7 +25,13 @@ def crowding_class(residues: pg.Residues) -> np.ndarray:
 
 TARGET = pg.Target("crowding_class", "node", "classification", 2, ("low", "high"))
 CROWDING = pg.Task(
-    "crowding_class", TARGET, cross_entropy, (METRICS["accuracy"],), "accuracy", derive=crowding_class, doc="Crowding."
+    "crowding_class",
+    TARGET,
+    cross_entropy,
+    (registry.metrics.get("accuracy"),),
+    "accuracy",
+    derive=crowding_class,
+    doc="Crowding.",
 )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from protgraph import registry
 from protgraph.evaluation import evaluate
 from protgraph.evaluation.evaluation import predict_split
 from protgraph.labels import prepare
-from protgraph.task import METRICS
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_predictions_contain_each_residue_of_each_chain_once(trained, store):
 def test_metrics_do_not_depend_on_the_batches(trained, store):
     single, together = (predict_split(trained.model, store, trained.task, max_nodes=n) for n in (1, 10**6))
     for name in ("perplexity", "recovery_median", "accuracy"):
-        assert METRICS[name](single) == pytest.approx(METRICS[name](together), rel=1e-5)
+        assert registry.metrics.get(name)(single) == pytest.approx(registry.metrics.get(name)(together), rel=1e-5)
 
 
 def test_accuracy_equals_direct_counting(trained, store):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import protgraph as pg
+from protgraph import registry
 from protgraph.errors import LeakError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels import load_dataset, prepare
 from protgraph.labels.leaks import reproduces
 from protgraph.structure.descriptors.dssp import dssp, three_states
-from protgraph.task import METRICS, cross_entropy, squared_error
+from protgraph.task import cross_entropy, squared_error
 from protgraph.task.builtin import secondary_structure
 from tests.train.conftest import CHAINS, Small
 
@@ -112,7 +113,7 @@ def test_a_task_can_allow_a_featurizer(small, tmp_path):
         "readable",
         pg.Target("readable", "node", "classification", 3),
         cross_entropy,
-        (METRICS["accuracy"],),
+        (registry.metrics.get("accuracy"),),
         "accuracy",
         pg.InputMasking(readable_featurizers={"copies_the_label"}),
         derive=secondary_structure,
@@ -128,7 +129,7 @@ def test_a_value_per_protein_is_refused(structures_dir, tmp_path):
         "length",
         pg.Target("length", "graph", "regression", 1),
         squared_error,
-        (METRICS["rmse"],),
+        (registry.metrics.get("rmse"),),
         "rmse",
         derive=lambda r: np.array([[len(r)]], np.float32),
     )

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.fingerprint import Fingerprint
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.errors import AbsentFilesError, LabelError, list_first, suggest
-from protgraph.structure.io.foldcomp_database import entry_name
-from protgraph.structure.io.sources import SUFFIXES
+from protgraph.structure.io.registered_readers import entry_name
+from protgraph.structure.io.sources import protein_suffixes
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ProteinFile:
 
     @property
     def stem(self) -> str:
-        """Name of the file without suffixes, name of the record, or name of the entry of a foldcomp database."""
+        """Name of the file without suffixes, name of the record, or name of the entry of a container."""
         return file_stem(entry_name(self.path)) if self.record is None else self.record
 
     @property
@@ -230,4 +230,4 @@ def _by_lower_case(by_name: dict[str, list[ProteinFile]]) -> dict[str, list[Prot
 def file_stem(name: str) -> str:
     """Return a name or path without the suffixes of a protein file."""
     name = name[:-3] if name.lower().endswith(".gz") else name
-    return name[: name.rindex(".")] if name.lower().endswith(SUFFIXES) else name
+    return name[: name.rindex(".")] if name.lower().endswith(protein_suffixes()) else name

@@ -13,9 +13,9 @@ from protgraph.data.store.open_store import open_store
 from protgraph.data.store.store_files import is_store
 from protgraph.errors import DatasetError
 from protgraph.structure.io.archives import as_accession, fetch
-from protgraph.structure.io.foldcomp_database import is_foldcomp_database, split_entry
+from protgraph.structure.io.registered_readers import container_reader, split_entry
 from protgraph.structure.io.sniff import is_fasta
-from protgraph.structure.io.sources import SUFFIXES, expand_files, files_in, is_protein_file, protein_files_in
+from protgraph.structure.io.sources import expand_files, files_in, is_protein_file, protein_files_in, protein_suffixes
 from protgraph.wording import count_noun
 
 __all__ = ["open_folder"]
@@ -34,8 +34,8 @@ def open_folder(
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         path = Path(source)
         files = files_in(path)
-        databases = tuple(f"{p}." for p in files if is_foldcomp_database(p))
-        others = [p for p in files if not (is_protein_file(p) or f"{p}.".startswith(databases))]
+        inside = {file for p in files if (reader := container_reader(p)) for file in reader.files(str(p))}
+        others = [p for p in files if not (is_protein_file(p) or str(p) in inside)]
         names = [p.relative_to(path).as_posix() for p in others]
         return _FileFolder(path, protein_files_in(path), fingerprint, names)
     is_one = isinstance(source, str | os.PathLike)
@@ -84,7 +84,7 @@ class _FileFolder(ProteinFolder):
         if chosen is not None:  # a table may name a file whatever its suffix is
             files += [self.path / name for name in self._others if chosen & {name, Path(name).name}]
         if not files:
-            allowed = ", ".join(SUFFIXES)
+            allowed = ", ".join(protein_suffixes())
             raise DatasetError(
                 f"folder {str(self.path)!r}: no structure or FASTA file ({allowed}, maybe .gz), also not in subfolders."
             )

@@ -1,13 +1,13 @@
-"""Reading and writing: PDB, mmCIF, BinaryCIF, foldcomp and FASTA files, archives, biotite arrays."""
+"""Reading and writing: PDB, mmCIF, BinaryCIF and FASTA files, registered formats, archives, biotite arrays."""
 
 from protgraph.structure.io.archives import Accession, as_accession, fetch, parse_accession
 from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
 from protgraph.structure.io.cif_text import cif_category
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
-from protgraph.structure.io.foldcomp_database import FoldcompDatabase, open_foldcomp_database
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.readers import ParsedFile, read_atoms
+from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io.registered_readers import ParsedFile, Reader
 from protgraph.structure.io.residue_values import ResidueValues, write_defattr
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.io.sources import expand_files, is_source, open_source, proteins_of, read_residues
@@ -20,9 +20,9 @@ __all__ = [
     "FastaRecord",
     "FileContent",
     "FileNotOnServerError",
-    "FoldcompDatabase",
     "ParsedFile",
     "ReadOptions",
+    "Reader",
     "ResidueValues",
     "WrittenStructure",
     "as_accession",
@@ -37,7 +37,6 @@ __all__ = [
     "is_source",
     "load_fasta",
     "load_structure",
-    "open_foldcomp_database",
     "open_source",
     "parse_accession",
     "proteins_of",

@@ -18,8 +18,8 @@ from protgraph.structure.io.altloc import (
     separate_copies,
 )
 from protgraph.structure.io.archives import as_accession, fetch
-from protgraph.structure.io.foldcomp_database import entry_name
 from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io.registered_readers import entry_name
 from protgraph.structure.io.sniff import FileContent, is_fasta, read_file
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.structure import Structure, residue_starts, select_chains
@@ -39,13 +39,14 @@ def load_structure(
     assembly: str | None = None,
     altloc: str = "occupancy",
 ) -> Structure:
-    r"""Read a PDB, mmCIF, BinaryCIF or foldcomp file, gzipped or not, recognized by content.
+    r"""Read a PDB, mmCIF or BinaryCIF file, or one of a registered format, gzipped or not, recognized by content.
 
     Parameters
     ----------
     path : str, PathLike or FileContent
         The file or its content, "pdb:1ubq" or "af:P69905" for an archive entry
-        (see :func:`protgraph.structure.io.fetch`), or "db:name" for an entry of the foldcomp database ``db``.
+        (see :func:`protgraph.structure.io.fetch`), or "db:name" for an entry of the container ``db``, e.g. of a
+        foldcomp database.
     model_number : int
         Model by its place in the file, from 1.
     chains : str or sequence of str, optional

@@ -1,4 +1,4 @@
-"""Read a structure file as a biotite ``AtomArray``; the only module that calls biotite's file readers.
+"""Read a structure file as a biotite ``AtomArray``: PDB, mmCIF, BinaryCIF, and the formats of registered readers.
 
 Errors of a reader become :class:`~protgraph.errors.StructureFileError`; its warnings are returned, not printed.
 """
@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,14 +24,14 @@ from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
 from protgraph.structure.io.cif_column import DataBlock
 from protgraph.structure.io.cif_parse import parse_cif, unify_lines
 from protgraph.structure.io.cif_values import DETAILS
-from protgraph.structure.io.foldcomp import foldcomp_text
 from protgraph.structure.io.pdb import read_model
 from protgraph.structure.io.pdb_lines import PDBText
 from protgraph.structure.io.pdb_values import REMARK
+from protgraph.structure.io.registered_readers import ParsedFile, Reader, installed_readers
 from protgraph.structure.io.repair import check_last_record
 from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file, without_padding
 
-__all__ = ["ParsedFile", "read_atoms"]
+__all__ = ["read_atoms", "read_with"]
 
 _FIELDS = ["b_factor", "occupancy"]
 
@@ -39,46 +39,13 @@ _FIELDS = ["b_factor", "occupancy"]
 _CATEGORIES = ("atom_site", "cell", "ma_qa_metric", "pdbx_struct_assembly_gen", "pdbx_struct_oper_list", DETAILS)
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
-_ALPHAFOLD_ID = re.compile(r"^TITLE +AF-[A-Z0-9]+-F[0-9]+(-model_v[0-9]+)? *$", re.MULTILINE)
 _OTHER_VALUES = f"{REMARK} B factors are "  # of protgraph.structure.io.write_values
-
-
-@dataclass(frozen=True)
-class ParsedFile:
-    """One model or assembly of a file, with all alternate locations.
-
-    Parameters
-    ----------
-    atoms : AtomArray
-        With annotations ``b_factor``, ``occupancy`` and ``altloc_id`` ("" where the atom has one location).
-    format : str
-        "pdb", "mmcif", "bcif" or "foldcomp".
-    models : int
-        Models in the file.
-    warnings : tuple of str
-        Warnings of the reader.
-    predicted : bool
-        True if the file declares that its B factors are pLDDT: by a metric of that name in ``ma_qa_metric`` (ModelCIF,
-        AlphaFold), or by the TITLE of PDB files of the AlphaFold database.
-    inferred_elements : int
-        Atoms whose element is inferred from their name.
-    block : DataBlock, optional
-        Data block of an mmCIF or BinaryCIF file that the atoms are from.
-    """
-
-    atoms: AtomArray
-    format: str
-    models: int
-    warnings: tuple[str, ...]
-    predicted: bool
-    inferred_elements: int = 0
-    block: DataBlock | None = None
 
 
 def read_atoms(
     file: str | os.PathLike[str] | FileContent, *, model: int = 1, assembly: str | None = None
 ) -> ParsedFile:
-    """Read one model of a PDB, mmCIF, BinaryCIF or foldcomp file, gzipped or not.
+    """Read one model of a PDB, mmCIF or BinaryCIF file, or of a registered format, gzipped or not.
 
     Parameters
     ----------
@@ -100,7 +67,10 @@ def read_atoms(
     """
     file = read_file(file)
     path, content = file.path, file.data
-    reader = _READERS[detect_format(content, path)](path)
+    form = detect_format(content, path)
+    if form not in _READERS:
+        return read_with(installed_readers()[form], form, content, path, model=model, assembly=assembly)
+    reader = _READERS[form](path)
     with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, reader.format):
         warnings.simplefilter("always")
         reader.open(content)
@@ -114,6 +84,27 @@ def read_atoms(
     return ParsedFile(
         atoms, reader.format, models, tuple(texts), reader.predicted(), reader.inferred_elements, reader.block
     )
+
+
+def read_with(
+    reader: Reader, form: str, content: bytes, path: str, *, model: int = 1, assembly: str | None = None
+) -> ParsedFile:
+    """Read one model with a registered reader; annotations that it does not set get their defaults."""
+    with warnings.catch_warnings(record=True) as caught, _as_structure_error(path, form):
+        warnings.simplefilter("always")
+        parsed = reader.parse(content, path, model)
+        atoms = parsed.atoms
+        if not 1 <= model <= parsed.models:
+            raise SelectionError(f"{path}: no model {model}. The file has models 1 to {parsed.models}.")
+        if assembly is not None:
+            raise SelectionError(f"{path}: the file has no assembly {assembly!r}. It describes none.")
+        defaults = {"b_factor": np.float32(0), "occupancy": np.float32(1), "altloc_id": ""}
+        for name in defaults.keys() - set(atoms.get_annotation_categories()):
+            atoms.set_annotation(name, np.full(len(atoms), defaults[name]))
+    if len(atoms) == 0:
+        raise EmptyStructureError(f"{path}: model {model} has no atoms")
+    texts = dict.fromkeys((*parsed.warnings, *(str(warning.message) for warning in caught)))
+    return replace(parsed, format=form, warnings=tuple(texts))
 
 
 class _Reader(ABC):
@@ -179,25 +170,6 @@ class _PDBReader(_Reader):
         return copy_chains(atoms, read_remark_350(self.text, self.path)[name], self.path)
 
 
-class _FoldcompReader(_PDBReader):
-    """Reader of foldcomp entries; models of AlphaFold DB have their identifier as title."""
-
-    format = "foldcomp"
-
-    def open(self, content: bytes) -> None:
-        self.text, self._made_up = foldcomp_text(content, self.path)
-        self._padding = ()
-        self.records = PDBText.of(self.text)
-
-    def atoms(self, model: int, fields: list[str]) -> AtomArray:
-        atoms = super().atoms(model, fields)
-        self.notes = (*self._made_up, *self.notes)
-        return atoms
-
-    def predicted(self) -> bool:
-        return super().predicted() or _ALPHAFOLD_ID.search(self.text) is not None
-
-
 class _CIFReader(_Reader):
     format = "mmcif"
 
@@ -251,9 +223,7 @@ class _BinaryCIFReader(_CIFReader):
         return [BinaryBlock(block) for block in unpack_categories(content, names)["dataBlocks"]]
 
 
-_READERS: dict[str, type[_Reader]] = {
-    reader.format: reader for reader in (_PDBReader, _FoldcompReader, _CIFReader, _BinaryCIFReader)
-}
+_READERS: dict[str, type[_Reader]] = {reader.format: reader for reader in (_PDBReader, _CIFReader, _BinaryCIFReader)}
 
 
 def _padding_note(content: bytes, text: bytes) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from protgraph.errors import StructureFileError
-from protgraph.structure.io.foldcomp import MAGIC
-from protgraph.structure.io.foldcomp_database import open_foldcomp_database, split_entry
+from protgraph.registry import readers
+from protgraph.structure.io.registered_readers import format_names, format_of, split_entry
 
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file", "without_padding"]
 
@@ -34,7 +34,7 @@ class FileContent:
     Parameters
     ----------
     path : str
-        Path of the file, or "db:name" for an entry of a foldcomp database.
+        Path of the file, or "db:name" for an entry of a container.
     stored : bytes
         Its bytes as stored, maybe gzipped.
     """
@@ -65,7 +65,7 @@ class FileContent:
 
     @cached_property
     def format(self) -> str:
-        """Format by content: "pdb", "mmcif", "bcif", "foldcomp" or "fasta".
+        """Format by content: "pdb", "mmcif", "bcif", "fasta", or the name of a registered reader.
 
         Raises
         ------
@@ -76,21 +76,21 @@ class FileContent:
 
 
 def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
-    """Read a file, or the entry "db:name" of a foldcomp database; return content that is already read as it is.
+    """Read a file, or the entry "db:name" of a container; return content that is already read as it is.
 
     Raises
     ------
     StructureFileError
         The file cannot be read.
     SelectionError
-        The database has no such entry.
+        The container has no such entry.
     """
     if isinstance(path, FileContent):
         return path
     if not os.fspath(path):
         raise StructureFileError("path ''. Give a structure file, or pdb:1ubq, af:P69905.")
     if (entry := split_entry(path)) is not None:
-        return FileContent(os.fspath(path), open_foldcomp_database(entry[0]).read(entry[1]))
+        return FileContent(os.fspath(path), entry.reader.read(entry.container, entry.name))
     try:
         with open(path, "rb", buffering=0) as file:
             return FileContent(os.fspath(path), file.readall())
@@ -120,7 +120,10 @@ def _head(path: str | os.PathLike[str]) -> bytes:
 
 
 def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> str:
-    """Return the format of an uncompressed structure file by content: "pdb", "mmcif", "bcif" or "foldcomp".
+    """Return the format of an uncompressed structure file by content.
+
+    "pdb", "mmcif", "bcif", or the name of a registered reader; these are asked about files that do not begin like one
+    of the three.
 
     Raises
     ------
@@ -129,19 +132,20 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
     """
     if _PDB.match(content) and b"\0" not in content:  # most PDB files; the others are searched as a whole
         return "pdb"
-    readable = "protgraph reads PDB, mmCIF, BinaryCIF and foldcomp, each also gzipped."
     if not content[:_HEAD].strip() and not content.strip():
         raise StructureFileError(f"{path}: the file is empty")
-    if content.startswith(MAGIC):
-        return "foldcomp"
     if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
         return "bcif"
     if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
-        raise StructureFileError(f"{path}: MMTF, a format that the PDB retired in 2024, is not supported.\n{readable}")
+        reason = "MMTF, a format that the PDB retired in 2024, is not supported"
+        raise StructureFileError(f"{path}: {reason}.\n{_readable()}")
     if content[_TAR[0]] == _TAR[1]:
-        raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{readable}")
+        raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{_readable()}")
     text = without_padding(content)
-    is_cif = _CIF.match(text) or (b"data_" in text.lower() and _CIF.search(text))
+    begins_as_cif = _CIF.match(text)
+    if not begins_as_cif and (registered := format_of(content)) is not None:
+        return registered
+    is_cif = begins_as_cif or (b"data_" in text.lower() and _CIF.search(text))
     if is_cif or _PDB.search(text):
         if b"\0" in text:
             raise StructureFileError(
@@ -149,7 +153,14 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
                 "bytes at its end only. Copy the file again."
             )
         return "mmcif" if is_cif else "pdb"
-    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{readable}")
+    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{_readable()}")
+
+
+def _readable() -> str:
+    """Return a sentence that lists the formats, and a line for each reader that cannot be loaded."""
+    *names, last = ["PDB", "mmCIF", "BinaryCIF", *format_names()]
+    problems = [f"\n{problem.message}" for problem in readers.problems(load=True)]
+    return f"protgraph reads {', '.join(names)} and {last}, each also gzipped.{''.join(problems)}"
 
 
 def without_padding(content: bytes) -> bytes:

@@ -12,19 +12,14 @@ from pathlib import Path
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure.io.archives import as_accession, fetch, parse_accession
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
-from protgraph.structure.io.foldcomp_database import (
-    is_foldcomp_database,
-    open_foldcomp_database,
-    split_entry,
-)
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.registered_readers import Reader, container_reader, installed_readers, split_entry
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.residues import Residues
 
 __all__ = [
-    "SUFFIXES",
     "ProteinSource",
     "expand_files",
     "expand_lists",
@@ -33,12 +28,12 @@ __all__ = [
     "is_source",
     "open_source",
     "protein_files_in",
+    "protein_suffixes",
     "proteins_of",
     "read_residues",
 ]
 
-SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", ".fcz", *FASTA_SUFFIXES)
-"""Suffixes of protein files in a folder."""
+_STRUCTURE_SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif")
 
 
 @dataclass(frozen=True)
@@ -60,13 +55,19 @@ class ProteinSource:
     record: str | None = None
 
 
+def protein_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of protein files in a folder, with those of registered readers."""
+    registered = [suffix for reader in installed_readers().values() for suffix in reader.suffixes]
+    return (*_STRUCTURE_SUFFIXES, *registered, *FASTA_SUFFIXES)
+
+
 def is_protein_file(path: str | os.PathLike[str]) -> bool:
     """Return True for a name with the suffix of a structure or FASTA file, maybe followed by .gz."""
-    return os.fspath(path).lower().removesuffix(".gz").endswith(SUFFIXES)
+    return os.fspath(path).lower().removesuffix(".gz").endswith(protein_suffixes())
 
 
 def is_source(source: str | os.PathLike[str]) -> bool:
-    """Return True for an existing file or folder, an accession, and an entry "db:name" of a foldcomp database."""
+    """Return True for an existing file or folder, an accession, and an entry "db:name" of a container."""
     return Path(source).exists() or as_accession(source) is not None or split_entry(source) is not None
 
 
@@ -94,11 +95,11 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
     Parameters
     ----------
     sources : str, PathLike or iterable of those
-        A file; a folder, which is searched recursively for files with a suffix in :data:`SUFFIXES` (see
+        A file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
         :func:`files_in`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such
         as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do entries "db:name" of
-        a foldcomp database. A database itself, also in a folder, gives all of its entries in the order of the file. A
-        file that does not exist stays, and fails when it is read.
+        a container, e.g. of a foldcomp database. A container itself, also in a folder, gives all of its entries in the
+        order of the file. A file that does not exist stays, and fails when it is read.
 
     Raises
     ------
@@ -117,15 +118,15 @@ def _expanded(text: str) -> Iterable[str]:
     """Return the files of one source."""
     if as_accession(text) is not None or split_entry(text) is not None:
         return [_normal(text)]
-    if is_foldcomp_database(text):
-        return _entries(_normal(text))
+    if (reader := container_reader(text)) is not None:
+        return _entries(reader, _normal(text))
     if os.path.isfile(text):
         return [_normal(text)]
     if not os.path.isdir(text):
         return _matching(text)
     inside = _protein_files(text)
     if not inside:
-        allowed = ", ".join(SUFFIXES)
+        allowed = ", ".join(protein_suffixes())
         raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
     return inside
 
@@ -136,25 +137,25 @@ def _normal(text: str) -> str:
     return text if is_normal else str(Path(text))
 
 
-def _entries(database: str) -> Iterator[str]:
-    return (f"{database}:{name}" for name in open_foldcomp_database(database))
+def _entries(reader: Reader, container: str) -> Iterator[str]:
+    return (f"{container}:{name}" for name in reader.entries(container))
 
 
 def protein_files_in(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the structure and FASTA files of a folder and its subfolders, and "db:name" for each database entry."""
+    """Return the structure and FASTA files of a folder and its subfolders, and "db:name" for entries of containers."""
     return [Path(path) for path in _protein_files(folder)]
 
 
 def _protein_files(folder: str | os.PathLike[str]) -> list[str]:
-    paths = _walk(folder)
-    indexes = {path.removesuffix(".index") for path in paths if path.endswith(".index")}
-    found: list[str] = []
-    for path in paths:
-        if path in indexes and is_foldcomp_database(path):
-            found += _entries(path)
-        elif is_protein_file(path):
-            found.append(path)
-    return found
+    registered, suffixes = list(installed_readers().values()), protein_suffixes()
+    files: list[str] = []
+    for path in _walk(folder):
+        reader = next((reader for reader in registered if reader.matches(path)), None)
+        if reader is not None:
+            files += _entries(reader, path)
+        elif path.lower().removesuffix(".gz").endswith(suffixes):
+            files.append(path)
+    return files
 
 
 def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:

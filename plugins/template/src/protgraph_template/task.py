@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 import protgraph as pg
-from protgraph.task import METRICS, SplitPredictions
+from protgraph_template.metric import template_recall
 
-__all__ = ["TASK", "bend", "focal_loss", "mean_recall"]
+__all__ = ["TASK", "bend", "focal_loss"]
 
 LIMIT = 105.0  # degrees: about 91 in helices, 120 to 135 in strands
 
@@ -39,18 +38,12 @@ def focal_loss(logits: Tensor, y: Tensor) -> Tensor:
     return -((1 - log_p.exp()).square() * log_p).sum() / known.sum().clamp(min=1)
 
 
-def mean_recall(o: SplitPredictions) -> float:
-    """Mean over classes of the fraction of their residues that are predicted."""
-    right = o.logits.argmax(1) == o.y
-    return float(torch.stack([right[o.y == c].float().mean() for c in o.y[o.y >= 0].unique()]).mean())
-
-
 TASK = pg.Task(
     name="template_bend",
     target=pg.Target("template_bend", "node", "classification", 2, ("straight", "bent")),
     loss=focal_loss,
-    metrics=(pg.Metric("mean_recall", "max", mean_recall), METRICS["accuracy"]),
-    monitor="mean_recall",
+    metrics=(template_recall, pg.metrics.get("accuracy")),
+    monitor="template_recall",
     derive=bend,
     doc="Whether the CA trace bends by less than 105° at each residue.",
 )

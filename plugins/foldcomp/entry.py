@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
+from protgraph_plugins.foldcomp.decoder import decompress
 
 from protgraph.errors import StructureFileError
-from protgraph.structure.io.foldcomp_decoder import decompress
 
 __all__ = ["MAGIC", "FoldcompHeader", "foldcomp_text", "parse_foldcomp_header"]
 

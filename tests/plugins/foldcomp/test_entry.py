@@ -10,13 +10,14 @@ import foldcomp
 import numpy as np
 import psutil
 import pytest
+from protgraph_plugins.foldcomp import decoder
+from protgraph_plugins.foldcomp.decoder import decompress
+from protgraph_plugins.foldcomp.entry import foldcomp_text, parse_foldcomp_header
 
 from protgraph import load_structure
 from protgraph.errors import MissingExtraError, StructureFileError
-from protgraph.structure.io import FileContent, foldcomp_decoder, read_atoms, read_residues
-from protgraph.structure.io.foldcomp import foldcomp_text, parse_foldcomp_header
-from protgraph.structure.io.foldcomp_decoder import decompress
-from tests.structure.io.foldcomp_files import CHAINS, atom_lines, chain_atoms, compress
+from protgraph.structure.io import FileContent, read_atoms, read_residues
+from tests.plugins.foldcomp.files import CHAINS, atom_lines, chain_atoms, compress
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +163,7 @@ def test_crash_and_time_limit_lose_one_entry(entry):
 
 def test_memory_does_not_grow_with_entries(entry):
     size = len(decompress(entry))
-    process = psutil.Process(foldcomp_decoder._process(os.getpid())[0]._process.pid)
+    process = psutil.Process(decoder._process(os.getpid())[0]._process.pid)
     for _ in range(50):
         decompress(entry)
     before = process.memory_info().rss
@@ -173,11 +174,11 @@ def test_memory_does_not_grow_with_entries(entry):
 
 def test_a_fork_has_a_process_of_its_own(entry):
     expected = decompress(entry)
-    assert foldcomp_decoder._process(os.getpid()) is not foldcomp_decoder._process(-1)
+    assert decoder._process(os.getpid()) is not decoder._process(-1)
     assert decompress(entry) == expected
 
 
 def test_missing_package_is_named(entry, monkeypatch):
-    monkeypatch.setattr(foldcomp_decoder, "_is_installed", lambda: False)
+    monkeypatch.setattr(decoder, "_is_installed", lambda: False)
     with pytest.raises(MissingExtraError, match="foldcomp"):
         foldcomp_text(entry)

@@ -9,7 +9,7 @@ import foldcomp
 import numpy as np
 from biotite.structure.io.pdb import PDBFile
 
-from protgraph.structure.io.readers import read_atoms
+from protgraph.structure.io import read_atoms
 
 CHAINS = ("134l", "1aki", "1amy", "1ete", "1y57")  # of pdb_core; the first chains have no gaps
 

@@ -1,4 +1,4 @@
-"""Decompress entries of foldcomp in a process of its own, which is started again after a crash.
+"""Compress chains, and decompress entries of foldcomp in a process of its own, which is started again after a crash.
 
 foldcomp ends the process on some entries, e.g. by a segmentation fault on a chain of one residue, and keeps the text of
 every entry in memory (foldcomp 1.0.0, 2026-11-22).
@@ -18,7 +18,7 @@ import threading
 from protgraph.errors import MissingExtraError, StructureFileError
 from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
-__all__ = ["TIME_LIMIT", "decompress"]
+__all__ = ["TIME_LIMIT", "compress", "decompress"]
 
 _REFERENCES = 2  # to a text in a variable and in the call of getrefcount
 
@@ -45,8 +45,7 @@ def decompress(entry: bytes, path: str | os.PathLike[str] = "content", *, time_l
     StructureFileError
         foldcomp refuses the entry, crashes, or exceeds the time limit.
     """
-    if not _is_installed():
-        raise MissingExtraError(f"{path}: foldcomp is not installed. Run: pip install 'protgraph-pyg[foldcomp]'")
+    _require_package(path)
     process, lock = _process(os.getpid())
     with lock:
         text = process.run(entry, time_limit=time_limit)
@@ -59,6 +58,25 @@ def decompress(entry: bytes, path: str | os.PathLike[str] = "content", *, time_l
         reason = str(text.error).strip() or type(text.error).__name__
         raise StructureFileError(f"{path}: foldcomp failed to decompress the entry: {reason}") from text.error
     return text
+
+
+def compress(lines: str, title: str) -> bytes:
+    """Return the foldcomp entry of the ATOM records of a chain without gaps.
+
+    Raises
+    ------
+    MissingExtraError
+        foldcomp is not installed.
+    """
+    _require_package(title)
+    import foldcomp
+
+    return foldcomp.compress(title, lines)
+
+
+def _require_package(path: str | os.PathLike[str]) -> None:
+    if not _is_installed():
+        raise MissingExtraError(f"{path}: foldcomp is not installed. Run: pip install 'protgraph-pyg[foldcomp]'")
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.foldcomp import FoldcompDatabase
 
 from protgraph import load_structure
 from protgraph.data.datasets.protein_folder import open_folder
@@ -17,10 +18,10 @@ from protgraph.featurize import FeaturePlan, iter_graphs
 from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.prepare import file_records, prepare_store
 from protgraph.structure import ReadOptions
-from protgraph.structure.io import FoldcompDatabase, expand_files, read_residues
-from protgraph.structure.io.foldcomp_database import split_entry
-from tests.structure.io.foldcomp_files import CHAINS, atom_lines, chain_atoms, compress, write_database
-from tests.structure.io.test_foldcomp import with_stop_codon
+from protgraph.structure.io import expand_files, read_residues
+from protgraph.structure.io.registered_readers import split_entry
+from tests.plugins.foldcomp.files import CHAINS, atom_lines, chain_atoms, compress, write_database
+from tests.plugins.foldcomp.test_entry import with_stop_codon
 
 NAMES = ["one", "two:a", "three.cif.gz", "AF-P69905-F1-model_v4", "five"]
 PLAN = FeaturePlan(["knn"])
@@ -121,7 +122,7 @@ def test_sources(database, entries, tmp_path):
     assert expand_files(database) == names
     assert expand_files(tmp_path) == [str(tmp_path / "a.fcz"), *names]
     assert expand_files([names[0], database, f"{tmp_path}/*.fcz"]) == [*names, str(tmp_path / "a.fcz")]
-    assert split_entry(f"{database}:two:a") == (str(database), "two:a")
+    assert split_entry(f"{database}:two:a")[1:] == (str(database), "two:a")
     assert split_entry(f"{tmp_path}/a.fcz:x") is None and split_entry("pdb:1ubq") is None
     assert load_structure(f"{database}:one").name == "one"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.structure.io.foldcomp_files import CHAINS, atom_lines, chain_atoms, compress, write_database
+from tests.plugins.foldcomp.files import CHAINS, atom_lines, chain_atoms, compress, write_database
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,71 @@
+"""Reader of foldcomp entries and databases."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from biotite.structure.io.pdb import PDBFile
+from protgraph_plugins.foldcomp.database import FILES, open_foldcomp_database
+from protgraph_plugins.foldcomp.decoder import compress
+from protgraph_plugins.foldcomp.entry import MAGIC, foldcomp_text
+
+from protgraph.structure import ParsedFile, Reader, to_atom_array
+from protgraph.structure.io import FileContent, read_atoms
+
+__all__ = ["FoldcompReader"]
+
+ENTRY_POINTS = {"protgraph.readers": {"foldcomp": "FoldcompReader"}}
+
+_ALPHAFOLD_ID = re.compile(r"^TITLE +AF-[A-Z0-9]+-F[0-9]+(-model_v[0-9]+)? *$", re.MULTILINE)
+
+
+class FoldcompReader(Reader):
+    """Reader of compressed protein chains: files ``.fcz``, and databases with a file ``.index`` and ``.lookup``.
+
+    Entries are decompressed to PDB text by the foldcomp package. Models of AlphaFold DB have their identifier as title.
+    """
+
+    suffixes = (".fcz",)
+    bytes_per_residue = 16.0
+
+    def recognizes(self, content: bytes) -> bool:
+        return content.startswith(MAGIC)
+
+    def parse(self, content: bytes, path: str, model: int) -> ParsedFile:
+        text, made_up = foldcomp_text(content, path)
+        parsed = read_atoms(FileContent(path, text.encode()), model=model)
+        predicted = parsed.predicted or _ALPHAFOLD_ID.search(text) is not None
+        return replace(parsed, warnings=(*made_up, *parsed.warnings), predicted=predicted)
+
+    def matches(self, path: str) -> bool:
+        return os.path.isfile(f"{path}.index") and os.path.isfile(f"{path}.lookup") and os.path.isfile(path)
+
+    def entries(self, path: str) -> Sequence[str]:
+        return open_foldcomp_database(path)
+
+    def read(self, path: str, name: str) -> bytes:
+        return open_foldcomp_database(path).read(name)
+
+    def files(self, path: str) -> list[str]:
+        return [f"{path}{suffix}" for suffix in FILES if os.path.isfile(f"{path}{suffix}")]
+
+    def example(self, folder: Path) -> list[Path]:
+        from protgraph.testing import make_protein
+
+        file = PDBFile()
+        file.set_structure(to_atom_array(make_protein([12])))
+        entry = compress("".join(f"{line}\n" for line in file.lines if line.startswith("ATOM")), "example")
+        single, database = folder / "example.fcz", folder / "database"
+        single.write_bytes(entry)
+        database.write_bytes(2 * (entry + b"\0"))
+        size = len(entry) + 1
+        Path(f"{database}.index").write_text(f"0\t0\t{size}\n1\t{size}\t{size}\n")
+        Path(f"{database}.lookup").write_text("0\tfirst\t0\n1\tsecond\t0\n")
+        return [single, database]
+
+    def size(self, path: str, name: str) -> int | None:
+        return open_foldcomp_database(path).size_of(name)
