@@ -69,7 +69,7 @@ THIRD_PARTY = {
     "failure": set(),
     "validation": {"pydantic"},
     "registry": {"pydantic"},
-    "structure": {"biotite", "filelock", "foldcomp", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
+    "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
     "ops": {"numpy", "torch", "torch_geometric", "triton"},
 }
 
@@ -203,6 +203,31 @@ def test_plugins_import_public_names_only() -> None:
             home = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
             if name and home.name != "__init__.py":
                 assert name in exported(home), f"{path}: {name} is not in __all__ of {module}"
+
+
+#: Modules at the top level that are public like packages.
+PUBLIC_MODULES = {"errors", "failure", "file_io", "lazy_names", "validation", "wording", "worker_process"}
+#: Modules of extensions that import modules of the core below its packages, one a line; the list may only get shorter.
+DEEP_IMPORTS = ROOT / "tests" / "deep_imports.txt"
+
+
+def deep_imports(path: Path) -> list[str]:
+    """Return the modules of the core that an extension imports although they are no package."""
+    deep = []
+    for module, _ in imports(path):
+        first, *below = module.split(".")
+        is_public = not below or CORE.joinpath(*below).is_dir() or (len(below) == 1 and below[0] in PUBLIC_MODULES)
+        if first == "protgraph" and not is_public:
+            deep.append(module)
+    return deep
+
+
+def test_extensions_import_packages_of_the_core() -> None:
+    """A package is a door: its names are public, and its modules may be moved."""
+    found = {path.relative_to(ROOT).as_posix(): deep_imports(path) for path in modules("plugins", "datasets")}
+    allowed = set(DEEP_IMPORTS.read_text(encoding="utf-8").splitlines())
+    new = {path: deep for path, deep in found.items() if deep and path not in allowed}
+    assert not new, "import from a package; add what it lacks to its __init__.py"
 
 
 def test_plugins_import_of_each_other_only_the_names_of_their_packages() -> None:
