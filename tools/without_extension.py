@@ -75,11 +75,10 @@ def _write_metadata(copy: Path, packages: Path) -> None:
     info = packages / f"{project['name'].replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n")
-    groups = tool.declared(copy)
-    text = "\n".join(
-        f"[{group}]\n" + "".join(f"{name} = {ref}\n" for name, ref in names.items()) for group, names in groups.items()
-    )
-    (info / "entry_points.txt").write_text(text, encoding="utf-8")
+    lines = []
+    for group, names in tool.declared(copy).items():
+        lines += [f"[{group}]", *(f"{name} = {ref}" for name, ref in names.items()), ""]
+    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
 def _version(copy: Path) -> str:

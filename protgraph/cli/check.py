@@ -21,13 +21,13 @@ __all__ = ["check_command"]
 
 ENTRY_POINTS = {"protgraph.commands": {"check": "check_command"}}
 
-_KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets")
+_KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "metrics", "readers", "commands")
 
 
 def check_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Names of {', '.join(_KINDS[:-1])} or datasets; a family means all its variants."),
+        typer.Argument(help=f"Names of {', '.join(_KINDS[:-1])} or commands; a family means all its variants."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Check every registered component.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Check only one kind: {', '.join(_KINDS)}.")] = None,
@@ -51,6 +51,8 @@ def check_command(
     """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
 
     Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
+    Of metrics: values, direction and weights. Of readers: their example, entries, and files that they refuse. Of
+    commands: help, exit codes and imports.
 
     Components of other distributions run in a process of their own: one that ends it, crashes or exceeds --timeout
     fails its check. Mutation scorers and trained models have no checks.

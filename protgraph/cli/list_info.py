@@ -134,6 +134,8 @@ def _describe(registry: Registry, name: str) -> str:
         fields = getattr(component, label, ())
         if isinstance(fields, tuple) and fields:
             lines.append(_fact(label, ", ".join(fields)))
+    if registry.kind == "metric":
+        lines.append(_fact("better", "higher" if component.mode == "max" else "lower"))
     if registry.kind == "task":
         lines += [_fact(label, value) for label, value in _task_facts(component) if value]
     if callable(component):
@@ -177,7 +179,7 @@ def _option(option: Option) -> str:
 
 
 def _doc(component: object) -> str:
-    doc = getattr(component, "doc", "")
+    doc = getattr(component, "doc", "") or getattr(component, "help", "")  # of a group of commands
     if isinstance(doc, str) and doc:
         return inspect.cleandoc(doc)
     return inspect.getdoc(component) or ""

@@ -32,7 +32,7 @@ def new_plugin_command(
     name: Annotated[str, typer.Argument(help="Import name of the plugin, e.g. protgraph_lens.")],
     parent: Annotated[Path, typer.Option("--in", help="Parent folder of the new folder.")] = Path(),
 ) -> None:
-    """Write a working plugin package with featurizers, a layer, a head, a model family, a task, a dataset and tests.
+    """Write a working plugin package with a component of every kind, a file format, a command, and tests.
 
     \b
     Example:

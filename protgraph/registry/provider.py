@@ -313,6 +313,8 @@ def _assignment(ref: str) -> str:
             for alias in statement.names:
                 if attribute == (alias.asname or alias.name):
                     return _assignment(f"{statement.module}:{alias.name}")
+        if isinstance(statement, ast.FunctionDef) and statement.name == attribute:  # a decorator made the instance
+            return f"{path}:{statement.lineno}"
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
             return f"{path}:{statement.lineno}"

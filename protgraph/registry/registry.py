@@ -72,6 +72,7 @@ class Registry(Generic[ComponentT, InstanceT]):
 
     def __init__(self, *, kind: str, group: str, type_: ComponentType | None = None, session: bool = True) -> None:
         self.kind, self.group, self.type, self.session = kind, group, type_, session
+        self.revision = 0  # number of changes by this process
         self._session: dict[str, Provider] = {}
         self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
 
@@ -127,6 +128,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         """
         self._import_listed()
         if name in self._session:
+            self.revision += 1
             return self._session.pop(name).load()
         provider = self._find(name)
         raise UnknownNameError(
@@ -150,6 +152,7 @@ class Registry(Generic[ComponentT, InstanceT]):
                 f"register({name!r}, …, replace=True)."
             )
         self._session[name] = new
+        self.revision += 1
         return obj
 
     def get(self, name: str) -> ComponentT:

@@ -18,6 +18,8 @@ from protgraph.featurize import Featurizer
 from protgraph.model import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry import Registry
+from protgraph.structure import Reader
+from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 from protgraph.testing.featurizer_wiring import wire_featurizer
 from protgraph.testing.layer_wiring import wire_layer, wire_small_layer
@@ -27,20 +29,21 @@ from protgraph.testing.wiring import Wiring
 
 __all__ = ["Component", "ComponentKind", "find_components"]
 
-ComponentKind = Literal["featurizer", "layer", "head", "model", "task", "dataset"]
+ComponentKind = Literal["featurizer", "layer", "head", "model", "task", "dataset", "metric", "reader", "command"]
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A featurizer, layer, head, model, task or dataset under test.
+    """A component of one of the :data:`ComponentKind` under test.
 
     Parameters
     ----------
     name : str
         Registry name, or the name of the class.
-    kind : {"featurizer", "layer", "head", "model", "task", "dataset"}
+    kind : ComponentKind
     definition : object, optional
-        The class, :class:`protgraph.ModelSpec`, task or dataset. Default: taken from the registry when first needed.
+        The class, :class:`protgraph.ModelSpec`, task, dataset, metric or function of a command. Default: taken from the
+        registry when first needed.
     """
 
     name: str
@@ -61,7 +64,10 @@ class Component:
         loaded = self.loaded
         if inspect.isclass(loaded) and issubclass(loaded, Featurizer):
             return loaded.__call__
-        names = (name for name in ("forward", "derive", "examples") if callable(getattr(loaded, name, None)))
+        if inspect.isroutine(loaded):
+            return loaded
+        methods = ("forward", "derive", "examples", "function", "parse", "read")
+        names = (name for name in methods if callable(getattr(loaded, name, None)))
         return getattr(loaded, next(names, "__init__"))
 
     @property
@@ -136,15 +142,17 @@ class Component:
 
 
 def find_components(
-    what: Registry | str | type | ModelSpec | Task | Dataset | Sequence[object], *, kind: ComponentKind | None = None
+    what: Registry | str | type | ModelSpec | Task | Dataset | Metric | Callable[..., object] | Sequence[object],
+    *,
+    kind: ComponentKind | None = None,
 ) -> list[Component]:
     """Return the components of a registry, a name, a class or a model.
 
     Parameters
     ----------
-    what : Registry, str, class, ModelSpec, Task, Dataset, or a sequence of those
+    what : Registry, str, class, ModelSpec, Task, Dataset, Metric, function of a command, or a sequence of those
         A registry yields all its names, with every variant of a family; a name, all components that have it.
-    kind : {"featurizer", "layer", "head", "model", "task", "dataset"}, optional
+    kind : ComponentKind, optional
         Only this kind, if several share a name.
 
     Raises
@@ -162,17 +170,27 @@ def find_components(
         return [Component(what.name, "task", what)]
     if isinstance(what, Dataset):
         return [Component(type(what).__name__, "dataset", what)]
+    if isinstance(what, Metric):
+        return [Component(what.name, "metric", what)]
+    if inspect.isroutine(what):
+        return [Component(what.__name__, "command", what)]
     if inspect.isclass(what):
         own = next((k for k, base in _BASES.items() if issubclass(what, base)), None)
         if own is None:
             raise WiringError(
-                f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head or Dataset."
+                f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head, Dataset or Reader."
             )
         return [Component(what.__name__, own, what)]
     return [component for item in what for component in find_components(item, kind=kind)]
 
 
-_BASES: dict[ComponentKind, type] = {"featurizer": Featurizer, "head": Head, "layer": GraphLayer, "dataset": Dataset}
+_BASES: dict[ComponentKind, type] = {
+    "featurizer": Featurizer,
+    "head": Head,
+    "layer": GraphLayer,
+    "dataset": Dataset,
+    "reader": Reader,
+}
 
 
 def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:

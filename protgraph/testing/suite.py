@@ -11,7 +11,17 @@ import torch
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
 from protgraph.process_state import restored_state
-from protgraph.testing.checks import dataset_form, form, global_state, learning, symmetry, task_form
+from protgraph.testing.checks import (
+    command_form,
+    dataset_form,
+    form,
+    global_state,
+    learning,
+    metric_form,
+    reader_form,
+    symmetry,
+    task_form,
+)
 from protgraph.testing.checks.compiled import compiled
 from protgraph.testing.checks.device import device as same_device
 from protgraph.testing.component import Component, ComponentKind
@@ -53,13 +63,21 @@ class Check:
 
 def _builds(runner: Runner) -> None:
     """Check that it can be loaded and built with its default options, and is of its kind."""
-    {"task": task_form.task_builds, "dataset": dataset_form.dataset_builds}.get(runner.component.kind, form.builds)(
-        runner
-    )
+    builds = {
+        "command": command_form.command_builds,
+        "dataset": dataset_form.dataset_builds,
+        "metric": metric_form.metric_builds,
+        "reader": reader_form.reader_builds,
+        "task": task_form.task_builds,
+    }.get(runner.component.kind, form.builds)
+    builds(runner)
 
 
 _TASK: tuple[ComponentKind, ...] = ("task",)
 _DATASET: tuple[ComponentKind, ...] = ("dataset",)
+_METRIC: tuple[ComponentKind, ...] = ("metric",)
+_READER: tuple[ComponentKind, ...] = ("reader",)
+_COMMAND: tuple[ComponentKind, ...] = ("command",)
 
 #: In this order; a later check is only meaningful if the earlier ones pass.
 CHECKS: tuple[Check, ...] = (
@@ -93,6 +111,16 @@ CHECKS: tuple[Check, ...] = (
     Check("separate_splits", dataset_form.separate_splits, _DATASET),
     Check("labels", dataset_form.labels, _DATASET),
     Check("counts", dataset_form.counts, _DATASET),
+    Check("metric_values", metric_form.metric_values, _METRIC),
+    Check("metric_inputs", metric_form.metric_inputs, _METRIC),
+    Check("metric_order", metric_form.metric_order, _METRIC),
+    Check("metric_weights", metric_form.metric_weights, _METRIC),
+    Check("refuses_others", reader_form.reader_refuses, _READER),
+    Check("reads", reader_form.reader_reads, _READER),
+    Check("entries", reader_form.reader_entries, _READER),
+    Check("help", command_form.command_help, _COMMAND),
+    Check("exit_codes", command_form.command_exits, _COMMAND),
+    Check("light_import", command_form.command_imports, _COMMAND),
 )
 
 

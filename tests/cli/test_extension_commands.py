@@ -100,3 +100,9 @@ def test_components_of_a_broken_variable_do_not_stop_a_command(run, monkeypatch)
 def test_listing_commands_imports_none(run) -> None:
     sys.modules.pop("greet_mod", None)
     assert run("list", "commands").code == 0 and "greet_mod" not in sys.modules
+
+
+def test_every_name_for_commands_can_be_imported() -> None:
+    import protgraph.cli
+
+    assert all(getattr(protgraph.cli, name) is not None for name in protgraph.cli.__all__)

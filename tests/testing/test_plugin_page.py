@@ -22,6 +22,8 @@ NAMES = {
     "acme": "model",
     "crowding_class": "task",
     "acme_mini": "dataset",
+    "bias": "metric",
+    "xyzca": "reader",
 }
 
 

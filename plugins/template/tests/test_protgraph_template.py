@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 import protgraph as pg
+from protgraph.task import SplitPredictions
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,28 @@ def test_bonded_residues_are_cysteines() -> None:
         assert set(protein.res_name[labels.values[:, 0] == 1].tolist()) == {"CYS"}
 
 
+def test_a_file_has_its_atoms(tmp_path) -> None:
+    path = tmp_path / "two.template"
+    path.write_text("#template\nA 5 GLY 1.0 2.0 3.0\nA 6 TRP 4.8 2.0 3.0\n")
+    residues = pg.clean(pg.load_structure(path))
+    assert (residues.sequence, residues.res_id.tolist()) == ("GW", [5, 6])
+    np.testing.assert_allclose(residues.pos, [[1, 2, 3], [4.8, 2, 3]], rtol=1e-6)
+
+
+def test_recall_is_the_mean_of_the_classes() -> None:
+    logits = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    predictions = SplitPredictions(logits, torch.tensor([0, 0, 1, 1]))
+    assert pg.metrics.get("template_recall")(predictions) == 0.75
+
+
+def test_the_command_prints_a_row_per_residue(tmp_path) -> None:
+    path = tmp_path / "two.template"
+    path.write_text("#template\nA 5 GLY 1.0 2.0 3.0\nA 6 TRP 4.8 2.0 3.0\n")
+    command = [sys.executable, "-m", "protgraph", "template", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[4:] == ["A", "5", "GLY", "1", "A", "6", "TRP", "1"]
+
+
 def test_the_model_fits_one_protein(residues: pg.Residues) -> None:
     target = pg.Target("residue_type", "node", "classification", 21, head="template_classifier")
     model = pg.build_model("template", target, seed=0)
@@ -88,6 +114,7 @@ COMPONENTS = [
     "template_disulfides",
     "template_long_range",
     "template_mean",
+    "template_recall",
 ]
 
 

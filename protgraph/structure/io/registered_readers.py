@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -66,7 +66,7 @@ class Reader:
     A format defines :meth:`recognizes` and :meth:`parse`. A container defines :meth:`matches`, :meth:`entries` and
     :meth:`read`; its entries are written "CONTAINER:NAME" in every command, and may have any format that protgraph
     reads. Register the class in the entry-point group ``protgraph.readers`` under the name of the format. An instance
-    is made without arguments, once per process.
+    is made without arguments.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
@@ -140,18 +140,18 @@ class Entry(NamedTuple):
 
 def installed_readers() -> dict[str, Reader]:
     """Return the registered readers by name; those that cannot be imported are left out."""
+    return _load(tuple(readers.names()), readers.revision)
+
+
+@lru_cache(maxsize=1)  # asked for every path
+def _load(names: tuple[str, ...], revision: int) -> dict[str, Reader]:
     loaded: dict[str, Reader] = {}
-    for name in readers.names():
+    for name in names:
         try:
-            loaded[name] = _instance(readers.get(name))
+            loaded[name] = readers.get(name)()
         except ProtgraphError:  # protgraph doctor reports it, and so does a file that no reader recognizes
             continue
     return loaded
-
-
-@cache
-def _instance(reader: type[Reader]) -> Reader:
-    return reader()
 
 
 def format_of(content: bytes) -> str | None:

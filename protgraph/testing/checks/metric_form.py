@@ -1,0 +1,186 @@
+"""Checks of metrics: values and direction, order of proteins, weighted samples, and side effects."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protgraph import registry
+from protgraph.data.datasets.target import Target
+from protgraph.process_state import RANDOM_STATES
+from protgraph.task.metrics import Metric
+from protgraph.task.predictions import SplitPredictions
+from protgraph.task.task import default_task
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.task_inputs import TaskInputs
+
+__all__ = ["metric_builds", "metric_inputs", "metric_order", "metric_values", "metric_weights"]
+
+_SLACK = 1e-6
+_SEEDS = 3
+_BUILT_IN = ("contact", "inverse_folding", "structure_denoising", "structure_prediction")
+_TARGETS = (
+    Target("classes", "node", "classification", 3),
+    Target("labels", "node", "multilabel", 2),
+    Target("value", "node", "regression", 1),
+    Target("values", "node", "regression", 2),
+    Target("points", "node", "coordinates", 1),
+    Target("classes_of_proteins", "graph", "classification", 3),
+    Target("labels_of_proteins", "graph", "multilabel", 1),
+    Target("value_of_proteins", "graph", "regression", 1),
+)
+
+
+@cache
+def _kinds_of_predictions() -> tuple[TaskInputs, ...]:
+    """Return predictions of each kind of target."""
+    tasks = [*(default_task(target) for target in _TARGETS), *map(registry.tasks.get, _BUILT_IN)]
+    return tuple(TaskInputs(task) for task in tasks)
+
+
+def metric_builds(runner: Runner) -> None:
+    """Check that it is a metric under its own name, with a direction and a description."""
+    metric = _metric(runner)
+    if runner.component.definition is None and metric.name != runner.component.name:
+        raise ConformityError(f"{runner.component}: its own name is {metric.name!r}. Register it under that name.")
+    if metric.mode not in ("max", "min"):
+        raise ConformityError(f"{runner.component}: its mode is {metric.mode!r}. Allowed: 'max' and 'min'.")
+    if not metric.doc:
+        raise ConformityError(f"{runner.component}: its function has no docstring, which tables and pages print.")
+
+
+def metric_values(runner: Runner) -> None:
+    """Check that for one kind of target it is a finite number, and best if every label is predicted."""
+    metric, reasons = _metric(runner), []
+    for inputs in _kinds_of_predictions():
+        reason = _fault_of_values(metric, inputs)
+        if reason is None:
+            return
+        reasons.append(reason)
+    # the reasons of the kinds for which it computes a number say most
+    (_, reason), *_ = sorted(reasons)
+    raise ConformityError(f"{runner.component}: it fits no kind of target. {reason}")
+
+
+def metric_inputs(runner: Runner) -> None:
+    """Check that it changes neither the predictions nor a random state, and returns the same value again."""
+    metric = _metric(runner)
+    for name, predictions in _fitting(runner):
+        before = predictions.copy()
+        states = [read() for read, _ in RANDOM_STATES.values()]
+        value = float(metric.function(predictions))
+        for changed in _changed(before, predictions):
+            raise ConformityError(f"{runner.component}: it changes {changed!r} of the predictions ({name})")
+        for state, (described, (read, _)) in zip(states, RANDOM_STATES.items(), strict=True):
+            if state != read():
+                raise ConformityError(f"{runner.component}: it uses or seeds {described} ({name})")
+        again = float(metric(predictions))
+        if again != value:
+            raise ConformityError(f"{runner.component}: it is {value} and then {again} for the same predictions")
+
+
+def metric_order(runner: Runner) -> float:
+    """Check that it does not depend on the order of the rows."""
+    metric, worst = _metric(runner), 0.0
+    for name, predictions in _fitting(runner):
+        if predictions.pairs is not None:  # pairs are ordered by protein
+            continue
+        order = torch.randperm(len(predictions.y), generator=torch.Generator().manual_seed(0))
+        value, permuted = metric(predictions), metric(_rows(predictions, order))
+        error = abs(permuted - value) / max(abs(value), 1e-30)
+        if error > _SLACK:
+            raise ConformityError(
+                f"{runner.component}: it is {value:.6g}, and {permuted:.6g} if the rows are in another order ({name})"
+            )
+        worst = max(worst, error)
+    return worst
+
+
+def metric_weights(runner: Runner) -> float:
+    """Check that ``weighted`` equals the metric of the rows of each protein, repeated."""
+    metric, worst = _metric(runner), 0.0
+    if metric.weighted is None:
+        raise NotApplicable("it has no function 'weighted'")
+    for name, predictions in _fitting(runner):
+        if predictions.protein is None:
+            continue
+        owner = predictions.protein.unique(return_inverse=True)[1]
+        proteins = int(owner.max()) + 1
+        times = np.random.default_rng(0).integers(0, 3, (_SEEDS, proteins))
+        times[:, 0] = 1
+        values = np.asarray(metric.weighted(predictions, owner, times))
+        if values.shape != (_SEEDS,):
+            raise ConformityError(f"{runner.component}: weighted returns the shape {values.shape}, not {(_SEEDS,)}")
+        for copies, value in zip(times, values, strict=True):
+            repeated = metric(_repeated(predictions, owner, copies))
+            error = abs(float(value) - repeated) / max(abs(repeated), 1e-30)
+            if error > _SLACK:
+                raise ConformityError(
+                    f"{runner.component}: weighted gives {float(value):.6g} for copies {copies.tolist()} of the "
+                    f"proteins, and the metric of their rows is {repeated:.6g} ({name})"
+                )
+            worst = max(worst, error)
+    return worst
+
+
+def _metric(runner: Runner) -> Metric:
+    metric = runner.component.loaded
+    if not isinstance(metric, Metric):
+        raise ConformityError(f"{runner.component} is a {type(metric).__name__}, not a protgraph Metric")
+    return metric
+
+
+def _fault_of_values(metric: Metric, inputs: TaskInputs) -> tuple[int, str] | None:
+    """Return why a metric does not fit a kind of target, and how far it got; None if it fits."""
+    kind = f"{inputs.task.target.kind} per {inputs.task.target.level}"
+    try:
+        best = metric(inputs.predictions(inputs.perfect()))
+        random_values = [metric(inputs.predictions(inputs.random(seed))) for seed in range(_SEEDS)]
+    except Exception as e:  # noqa: BLE001 -- a metric of other targets may raise anything
+        return 2, f"For {kind} it raises {type(e).__name__}: {e}"
+    if not all(map(math.isfinite, (best, *random_values))):
+        return 1, f"For {kind} it is {[best, *random_values]}"
+    is_better = max(random_values) > best + _SLACK if metric.mode == "max" else min(random_values) < best - _SLACK
+    if is_better:
+        values = ", ".join(f"{value:.3g}" for value in random_values)
+        return 0, (
+            f"For {kind} it is {best:.3g} if every label is predicted, and {values} for random predictions. "
+            f"Its mode is {metric.mode!r}."
+        )
+    return None
+
+
+def _fitting(runner: Runner) -> list[tuple[str, SplitPredictions]]:
+    """Return random predictions of the kinds of target that the metric fits, with the name of each kind."""
+    metric = _metric(runner)
+    fitting = [inputs for inputs in _kinds_of_predictions() if _fault_of_values(metric, inputs) is None]
+    if not fitting:
+        raise NotApplicable("it fits no kind of target")
+    return [(inputs.task.name, inputs.predictions(inputs.random(0))) for inputs in fitting]
+
+
+def _changed(before: SplitPredictions, after: SplitPredictions) -> list[str]:
+    """Return the names of the tensors that differ."""
+    names = [item.name for item in fields(before) if isinstance(getattr(before, item.name), Tensor)]
+    return [n for n in names if not torch.equal(getattr(before, n).nan_to_num(), getattr(after, n).nan_to_num())]
+
+
+def _rows(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
+    """Return rows of predictions in a given order."""
+    count = len(predictions.y)
+    tensors = {item.name: getattr(predictions, item.name) for item in fields(predictions)}
+    per_row = {name: x[rows] for name, x in tensors.items() if isinstance(x, Tensor) and len(x) == count}
+    return replace(predictions, **per_row)
+
+
+def _repeated(predictions: SplitPredictions, owner: Tensor, copies: np.ndarray) -> SplitPredictions:
+    """Return the rows of each protein so often, as proteins of their own."""
+    numbers = np.repeat(np.arange(len(copies)), copies)
+    rows = [(owner == int(number)).nonzero().flatten() for number in numbers]
+    copy = torch.cat([torch.full_like(own, i) for i, own in enumerate(rows)])
+    return predictions.take(torch.cat(rows), copy)
