@@ -32,7 +32,7 @@ __all__ = [
     "permute_outputs",
     "release_modules",
     "require_at_most",
-    "weighted_sum",
+    "sum_of_outputs",
 ]
 
 #: Largest relative error in float64 of a property that holds by construction.
@@ -235,7 +235,7 @@ def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], output
     return worst
 
 
-def weighted_sum(out: Mapping[str, Tensor]) -> Tensor | None:
+def sum_of_outputs(out: Mapping[str, Tensor]) -> Tensor | None:
     """Return the sum of the outputs that have gradients, each element with its own weight; None if there are none."""
     total = None
     for x in out.values():

@@ -16,7 +16,7 @@ from protgraph.testing.runner import (
     Runner,
     difference,
     require_at_most,
-    weighted_sum,
+    sum_of_outputs,
 )
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -92,7 +92,7 @@ def _values_and_gradients(
     argument: Any = inputs.argument(runner.device, runner.dtype)
     leaves = [x.requires_grad_() for x in argument.values() if torch.is_tensor(x) and x.is_floating_point()]
     out = module(argument)
-    total = weighted_sum(out)
+    total = sum_of_outputs(out)
     wrt = leaves + [p for p in module.parameters() if p.requires_grad]
     if total is None or not wrt:
         return dict(out), []

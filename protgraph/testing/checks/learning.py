@@ -20,7 +20,7 @@ from protgraph.testing.runner import (
     difference,
     release_modules,
     require_at_most,
-    weighted_sum,
+    sum_of_outputs,
 )
 from protgraph.testing.wiring import Wiring
 
@@ -105,7 +105,7 @@ def _largest_gradients(module: nn.Module) -> Iterator[dict[str, float]]:
 
 
 def _backward(out: dict[str, Tensor]) -> None:
-    total = weighted_sum(out)
+    total = sum_of_outputs(out)
     if total is not None:
         total.backward()
 
