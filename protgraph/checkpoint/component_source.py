@@ -14,7 +14,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, CodeChangeWarning, ProtgraphError, UnknownNameError
 from protgraph.model.build import ProteinModel
 from protgraph.registry import Registry
-from protgraph.registry.component_names import normalized_distribution, split_distribution
+from protgraph.registry.provider import normalized_distribution, split_distribution
 
 __all__ = ["check_field", "components_of", "resolve_components"]
 

@@ -26,7 +26,7 @@ from protgraph.cli.signals import exit_code, raise_on_signals
 from protgraph.deferred_imports import defer_imports
 from protgraph.errors import ComponentTypeError, ProtgraphError, ProtgraphWarning, suggest
 from protgraph.registry import commands
-from protgraph.registry.component_names import split_distribution
+from protgraph.registry.provider import split_distribution
 
 __all__ = ["COMMANDS", "app", "main"]
 

@@ -30,7 +30,7 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_files import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import cached_fingerprint
-from protgraph.registry.component_names import split_distribution
+from protgraph.registry.provider import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task, default_task

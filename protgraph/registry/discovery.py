@@ -10,8 +10,7 @@ import functools
 import sys
 from importlib import metadata
 
-from protgraph.registry.component_names import normalized_distribution
-from protgraph.registry.provider import BUILT_IN, Provider
+from protgraph.registry.provider import BUILT_IN, Provider, normalized_distribution
 
 __all__ = ["BUILT_IN", "distributions_with_components", "installed_providers"]
 

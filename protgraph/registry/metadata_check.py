@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from importlib import metadata
 
 from protgraph.errors import suggest
-from protgraph.registry.component_names import is_component_name
-from protgraph.registry.provider import PluginProblem
+from protgraph.registry.provider import PluginProblem, is_component_name
 from protgraph.registry.registries import registries
 
 __all__ = ["malformed_metadata", "metadata_problems"]

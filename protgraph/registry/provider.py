@@ -1,10 +1,11 @@
-"""Providers of registry names: entry points of distributions, registrations of this process, and their conflicts."""
+"""Providers of components: entry points, sessions and imported files; names that components may have."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import os
+import re
 import sys
 import threading
 import traceback
@@ -15,8 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
-from protgraph.errors import DuplicateNameError, PluginLoadError
-from protgraph.registry.component_names import split_distribution
+from protgraph.errors import DuplicateNameError, InvalidNameError, PluginLoadError
 from protgraph.registry.import_source import imported_source
 
 __all__ = [
@@ -25,12 +25,63 @@ __all__ = [
     "Provider",
     "RegistryEntry",
     "check_claims",
+    "check_component_name",
     "conflict_error",
     "displaced",
+    "is_component_name",
     "is_redefinition",
     "is_same",
     "locations",
+    "normalized_distribution",
+    "split_distribution",
 ]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_COMMAND = re.compile(rf"{_NAME.pattern}(\.{_NAME.pattern})?")
+_RULE = "Allowed: letters, digits, '_' and '-' (ASCII), e.g. 'gated_conv'."
+
+
+def is_component_name(name: object, kind: str) -> bool:
+    """Check if a component can have this name: dots separate variants or subcommands, and slashes distributions."""
+    pattern = _COMMAND if kind == "command" else _NAME
+    return isinstance(name, str) and pattern.fullmatch(name) is not None
+
+
+def check_component_name(name: object, kind: str) -> None:
+    """Raise :class:`InvalidNameError` if a component cannot be registered under this name."""
+    if is_component_name(name, kind):
+        return
+    if not isinstance(name, str):
+        value = getattr(name, "__name__", None) or repr(name)
+        raise InvalidNameError(
+            f"{kind} name {value!s:.60} is of type {type(name).__name__}, not a text. "
+            f"Register with a name: {kind}s.register('my_{kind}')."
+        )
+    raise InvalidNameError(f"{kind} name {name!r} is not valid. {_RULE}")
+
+
+def normalized_distribution(name: str) -> str:
+    """Return the name of a distribution in the form in which names are compared (PyPA name normalization).
+
+    Examples
+    --------
+    >>> normalized_distribution("Acme_Gated.layers")
+    'acme-gated-layers'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def split_distribution(name: str) -> tuple[str, str]:
+    """Split ``DISTRIBUTION/NAME``; the distribution is "" without a slash.
+
+    Examples
+    --------
+    >>> split_distribution("acme-gated/gcn.v2"), split_distribution("gcn.v2")
+    (('acme-gated', 'gcn.v2'), ('', 'gcn.v2'))
+    """
+    distribution, _, rest = name.rpartition("/")
+    return distribution, rest
+
 
 BUILT_IN = "protgraph-pyg"
 """Distribution of this package; its components keep their names if other distributions claim them."""

@@ -13,10 +13,8 @@ from types import FrameType, MappingProxyType
 from typing import Generic, TypeVar, cast, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
-from protgraph.registry.component_names import check_component_name, normalized_distribution, split_distribution
-from protgraph.registry.component_type import ComponentType
+from protgraph.registry.component_type import ComponentType, Family
 from protgraph.registry.discovery import BUILT_IN, installed_providers
-from protgraph.registry.family import Family
 from protgraph.registry.import_source import import_listed
 from protgraph.registry.options import check_options, reject_var_keyword
 from protgraph.registry.provider import (
@@ -24,11 +22,14 @@ from protgraph.registry.provider import (
     Provider,
     RegistryEntry,
     check_claims,
+    check_component_name,
     conflict_error,
     displaced,
     is_redefinition,
     is_same,
     locations,
+    normalized_distribution,
+    split_distribution,
 )
 
 __all__ = ["Registry"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from protgraph.registry.component_names import split_distribution
+from protgraph.registry.provider import split_distribution
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 
 __all__ = ["command_builds", "command_exits", "command_help", "command_imports"]
