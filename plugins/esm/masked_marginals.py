@@ -60,7 +60,7 @@ class MaskedMarginals:
         long: str = "error",
         device: str = "auto",
     ) -> None:
-        from protgraph.model.devices import find_device
+        from protgraph.model import find_device
 
         self.model: Any = load_masked_lm(weights, revision=revision).to(find_device(device)).eval()
         self.name = f"esm2:{weights.rpartition('/')[2]}"

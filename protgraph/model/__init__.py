@@ -5,6 +5,7 @@ from __future__ import annotations
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
+from protgraph.model.devices import find_device
 from protgraph.model.diagram import mermaid_text
 from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.nonfinite import nonfinite_error
@@ -28,6 +29,7 @@ __all__ = [
     "compile_layers",
     "component",
     "convert_state",
+    "find_device",
     "find_weights",
     "first_nodes",
     "incremental_step",
