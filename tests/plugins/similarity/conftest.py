@@ -1,8 +1,7 @@
-"""Fixtures: the command line, a small dataset and a model that is trained on it."""
+"""Fixtures: a small dataset and a model that is trained on it."""
 
 from __future__ import annotations
 
-from tests.cli.conftest import run
 from tests.train.conftest import quick, small, tiny, trained
 
-__all__ = ["quick", "run", "small", "tiny", "trained"]
+__all__ = ["quick", "small", "tiny", "trained"]
