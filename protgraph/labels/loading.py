@@ -21,8 +21,7 @@ from protgraph.data.datasets.dataset_view import add_derived_task
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
-from protgraph.data.datasets.protein_files import ProteinFolder
-from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph

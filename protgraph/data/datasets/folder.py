@@ -33,8 +33,7 @@ from protgraph.data.datasets.label_column import (
 )
 from protgraph.data.datasets.label_table import LabelTable, read_label_table
 from protgraph.data.datasets.labels import SHOWN, count_example
-from protgraph.data.datasets.protein_files import ProteinFolder
-from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.splits import (
     FRACTIONS,
     LabelStrata,

@@ -7,8 +7,7 @@ import shutil
 import pytest
 
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.protein_files import ProteinFile, source_ids
-from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.protein_files import ProteinFile, open_folder, source_ids
 from protgraph.errors import DatasetError, LabelError
 
 

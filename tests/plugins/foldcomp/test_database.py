@@ -11,7 +11,7 @@ import pytest
 from protgraph_plugins.foldcomp import FoldcompDatabase
 
 from protgraph import load_structure
-from protgraph.data.datasets.protein_folder import open_folder
+from protgraph.data.datasets.protein_files import open_folder
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize import FeaturePlan, iter_graphs
