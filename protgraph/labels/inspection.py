@@ -24,6 +24,7 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import LabelError, ProtgraphError, list_first
 from protgraph.labels.loading import (
     LabelSelection,
+    are_graphs,
     check_labels_are_used,
     find_proteins,
     folder_dataset,
@@ -117,7 +118,8 @@ def inspect_dataset(
     Returns
     -------
     DatasetInspection
-        The files of a folder, list or store are read; a registered dataset is described from its card.
+        The files of a folder, list or store are read; a registered dataset and a list of graphs are described from
+        their cards.
 
     Raises
     ------
@@ -126,7 +128,7 @@ def inspect_dataset(
     """
     check_kind(kind)
     name = task.name if isinstance(task, Task) else task
-    if is_registered(dataset):
+    if is_registered(dataset) or are_graphs(dataset):
         known = load_dataset(
             dataset, labels=labels, task=task, columns=columns, kind=kind, unknown=unknown, seed=seed, read=read
         )

@@ -36,6 +36,7 @@ from protgraph.task.task import Task, default_task
 
 __all__ = [
     "LabelSelection",
+    "are_graphs",
     "check_labels_are_used",
     "find_proteins",
     "folder_dataset",
@@ -111,8 +112,7 @@ def load_dataset(
     >>> load_dataset("pdb_core").name
     'pdb_core'
     """
-    is_list = isinstance(dataset, Sequence) and not isinstance(dataset, GraphStore) and bool(dataset)
-    if is_list and all(isinstance(graph, Data) for graph in dataset):
+    if are_graphs(dataset):
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
         return _graph_list(dataset, task, seed)
@@ -167,6 +167,13 @@ def load_proteins(
 
 
 # --- registered datasets and graphs ---------------------------------------------------------------------------------
+
+
+def are_graphs(dataset: object) -> bool:
+    """Return True for a list of graphs, ours or PyG's."""
+    if not isinstance(dataset, Sequence) or isinstance(dataset, str | GraphStore):
+        return False
+    return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
 def is_registered(dataset: object) -> bool:
