@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from annotated_types import Ge
 from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
 from torch import Tensor, nn
 
 from protgraph.data.graph import Conformity, FieldSpec, field
-from protgraph.errors import FieldError, OptionError, WiringError
+from protgraph.errors import FieldError, WiringError
 from protgraph.nn import (
     CHAINS_IN_ORDER,
     GraphLayer,
@@ -87,7 +88,7 @@ class Encoder(GraphLayer):
         position: Literal["rotary", "offset", "sinusoidal", "learned", "none"] = "rotary",
         norm: Literal["pre", "post"] = "pre",
         token_dropout: bool = True,
-        max_len: int = 4096,
+        max_len: Annotated[int, Ge(1)] = 4096,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
@@ -96,8 +97,6 @@ class Encoder(GraphLayer):
             both = f"{len(AATYPE_TOKENS)} residue types or {len(TOKENS)} tokens"
             raise WiringError(f"encoder reads {fields['aatype'].name!r} of {types} classes, but it needs {both}.")
         post = norm == "post"
-        if max_len < 1:
-            raise OptionError(f"max_len={max_len} must be at least 1.")
         self.max_len, self.position, self.post, self.token_dropout = max_len, position, post, token_dropout
         tokens = AATYPE_TOKENS if types == len(AATYPE_TOKENS) else range(len(TOKENS))
         self.register_buffer("token", torch.tensor(tokens), persistent=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 from protgraph_plugins.ligandmpnn.fields import CONTEXT_ELEMENT, CONTEXT_MASK, CONTEXT_POS
 from scipy.spatial import cKDTree
 
@@ -56,12 +57,8 @@ class ContextAtoms(StructureFeaturizer):
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_POS.name, CONTEXT_ELEMENT.name, CONTEXT_MASK.name)
     needs_ligands: ClassVar[bool] = True
 
-    def __init__(self, *, k: int = 25, omit: str = "", sidechains: int = 0) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = 25, omit: str = "", sidechains: Annotated[int, Ge(0)] = 0) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"invalid k of context_atoms: {k!r}. Use an integer from 1.")
-        if not (isinstance(sidechains, int) and sidechains >= 0):
-            raise OptionError(f"invalid sidechains of context_atoms: {sidechains!r}. Use an integer from 0.")
         symbols = [symbol.strip().upper() for symbol in omit.split(",") if symbol.strip()]
         unknown = [symbol for symbol in symbols if symbol not in ELEMENTS]
         if unknown:

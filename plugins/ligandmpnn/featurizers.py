@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge
 from protgraph_plugins.ligandmpnn.fields import (
     CONTEXT_DIRECTION,
     CONTEXT_GROUP,
@@ -46,8 +47,6 @@ class _OfContext(TensorFeaturizer):
     def __init__(self, *, k: int, bins: int, low: float, high: float) -> None:
         super().__init__()
         name = self.writes[0]
-        if not all(isinstance(x, int) for x in (k, bins)) or k < 1 or bins < 2:
-            raise OptionError(f"invalid k or bins of {name}: {k!r}, {bins!r}. Use integers, k from 1 and bins from 2.")
         if not high > low:
             raise OptionError(f"invalid centers of {name}: {low!r} to {high!r} Å. high must be above low.")
         self.k, self.bins, self.low, self.high = k, bins, low, high
@@ -91,7 +90,14 @@ class ContextRbf(_OfContext):
     reads: ClassVar[tuple[str, ...]] = ("backbone", "cb", "context_pos", "context_mask")
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_RBF.name,)
 
-    def __init__(self, *, k: int = PAPER_K, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
+    def __init__(
+        self,
+        *,
+        k: Annotated[int, Ge(1)] = PAPER_K,
+        bins: Annotated[int, Ge(2)] = 16,
+        low: float = 2.0,
+        high: float = 22.0,
+    ) -> None:
         super().__init__(k=k, bins=bins, low=low, high=high)
         self._declare(k, _ATOMS * bins)
 
@@ -134,7 +140,14 @@ class ContextPairRbf(_OfContext):
     reads: ClassVar[tuple[str, ...]] = ("context_pos", "context_mask")
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_PAIR_RBF.name,)
 
-    def __init__(self, *, k: int = PAPER_K, bins: int = 16, low: float = 2.0, high: float = 22.0) -> None:
+    def __init__(
+        self,
+        *,
+        k: Annotated[int, Ge(1)] = PAPER_K,
+        bins: Annotated[int, Ge(2)] = 16,
+        low: float = 2.0,
+        high: float = 22.0,
+    ) -> None:
         super().__init__(k=k, bins=bins, low=low, high=high)
         self._declare(num_pairs(k), bins)
 
@@ -182,10 +195,8 @@ class ContextDirection(TensorFeaturizer):
     # Coordinates of 300 Å are rounded to 1.5e-5 Å, which is large relative to ρ of an atom near the axis.
     conformity: ClassVar[Conformity] = Conformity(tolerance=3e-4)
 
-    def __init__(self, *, k: int = PAPER_K) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = PAPER_K) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"invalid k of context_direction: {k!r}. Use an integer from 1.")
         name = CONTEXT_DIRECTION.name
         self.out[name] = CONTEXT_DIRECTION.as_(name, irreps="+".join(k * ["3x0e+1x0o"]), shape=(k, 4))
 
@@ -228,10 +239,8 @@ class ContextPeriodic(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("context_element",)
     writes: ClassVar[tuple[str, ...]] = (CONTEXT_GROUP.name, CONTEXT_PERIOD.name)
 
-    def __init__(self, *, k: int = PAPER_K) -> None:
+    def __init__(self, *, k: Annotated[int, Ge(1)] = PAPER_K) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"invalid k of context_periodic: {k!r}. Use an integer from 1.")
         for spec in (CONTEXT_GROUP, CONTEXT_PERIOD):
             self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
         self._table = torch.tensor([group_and_period(z) for z in range(_NUMBER_OF_ELEMENTS + 1)])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Gt
 from torch import Tensor
 
 from protgraph import (
@@ -18,7 +19,7 @@ from protgraph import (
     register_field,
 )
 from protgraph.data import Conformity
-from protgraph.errors import OptionError, SelectionError
+from protgraph.errors import SelectionError
 from protgraph.structure import ALPHABET
 
 __all__ = ["AntibodyResidue", "EdgeNear", "EveryPair", "binding_loops"]
@@ -155,10 +156,8 @@ class EdgeNear(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
     writes: ClassVar[tuple[str, ...]] = (NEAR.name,)
 
-    def __init__(self, *, cutoff: float = 10.0) -> None:
+    def __init__(self, *, cutoff: Annotated[float, Gt(0)] = 10.0) -> None:
         super().__init__()
-        if not cutoff > 0:
-            raise OptionError(f"invalid cutoff of edge_near: {cutoff!r}. Use a number above 0 Å.")
         self.cutoff = cutoff
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

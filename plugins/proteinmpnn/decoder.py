@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge
 from protgraph_plugins.proteinmpnn.blocks import EdgeBlock, map_blocks, split_edges
 from protgraph_plugins.proteinmpnn.decoder_cache import DecoderCache, padded_features, padded_neighbors
 from protgraph_plugins.proteinmpnn.layers import NodeUpdate, PairMLP
@@ -13,7 +14,7 @@ from protgraph_plugins.proteinmpnn.masked_decoding import MaskedDecoding
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import WiringError
 from protgraph.nn import Decoder
 
 __all__ = ["ProteinMPNNDecoder"]
@@ -65,14 +66,12 @@ class ProteinMPNNDecoder(Decoder):
         self,
         fields: Mapping[str, FieldSpec],
         *,
-        depth: int = 3,
+        depth: Annotated[int, Ge(1)] = 3,
         scale: float = 30.0,
         dropout: float = 0.1,
         unresolved: bool = False,
     ) -> None:
         super().__init__(fields)
-        if depth < 1:
-            raise OptionError(f"invalid depth: {depth}. Use an integer from 1.")
         types = fields["aatype"].classes
         if types is None:
             raise WiringError(f"aatype of proteinmpnn_decoder is not a category: {fields['aatype'].name!r}.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from protgraph_plugins.proteinmpnn.fields import ATOM_PAIR_RBF, CB, RELATIVE_POSITION
 from protgraph_plugins.proteinmpnn.gaussian import SOFTEN, gaussians
 from protgraph_plugins.proteinmpnn.unresolved_neighbors import farthest_complete, knn_with_unresolved
@@ -59,12 +60,10 @@ class BackboneKnn(EdgeFeaturizer):
     loops: ClassVar[bool] = True
     conformity: ClassVar[Conformity] = Conformity(options={"k": 6})  # fewer than the residues of its test proteins
 
-    def __init__(self, *, k: int = 48, atoms: str = "backbone", unresolved: bool = False) -> None:
+    def __init__(
+        self, *, k: Annotated[int, Ge(1)] = 48, atoms: Literal["backbone", "ca"] = "backbone", unresolved: bool = False
+    ) -> None:
         super().__init__()
-        if not (isinstance(k, int) and k >= 1):
-            raise OptionError(f"invalid k of backbone_knn: {k!r}. Use an integer from 1.")
-        if atoms not in ("backbone", "ca"):
-            raise OptionError(f"invalid atoms of backbone_knn: {atoms!r}. Allowed: 'backbone', 'ca'.")
         self.k, self.atoms, self.inserts_unresolved = k, atoms, unresolved
 
     def __call__(self, residues: Residues) -> EdgeList:
@@ -153,10 +152,10 @@ class AtomPairRbf(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("backbone", "backbone_mask", "cb", "proteins", "edges")
     writes: ClassVar[tuple[str, ...]] = (ATOM_PAIR_RBF.name,)
 
-    def __init__(self, *, bins: int = 16, low: float = 2.0, high: float = 22.0, unresolved: bool = False) -> None:
+    def __init__(
+        self, *, bins: Annotated[int, Ge(2)] = 16, low: float = 2.0, high: float = 22.0, unresolved: bool = False
+    ) -> None:
         super().__init__()
-        if not (isinstance(bins, int) and bins >= 2):
-            raise OptionError(f"invalid bins of atom_pair_rbf: {bins!r}. Use an integer from 2.")
         if not high > low:
             raise OptionError(f"invalid centers of atom_pair_rbf: {low!r} to {high!r} Å. high must be above low.")
         self.bins, self.low, self.high, self.unresolved = bins, low, high, unresolved
@@ -231,10 +230,8 @@ class RelativePosition(TensorFeaturizer):
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "chain", "edges")
     writes: ClassVar[tuple[str, ...]] = (RELATIVE_POSITION.name,)
 
-    def __init__(self, *, clip: int = 32) -> None:
+    def __init__(self, *, clip: Annotated[int, Ge(1)] = 32) -> None:
         super().__init__()
-        if not (isinstance(clip, int) and clip >= 1):
-            raise OptionError(f"invalid clip of relative_position: {clip!r}. Use an integer from 1.")
         self.clip = clip
         self.out[RELATIVE_POSITION.name] = RELATIVE_POSITION.as_(RELATIVE_POSITION.name, classes=2 * clip + 2)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge
 from protgraph_plugins.structure_module.triangle import (
     TriangleAttention,
     TriangleBackend,
@@ -15,7 +16,7 @@ from protgraph_plugins.structure_module.triangle import (
 from torch import Tensor, nn
 
 from protgraph.data.graph import Conformity, FieldSpec
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import WiringError
 from protgraph.nn import LOOPS_OVER_PROTEINS, GraphLayer, MultiHeadAttention, offset_bins
 
 __all__ = ["EvoformerPair", "OuterProductMean", "PairEmbed"]
@@ -58,10 +59,8 @@ class PairEmbed(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("pair",)
     conformity: ClassVar[Conformity] = Conformity(expected_failures=LOOPS_OVER_PROTEINS)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32, reach: int = 32) -> None:
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32, reach: Annotated[int, Ge(1)] = 32) -> None:
         super().__init__(fields)
-        if reach < 1:
-            raise OptionError(f"reach={reach} must be at least 1.")
         if "edge_attr" in fields and "edges" not in fields:
             raise WiringError("pair_embed reads 'edge_attr' together with 'edges'. Wire both.")
         width, self.reach = self.scalar_width("h"), reach
