@@ -5,12 +5,10 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import protgraph as pg
 from protgraph.bench.rows import BenchRow
-from protgraph.design.mutation.substitution_scan import SubstitutionScan
 
 LINES, CHARACTERS = 10, 1200
 
@@ -27,8 +25,6 @@ def objects(structures_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     result = pg.fit("gcn", folder, "secondary_structure", config=config)
     metrics = {"test": {"accuracy": 0.5}, "val": {"accuracy": 0.25}}
     row = BenchRow("k", "gcn", "interface", "pdb_core", 1, metrics=metrics, monitor="accuracy", epochs=9, best_epoch=4)
-    crambin = pg.clean(pg.load_structure(folder / "1crn.bcif"))
-    scan = SubstitutionScan(crambin, np.arange(3), np.zeros((3, 20)), "zeros", "score", "positive: unfavorable")
     return {
         "FitResult": (result, ("gcn", "secondary_structure", "accuracy", "test")),
         "Checkpoint": (result.checkpoint(), ("gcn", "secondary_structure", "accuracy")),
@@ -40,7 +36,6 @@ def objects(structures_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "Embeddings": (pg.embed(result.checkpoint(), folder), ("64",)),
         "FolderDataset": (pg.load_dataset(folder, task="secondary_structure"), ("train 2", "secondary_structure")),
         "PdbCore": (pg.datasets.create("pdb_core"), ("pdb_core", "secondary_structure")),
-        "SubstitutionScan": (scan, ("1crn", "3 residues", "zeros", "score")),
         "Residues": (pg.clean(pg.load_structure(folder / "1crn.bcif")), ("1crn",)),
         "Structure": (pg.load_structure(folder / "1crn.bcif"), ("1crn", "bcif")),
     }
@@ -59,7 +54,6 @@ def objects(structures_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "Embeddings",
         "FolderDataset",
         "PdbCore",
-        "SubstitutionScan",
         "Residues",
         "Structure",
     ],

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.repository_labels import read_repository_labels
-from protgraph.data.datasets.site_tables import read_site_tables
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
 from protgraph.structure import Structure, load_structure
 
 __all__ = ["CrypticPocket"]
@@ -27,9 +24,7 @@ class CrypticPocket(PreparedDataset):
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the proteins of the tables, or those of the repository with the labels of the package."""
-        if source.has("labels.tsv.gz"):
-            return read_site_tables(source, {"cryptic_pocket": "label"})
+        """Yield the proteins of the repository with the labels of the package."""
         return read_repository_labels(source, FOLDER / TABLE, {"cryptic_pocket": "label"}, load=_load_structure)
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 from protgraph_datasets.db55_interface.interface_labels import counterparts, read_bound
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from protgraph.structure import clean, load_structure
 
 __all__ = ["Db55Interface"]

@@ -13,7 +13,7 @@ from biotite.structure import concatenate
 from scipy.spatial import cKDTree
 
 from protgraph.structure import Residues, Structure, clean, load_structure
-from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, protor_radii, residue_sasa
+from protgraph.structure.descriptors import MAX_SASA, PROBE, protor_radii, residue_sasa
 
 __all__ = ["CUTOFF", "BoundPartner", "counterparts", "read_bound"]
 

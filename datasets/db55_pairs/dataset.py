@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +17,7 @@ from protgraph_datasets.db55_interface.dataset import SIDES, SPLITS
 from protgraph_datasets.db55_interface.interface_labels import CUTOFF, counterparts
 from scipy.spatial.transform import Rotation
 
-from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.labels import Labels
-from protgraph.data.datasets.pair_labels import PairLabels
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.prepared_folder import MANIFEST
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
-from protgraph.file_io import file_sha256
+from protgraph.data.datasets import Example, Labels, PairLabels, PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from protgraph.structure import Residues, Structure, clean, load_structure
 from protgraph.structure.neighbors import close_pairs_between
 
@@ -60,7 +53,7 @@ class Db55Pairs(PreparedDataset):
     card_path = Path(__file__).with_name("dataset.toml")
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the complexes in the order of the splits of the source; pairs are written by :meth:`write`."""
+        """Yield the complexes in the order of the splits of the source; pairs are written by :meth:`write_tables`."""
         self._labels: dict[str, PairLabels] = {}
         used, apart = set(), []
         for found in _complexes(source):
@@ -82,9 +75,8 @@ class Db55Pairs(PreparedDataset):
             self._labels[name] = self._labels[protein.id]
             yield replace(protein, id=name, split="test_no_homolog")
 
-    def write(self, source: SourceFolder, part: Path, progress: Callable[[int], None] | None = None) -> int:
-        """Write structures, the labeled residues, the pairs in contact, and the manifest."""
-        reused = super().write(source, part, progress)
+    def write_tables(self, source: SourceFolder, folder: Path, structures: Mapping[str, Path]) -> Sequence[str]:
+        """Write the labeled residues, and the pairs in contact."""
         columns = {name: [] for name in ("file", "chain", "res_id", "ins_code", "group")}
         contacts = {name: [] for name in ("file", "first", "second")}
         for name, labels in self._labels.items():
@@ -94,11 +86,9 @@ class Db55Pairs(PreparedDataset):
             contacts["file"] += [f"{name}.bcif"] * labels.positive.shape[1]
             for key, values in zip(("first", "second"), labels.positive, strict=True):
                 contacts[key] += values.tolist()
-        pq.write_table(pa.table(columns), part / PAIR_RESIDUES, compression="zstd")
-        pq.write_table(pa.table(contacts), part / PAIR_CONTACTS, compression="zstd")
-        with (part / MANIFEST).open("a", encoding="utf-8") as manifest:
-            manifest.writelines(f"{name}\t{file_sha256(part / name)}\t\n" for name in (PAIR_RESIDUES, PAIR_CONTACTS))
-        return reused
+        pq.write_table(pa.table(columns), folder / PAIR_RESIDUES, compression="zstd")
+        pq.write_table(pa.table(contacts), folder / PAIR_CONTACTS, compression="zstd")
+        return PAIR_RESIDUES, PAIR_CONTACTS
 
     def labels(self, task: str, example: Example) -> Labels | None:
         """Return the labels of the pairs of an example."""

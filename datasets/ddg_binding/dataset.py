@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.mutations import MutationDataset, SourceVariant
 
 from protgraph import Residues
-from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.mutation_dataset import MutationDataset, SourceVariant, join_mutations
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
-from protgraph.errors import DatasetError
+from protgraph.data.datasets import Example, SourceFolder, SourceProtein, read_tsv
 from protgraph.structure import Structure, load_structure
 
 __all__ = ["METHODS", "DdgBinding", "binding_ddg"]
 ENTRY_POINTS = {"protgraph.datasets": {"ddg_binding": "DdgBinding"}}
 
 FOLDER = Path(__file__).resolve().parent
+#: Method → its file of predictions.
 METHODS = {
-    "ESM-IF": "pred_ESM-IF",
-    "Flex ddG": "pred_Flex_ddG",
-    "GEMME": "pred_GEMME",
-    "MSA Transformer": "pred_MSA_Transformer",
-    "PPIformer": "pred_PPIformer",
-    "RDE": "pred_RDE",
+    "ESM-IF": "ESM-IF.csv",
+    "Flex ddG": "results_Flex_ddG.csv",
+    "GEMME": "gemme.csv",
+    "MSA Transformer": "MSA_Transformer.csv",
+    "PPIformer": "ppiformer.csv",
+    "RDE": "results_RDE.csv",
 }
+_SOURCE = "data/SKEMPI2"
+#: Complex of E6AP: a published test group that is left out, so that all scores are of the same rows.
+_LEFT_OUT = "1C4Z_ABC_D"
 _GAS_CONSTANT = 8.314 / 4184  # kcal/mol/K, as in SKEMPI
-_TOLERANCE = 1e-3  # kcal/mol, of the ΔΔG of the table
+_MUTATION = re.compile(r"(?P<wild_type>[A-Z])(?P<chain>\w)(?P<number>-?\d+)(?P<code>[a-z]?)(?P<mutant>[A-Z])")
 
 
 class DdgBinding(MutationDataset):
     """SKEMPI v2 by complex.
 
-    The source is a folder with ``mutations.tsv.gz``, ``numbering.tsv.gz`` and ``structures.tar.xz``.
+    The source is the repository mutils at the commit of the card: ``data/SKEMPI2`` with SKEMPI's table, its files of
+    structures with the numbers of their residues in the PDB, and predictions of published methods.
     """
 
     card_path = FOLDER / "dataset.toml"
@@ -48,42 +52,46 @@ class DdgBinding(MutationDataset):
         SKEMPI's file of 1KBH joins the 20 models of the entry, one over the other, and numbers them on. Only the last
         one is kept, which has the mutations.
         """
-        folder = source.unpacked("structures.tar.xz") / "structures"
-        copies = _earlier_copies(source)
         for row in read_tsv(FOLDER / "complexes.tsv"):
             chains = tuple(name for side in self.partners(row["complex"]) for name in side)
-            path = folder / f"{row['complex'][:4]}.bcif"
+            entry = row["complex"][:4]
+            path = source.path(f"{_SOURCE}/PDBs/{entry}.pdb")
             protein = SourceProtein(row["complex"], path, row["split"], chains, row["cluster"])
-            if left_out := copies.get(path.name):
-                read = partial(_without, path, left_out)
-                protein = replace(protein, read=read, content=path.read_bytes() + repr(left_out).encode())
+            earlier = _earlier_copies(source.path(f"{_SOURCE}/PDBs/{entry}.mapping"))
+            if earlier:
+                read = partial(_without, path, earlier)
+                content = path.read_bytes() + repr(sorted(earlier)).encode()
+                protein = replace(protein, read=read, content=content)
             yield protein
 
     def variants(self, source: SourceFolder) -> Iterator[SourceVariant]:
-        """Yield the mean of the measurements of each variant, and the rows without a value.
-
-        Raises
-        ------
-        DatasetError
-            ΔΔG of a row is not that of its affinities.
-        """
+        """Yield the mean of the measurements of each variant, and the rows without a value."""
         split = {row["complex"]: row["split"] for row in read_tsv(FOLDER / "complexes.tsv")}
-        measured: dict[tuple[str, str], list[dict[str, str]]] = {}
-        for row in read_tsv(source.path("mutations.tsv.gz")):
-            key = row["complex"], join_mutations(row)
+        predictions = {name: _predictions(source, file) for name, file in METHODS.items()}
+        measured: dict[tuple[str, str], list[tuple[int, dict[str, str]]]] = {}
+        for number, row in enumerate(_read_csv(source.path(f"{_SOURCE}/skempi_v2.csv"), ";")):
+            complex_, mutations = row["#Pdb"], _sorted_mutations(row["Mutation(s)_cleaned"])
             problem = _problem(row)
             if problem is None:
-                measured.setdefault(key, []).append(row)
+                measured.setdefault((complex_, mutations), []).append((number, row))
             else:
-                yield SourceVariant(f"mutations.tsv row {row['row']}", *key, split[key[0]], math.nan, problem=problem)
-        for key, rows in measured.items():
-            columns = {name: [float(row[c]) for row in rows if row[c]] for name, c in METHODS.items()}
+                yield SourceVariant(
+                    f"skempi_v2.csv row {number}", complex_, mutations, split[complex_], math.nan, problem=problem
+                )
+        for (complex_, mutations), rows in measured.items():
+            columns = {}
+            for name, values in predictions.items():
+                keys = [(complex_, row["Mutation(s)_cleaned"]) for _, row in rows]
+                predicted = [values[key] for key in keys if key in values]
+                if predicted:
+                    columns[name] = _mean(predicted)
             yield SourceVariant(
-                f"mutations.tsv row {', '.join(row['row'] for row in rows)}",
-                *key,
-                split[key[0]],
-                _mean([_value(row) for row in rows]),
-                {name: _mean(values) for name, values in columns.items() if values},
+                f"skempi_v2.csv row {', '.join(str(number) for number, _ in rows)}",
+                complex_,
+                mutations,
+                split[complex_],
+                _mean([_measured_ddg(row) for _, row in rows]),
+                columns,
             )
 
     def read(self, example: Example) -> Residues:
@@ -96,28 +104,50 @@ class DdgBinding(MutationDataset):
         return tuple(first), tuple(second)
 
 
-def _earlier_copies(source: SourceFolder) -> dict[str, list[tuple[str, int, int]]]:
-    """Return chain, first and last number of residues whose numbers in the PDB entry come again, by file."""
-    seen: dict[tuple[str, ...], tuple[str, int, int]] = {}
-    copies: dict[str, list[tuple[str, int, int]]] = {}
-    for row in read_tsv(source.path("numbering.tsv.gz")):
-        key = tuple(
-            row[name] for name in ("file", "chain", "source_first_res_id", "source_last_res_id", "source_ins_code")
-        )
-        if key in seen:
-            copies.setdefault(row["file"], []).append(seen[key])
-        seen[key] = row["chain"], int(row["first_res_id"]), int(row["last_res_id"])
-    return copies
+def _read_csv(path: Path, separator: str = ",") -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter=separator))
 
 
-def _without(path: Path, left_out: Sequence[tuple[str, int, int]]) -> Structure:
-    """Return a structure without the residues of ranges: chain, first and last number."""
+def _predictions(source: SourceFolder, file: str) -> dict[tuple[str, str], float]:
+    """Return the prediction for each complex and text of mutations."""
+    rows = _read_csv(source.path(f"{_SOURCE}/predictions_test/{file}"))
+    return {(row["complex"], row["mutstr"]): float(row["ddG_pred"]) for row in rows}
+
+
+def _earlier_copies(mapping: Path) -> set[tuple[str, int]]:
+    """Return chain and number of residues whose numbers in the PDB entry come again.
+
+    A line of the file has residue name, chain, number in the entry, and number in the structure.
+    """
+    last: dict[tuple[str, str], tuple[str, int]] = {}
+    earlier: set[tuple[str, int]] = set()
+    for line in mapping.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            _, chain, in_entry, number = line.split()
+            if (chain, in_entry) in last:
+                earlier.add(last[chain, in_entry])
+            last[chain, in_entry] = chain, int(number)
+    return earlier
+
+
+def _without(path: Path, left_out: set[tuple[str, int]]) -> Structure:
+    """Return a structure without some residues, given by chain and number."""
     structure = load_structure(path)
     atoms = structure.atoms
-    inside = [
-        (atoms.chain_id == chain) & (first <= atoms.res_id) & (atoms.res_id <= last) for chain, first, last in left_out
-    ]
-    return replace(structure, atoms=atoms[~np.any(inside, 0)])
+    keys = zip(atoms.chain_id.tolist(), atoms.res_id.tolist(), strict=True)
+    return replace(structure, atoms=atoms[np.array([key not in left_out for key in keys])])
+
+
+def _sorted_mutations(text: str) -> str:
+    """Return the mutations of a row, "LI38G,GA7aS", by chain and number: "A:G7[A]S,I:L38G"."""
+    matches = [_MUTATION.fullmatch(mutation.strip()) for mutation in text.split(",")]
+    matches.sort(key=lambda m: (m["chain"], int(m["number"]), m["code"], m["wild_type"], m["mutant"]))
+    texts = []
+    for m in matches:
+        code = f"[{m['code'].upper()}]" if m["code"] else ""
+        texts.append(f"{m['chain']}:{m['wild_type']}{m['number']}{code}{m['mutant']}")
+    return ",".join(texts)
 
 
 def binding_ddg(mutant: float, wild_type: float, temperature: float) -> float:
@@ -140,27 +170,22 @@ def binding_ddg(mutant: float, wild_type: float, temperature: float) -> float:
 
 def _problem(row: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the kind and description of what a row lacks for a value of its own, or None."""
-    if row["held_out"] == "1":
-        return "held_out", f"the values of the group {row['test_group']} are not in the source."
-    for column, of in (("censored_mut", "mutant"), ("censored_wt", "wild type")):
-        if row[column] == "none":
-            return "no_affinity", f"no dissociation constant of the {of}: no binding, or not measured."
-        if row[column]:
-            return "censored", f"the dissociation constant of the {of} is not exact: {row[column]!r}."
-    if not (row["kd_mut_m"] and row["kd_wt_m"]):
-        return "no_affinity", "no dissociation constant."
-    if not row["temperature_k"]:
+    if row["#Pdb"] == _LEFT_OUT:
+        return "held_out", "the test group E6AP is left out."
+    for column, whose in (("Affinity_mut", "mutant"), ("Affinity_wt", "wild type")):
+        written = row[f"{column} (M)"]
+        if not row[f"{column}_parsed"]:
+            return "no_affinity", f"no dissociation constant of the {whose}: no binding, or not measured."
+        if written[0] in "<>~":
+            return "censored", f"the dissociation constant of the {whose} is not exact: {written[0]!r}."
+    if not row["Temperature"]:
         return "no_temperature", "no temperature of the measurement."
     return None
 
 
-def _value(row: Mapping[str, str]) -> float:
-    value = binding_ddg(*(float(row[name]) for name in ("kd_mut_m", "kd_wt_m", "temperature_k")))
-    if abs(value - float(row["ddg"])) > _TOLERANCE:
-        raise DatasetError(
-            f"mutations.tsv row {row['row']}: ΔΔG {row['ddg']}, and {value:.4f} by its affinities. Copy it again."
-        )
-    return value
+def _measured_ddg(row: Mapping[str, str]) -> float:
+    temperature = float(row["Temperature"].removesuffix("(assumed)"))
+    return binding_ddg(float(row["Affinity_mut_parsed"]), float(row["Affinity_wt_parsed"]), temperature)
 
 
 def _mean(values: list[float]) -> float:

@@ -13,10 +13,9 @@ from protgraph_datasets.ddg_stability.korpm_tables import (
     read_predictions,
     read_symmetric,
 )
+from protgraph_plugins.mutations import MutationDataset, SourceVariant
 
-from protgraph.data.datasets.mutation_dataset import MutationDataset, SourceVariant
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import SourceFolder, SourceProtein, read_tsv
 
 __all__ = ["DdgS461", "DdgSsym", "DdgStability"]
 ENTRY_POINTS = {"protgraph.datasets": {"ddg_s461": "DdgS461", "ddg_ssym": "DdgSsym", "ddg_stability": "DdgStability"}}

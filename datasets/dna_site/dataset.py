@@ -8,9 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.site_tables import hold_out_clusters, read_site_tables, read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 from protgraph.errors import DatasetError
 
 __all__ = ["DnaSite"]
@@ -24,18 +22,14 @@ HELD_OUT = 0.15  # of the training proteins, for validation
 class DnaSite(PreparedDataset):
     """DNA-binding residues on AlphaFold 2 models of single chains.
 
-    The source is the repository GraphSite (``Dataset/pdb/*.pdb``, ``Dataset/*.fa``), or a folder with
-    ``structures.tar.xz``, ``labels.tsv.gz`` and ``splits.tsv``.
+    The source is the repository GraphSite: ``Dataset/pdb/*.pdb`` and ``Dataset/*.fa``.
     """
 
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the proteins of either layout; validation is cut from training by sequence cluster."""
-        if source.has("Dataset"):
-            proteins = _read_repository(source)
-        else:
-            proteins = list(read_site_tables(source, {"dna_site": "label"}))
+        """Yield the proteins; validation is cut from training by sequence cluster."""
+        proteins = _read_repository(source)
         train = [protein for protein in proteins if protein.split == "train"]
         held = hold_out_clusters([protein.cluster for protein in train], HELD_OUT)
         val = {protein.id for protein, is_held in zip(train, held, strict=True) if is_held}

@@ -8,19 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from protgraph_datasets.ligysis.chain_archive import ChainArchive
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.site_tables import hold_out_clusters, read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import Structure, clean, load_structure
 
-__all__ = ["Ligysis"]
+__all__ = ["Ligysis", "read_chain"]
 ENTRY_POINTS = {"protgraph.datasets": {"ligysis": "Ligysis"}}
 
 FOLDER = Path(__file__).resolve().parent
-ARCHIVE = "lbs_heavy.npz"
 HELD_OUT = 0.1  # of the chains, for test and for validation each
 STATES = {"H": 0.0, "E": 1.0, "C": 2.0, "-": np.nan}
 
@@ -28,20 +24,22 @@ STATES = {"H": 0.0, "E": 1.0, "C": 2.0, "-": np.nan}
 class Ligysis(PreparedDataset):
     """Human chains with clusters of homologs, for tasks that compute their labels and for secondary structure.
 
-    The source is the repository LBS-comparison (``DATA/trans_rep_chains/*.trans.pdb``), or a folder with the archive
-    ``lbs_heavy.npz``, whose coordinates are rounded to 0.01 Å and centered.
+    The source is the repository LBS-comparison: ``DATA/trans_rep_chains/*.trans.pdb``.
     """
 
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the chains of either layout; splits are those of ``clusters.tsv``."""
+        """Yield the chains; splits are those of ``clusters.tsv``."""
         rows = read_tsv(FOLDER / "clusters.tsv")
         splits = _splits(rows)
         states = {row["id"]: row["states"] for row in read_tsv(FOLDER / "secondary_structure.tsv.gz")}
-        chains = _read_repository(source, rows) if source.has("DATA") else _read_archive(source, rows)
-        for row, chain, split in zip(rows, chains, splits, strict=True):
-            yield _labeled(chain, row["cluster"], split, states.get(row["id"]))
+        for row, split in zip(rows, splits, strict=True):
+            path = source.path(f"DATA/trans_rep_chains/{row['id']}.trans.pdb")
+            chain = SourceProtein(
+                row["id"], path, split, cluster=row["cluster"], read=partial(read_chain, path, row["id"])
+            )
+            yield _labeled(chain, states.get(row["id"]))
 
 
 def _splits(rows: list[dict[str, str]]) -> list[str]:
@@ -57,13 +55,7 @@ def _splits(rows: list[dict[str, str]]) -> list[str]:
     return splits.tolist()
 
 
-def _read_repository(source: SourceFolder, rows: list[dict[str, str]]) -> Iterator[SourceProtein]:
-    for row in rows:
-        path = source.path(f"DATA/trans_rep_chains/{row['id']}.trans.pdb")
-        yield SourceProtein(row["id"], path, "", read=partial(_read_chain, path, row["id"]), content=path.read_bytes())
-
-
-def _read_chain(path: Path, name: str) -> Structure:
+def read_chain(path: Path, name: str) -> Structure:
     """Return the chain of a file under its author chain id, that of the name; files have ``label_asym_id``."""
     structure = load_structure(path)
     atoms = structure.atoms.copy()
@@ -71,17 +63,8 @@ def _read_chain(path: Path, name: str) -> Structure:
     return replace(structure, name=name, atoms=atoms)
 
 
-def _read_archive(source: SourceFolder, rows: list[dict[str, str]]) -> Iterator[SourceProtein]:
-    path = source.path(ARCHIVE)
-    for row, (name, read, content) in zip(rows, ChainArchive(path).chains(), strict=True):
-        if name != row["id"]:
-            raise DatasetError(f"{path} has chain {name!r} in place of {row['id']!r}. Copy it again.")
-        yield SourceProtein(name, path, "", read=read, content=content)
-
-
-def _labeled(chain: SourceProtein, cluster: str, split: str, states: str | None) -> SourceProtein:
-    """Return a chain with its split and, if they are known, the states of its residues in the order of the graph."""
-    chain = replace(chain, split=split, cluster=cluster)
+def _labeled(chain: SourceProtein, states: str | None) -> SourceProtein:
+    """Return a chain with the states of its residues in the order of the graph, if they are known."""
     if states is None:
         return chain
     residues = clean(chain.structure())

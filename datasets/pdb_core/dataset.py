@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from protgraph.data.datasets.card import load_card
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.labels import Labels, ResidueLabels
+from protgraph.data.datasets import Dataset, Example, Labels, ResidueLabels, load_card
 
 __all__ = ["PdbCore"]
 ENTRY_POINTS = {"protgraph.datasets": {"pdb_core": "PdbCore"}}

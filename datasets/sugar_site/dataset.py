@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.repository_labels import read_repository_labels
-from protgraph.data.datasets.site_tables import read_site_tables, read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, read_tsv
 
 __all__ = ["SugarSite"]
 ENTRY_POINTS = {"protgraph.datasets": {"sugar_site": "SugarSite"}}
@@ -28,17 +25,10 @@ class SugarSite(PreparedDataset):
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the proteins of the tables, or of the repository, then ``val_no_homolog`` and ``test_no_homolog``."""
-        labels = {"sugar_site": "label"}
-        if source.has("labels.tsv.gz"):
-            proteins = list(read_site_tables(source, labels))
-            homologs = {(row["pair"], row["query"]) for row in read_tsv(source.path("leaks.tsv"))}
-            related = {p.id for p in proteins if (f"{p.split}~train", f"{p.id}.bcif") in homologs}
-        else:
-            proteins = list(read_repository_labels(source, FOLDER / TABLE, labels))
-            related = {row["id"] for row in read_tsv(FOLDER / TABLE) if row["has_homolog"] == "1"}
+        """Yield the proteins of the repository, then ``val_no_homolog`` and ``test_no_homolog``."""
+        proteins = list(read_repository_labels(source, FOLDER / TABLE, {"sugar_site": "label"}))
         yield from proteins
+        with_homolog = {row["id"] for row in read_tsv(FOLDER / TABLE) if row["has_homolog"] == "1"}
         for protein in proteins:
-            has_homolog = protein.id in related
-            if protein.split != "train" and not has_homolog:
+            if protein.split != "train" and protein.id not in with_homolog:
                 yield replace(protein, id=f"{protein.id}_no_homolog", split=f"{protein.split}_no_homolog")

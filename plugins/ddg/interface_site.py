@@ -12,7 +12,7 @@ from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
 from protgraph.structure.chemistry.vdw import vdw_radii
 from protgraph.structure.descriptors import virtual_cb
-from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues import ALPHABET, UNKNOWN
 from protgraph.structure.vectors import unit
 
 __all__ = ["InterfaceSite"]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from protgraph import FieldSpec, GraphLayer
 from protgraph.data import Conformity
-from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+from protgraph.structure.residues import ALPHABET, UNKNOWN
 
 __all__ = ["TypeFeatures"]
 ENTRY_POINTS = {"protgraph.layers": {"type_features": "TypeFeatures"}}

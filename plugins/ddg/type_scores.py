@@ -14,10 +14,10 @@ from torch import Tensor
 
 from protgraph import FieldSpec, ProteinModel, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
-from protgraph.data.graph.fields import field
+from protgraph.data.graph import field
 from protgraph.design import Decoding, encode
 from protgraph.model import pretrained
-from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.structure.residues import UNKNOWN
 
 __all__ = ["NOTHING_HIDDEN", "ProteinMPNNBinding", "ProteinMPNNSite"]
 ENTRY_POINTS = {

@@ -11,10 +11,9 @@ from protgraph_plugins.esm.alignment import UNRESOLVED, SequenceWindow, chain_ro
 from protgraph_plugins.esm.checkpoint import load_masked_lm
 from protgraph_plugins.esm.states import hidden_states
 from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS
+from protgraph_plugins.mutations import Mutation, site_differences, sum_log_odds
 
 from protgraph import Residues
-from protgraph.design.mutation import site_differences, sum_log_odds
-from protgraph.structure.mutation import Mutation
 
 __all__ = ["MaskedMarginals"]
 ENTRY_POINTS = {"protgraph.mutation_scorers": {"esm2": "MaskedMarginals"}}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from protgraph_plugins.mutations.options import load_scorer
 
-from protgraph.cli.output_path import Overwrite, check_output
+from protgraph.cli import Overwrite, check_output
 from protgraph.errors import DatasetError, OptionError
+from protgraph.file_io import write_text_file
 
 if TYPE_CHECKING:
-    from protgraph.data.datasets.mutation_dataset import MutationDataset
-    from protgraph.structure.mutation import MutationScorer
+    from protgraph_plugins.mutations.dataset import MutationDataset
+    from protgraph_plugins.mutations.scorer import MutationScorer
 
 __all__ = ["bench_mutations_command"]
+ENTRY_POINTS = {"protgraph.commands": {"bench.mutations": "bench_mutations_command"}}
 
 ENTRY_POINTS = {"protgraph.commands": {"bench.mutations": "bench_mutations_command"}}
 
@@ -65,38 +68,30 @@ def bench_mutations_command(
     out = check_output(out, overwrite=overwrite)
     chosen = _chosen(sets)
     datasets = {name: _load(name) for name in dict.fromkeys(name for name, _ in chosen)}  # before hours of work
-    from protgraph.bench.mutation_cache import ScoreCache
-    from protgraph.bench.mutation_comparison import mutation_table
-    from protgraph.bench.mutation_rows import mutation_rows
-    from protgraph.cli.mutation_options import load_scorer
-    from protgraph.file_io import write_text_file
+    from protgraph_plugins.mutations.comparison import ScoreCache, mutation_rows, mutation_table
 
     scorers = [load_scorer(name) for name in models or _MODELS]
     _check_binding(scorers, datasets.values())
     cache = ScoreCache(out.with_name(f"{out.name}.scores.jsonl"))
-    found = []
+    rows = []
     for name, split in chosen:
-        done = count(1)
-        found.append(
-            mutation_rows(
-                datasets[name],
-                split,
-                scorers,
-                lambda structure, n=name, s=split, d=done: typer.echo(f"{n} {s}: {next(d)} {structure}", err=True),
-                cache=cache,
-            )
-        )
+        finished = count(1)
+
+        def report(structure: str, name: str = name, split: str = split, finished: Iterator[int] = finished) -> None:
+            typer.echo(f"{name} {split}: {next(finished)} {structure}", err=True)
+
+        rows.append(mutation_rows(datasets[name], split, scorers, report, cache=cache))
     if cache.found:
         typer.echo(f"note: {cache.found} scores of structures are of an earlier run ({cache.path})", err=True)
-    table = mutation_table(found)
+    table = mutation_table(rows)
     write_text_file(out, table)
     typer.echo(table)
 
 
 def _check_binding(scorers: Sequence[MutationScorer], datasets: Iterable[MutationDataset]) -> None:
     """Raise :class:`OptionError` if all scorers are models of binding and a dataset has no partners."""
-    from protgraph.data.datasets.mutation_dataset import MutationDataset
-    from protgraph.design.mutation import is_binding_model
+    from protgraph_plugins.mutations.binding_scorer import is_binding_model
+    from protgraph_plugins.mutations.dataset import MutationDataset
 
     without = [data.name for data in datasets if type(data).partners is MutationDataset.partners]
     if without and all(map(is_binding_model, scorers)):
@@ -117,7 +112,8 @@ def _chosen(sets: list[str] | None) -> list[tuple[str, str]]:
 
 def _load(name: str) -> MutationDataset:
     """Return a prepared dataset of mutations; its rows without a label or a place in the structure are printed."""
-    from protgraph.data.datasets.mutation_dataset import MutationDataset
+    from protgraph_plugins.mutations.dataset import MutationDataset
+
     from protgraph.labels import load_dataset
 
     dataset = load_dataset(name)

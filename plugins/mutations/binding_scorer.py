@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.residue_index import ResidueIndex
+from protgraph_plugins.mutations.scorer import DDG_UNIT, MutationScorer, sign_convention
 
-from protgraph.argument_types import check_arguments
 from protgraph.errors import SelectionError
 from protgraph.structure import Residues
-from protgraph.structure.mutation import DDG_UNIT, Mutation, MutationScorer, ResidueIndex, sign_convention
 
 __all__ = ["BindingScorer", "is_binding_model"]
 
@@ -47,7 +48,6 @@ class BindingScorer:
     convention of signs is that of folding: positive for weaker binding, exactly 0 for the wild type.
     """
 
-    @check_arguments("scorer")
     def __init__(self, scorer: MutationScorer, partners: Sequence[Sequence[str]]) -> None:
         self.partners = tuple(tuple(names) for names in partners)
         chains = [name for names in self.partners for name in names]

@@ -1,19 +1,251 @@
-"""Scores of mutation effects beside published predictors on identical rows, with intervals over structures."""
+"""Measured values of variants beside predictions of models and published ones, on identical rows, with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import torch
+from protgraph_plugins.mutations.binding_scorer import BindingScorer, is_binding_model
+from protgraph_plugins.mutations.dataset import MutationDataset
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.scorer import DDG_UNIT, MutationScorer
 from scipy.stats import rankdata
+from torch import nn
 
-from protgraph.bench.mutation_rows import MutationRows
+import protgraph as pg
+from protgraph.errors import DatasetError
+from protgraph.file_io import append_line, file_sha256, read_json_lines
+from protgraph.structure import Residues
 
-__all__ = ["MutationScores", "antisymmetry", "mutation_scores", "mutation_table"]
+__all__ = [
+    "MutationRows",
+    "MutationScores",
+    "ScoreCache",
+    "antisymmetry",
+    "mutation_rows",
+    "mutation_scores",
+    "mutation_table",
+    "scorer_digest",
+]
 
+_NOT_PREDICTIONS = ("id", "structure", "mutations", "split", "row", "value")
+_COVERED = 0.9  # least share of the rows that a method of the main table predicts
 _FEWEST = 10  # rows of a structure for its own correlation
 _DRAWS, _LEVEL = 1000, 95
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MutationRows:
+    """Measured and predicted values of one split.
+
+    Parameters
+    ----------
+    name : str
+        Dataset and split.
+    structure, row : ndarray of str
+        ``(N,)``; ``row`` is the place in the source.
+    value : ndarray
+        ``(N,)`` measured.
+    predictions : mapping of str to ndarray
+        Method → ``(N,)`` in the sign of the values; NaN where the method has none.
+    units : mapping of str to str
+        Method → unit; "" for scores without one.
+    unit : str
+        Unit of the values; "" if every structure has its own scale.
+    """
+
+    name: str
+    structure: np.ndarray
+    row: np.ndarray
+    value: np.ndarray
+    predictions: Mapping[str, np.ndarray]
+    units: Mapping[str, str]
+    unit: str = DDG_UNIT
+
+    def common(self, methods: Sequence[str] | None = None) -> np.ndarray:
+        """Return a mask ``(N,)`` of the rows that every method, or each of these, predicts."""
+        chosen = self.predictions if methods is None else methods
+        return np.isfinite(np.stack([self.value, *(self.predictions[name] for name in chosen)])).all(0)
+
+    def with_most_rows(self) -> list[str]:
+        """Return the methods that predict at least 90 % of the rows."""
+        return [name for name, p in self.predictions.items() if np.isfinite(p).mean() >= _COVERED]
+
+
+def mutation_rows(
+    dataset: MutationDataset,
+    split: str,
+    scorers: Sequence[MutationScorer] = (),
+    report: Callable[[str], None] | None = None,
+    *,
+    cache: ScoreCache | None = None,
+) -> MutationRows:
+    """Score the variants of a split, beside the published predictions that the dataset has.
+
+    All variants of a structure are scored in one call. Complexes whose partners the dataset has are scored twice: the
+    score of the scorer itself, and that of the complex minus its partners (:class:`BindingScorer`). Models of binding
+    score such complexes once, and no other structures.
+
+    Parameters
+    ----------
+    dataset : MutationDataset
+        Prepared.
+    split : str
+    scorers : sequence of MutationScorer
+    report : callable, optional
+        Called with the name of each finished structure.
+    cache : ScoreCache, optional
+        Scores of finished structures of an earlier run.
+
+    Raises
+    ------
+    DatasetError
+        The dataset does not have the split.
+    """
+    (task,) = dataset.tasks()
+    examples = dataset.examples(task, split)
+    if not examples:
+        raise DatasetError(
+            f"dataset {dataset.name!r} has no split {split!r}. Allowed: {', '.join(dataset.splits(task))}."
+        )
+    cache = ScoreCache() if cache is None else cache
+    # columns of the table in the order of the examples; those of published methods that predict a row or more
+    table_row = {name: i for i, name in enumerate(dataset.table["id"].to_pylist())}
+    order = [table_row[example.id] for example in examples]
+    columns = {name: dataset.table[name].to_numpy(zero_copy_only=False)[order] for name in dataset.table.column_names}
+    published = {}
+    for name, values in columns.items():
+        if name not in _NOT_PREDICTIONS and np.isfinite(values.astype(np.float64)).any():
+            published[name] = values.astype(np.float64)
+    unit = dataset.target(task).unit
+    units = dict.fromkeys(published, unit)
+    computed: dict[str, np.ndarray] = {}
+    for structure in dict.fromkeys(columns["structure"].tolist()):
+        rows = np.flatnonzero(columns["structure"] == structure)
+        residues, source = dataset.read(examples[rows[0]]), examples[rows[0]].path
+        variants = [dataset.mutations(examples[i]) for i in rows]
+        partners = dataset.partners(structure)
+        for scorer in scorers:
+            if not is_binding_model(scorer):
+                scores = cache.score(scorer, residues, variants, source=source)
+                values = computed.setdefault(scorer.name, np.full(len(examples), np.nan))
+                values[rows], units[scorer.name] = dataset.sign * scores, scorer.unit
+            if partners is not None:
+                name = BindingScorer(scorer, partners).name
+                scores = cache.score(scorer, residues, variants, source=source, partners=partners)
+                values = computed.setdefault(name, np.full(len(examples), np.nan))
+                values[rows], units[name] = dataset.sign * scores, scorer.unit
+        if report is not None:
+            report(structure)
+    return MutationRows(
+        f"{dataset.name} {split}",
+        columns["structure"].astype(str),
+        columns["row"].astype(str),
+        columns["value"].astype(np.float64),
+        computed | published,
+        units,
+        unit if unit == DDG_UNIT else "",
+    )
+
+
+# --- scores of finished structures ---------------------------------------------------------------------------------
+
+
+class ScoreCache:
+    """Scores of variants by scorer and structure, in a file of JSON lines, so that an interrupted run resumes.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        File; a line is added when a structure is finished. None: nothing is kept.
+
+    Notes
+    -----
+    A line is found again only for the same structure file, variants, options and weights of a scorer, and versions of
+    protgraph and torch.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        rows = [] if self.path is None else read_json_lines(self.path)
+        self._known = {row["key"]: row["scores"] for row in rows if {"key", "scores"} <= row.keys()}
+        self._scorers: dict[int, str] = {}  # by identity: hashing the weights takes longer than most structures
+        self.found = 0
+
+    def score(
+        self,
+        scorer: MutationScorer,
+        residues: Residues,
+        variants: Sequence[Sequence[Mutation]],
+        *,
+        source: Path | None = None,
+        partners: Sequence[Sequence[str]] | None = None,
+    ) -> np.ndarray:
+        """Return the scores ``(V,)`` of variants of a structure, from the file if it has them.
+
+        Parameters
+        ----------
+        scorer : MutationScorer
+        residues : Residues
+        variants : sequence of sequence of Mutation
+        source : Path, optional
+            Structure file of ``residues``; without it, nothing is kept.
+        partners : sequence of sequence of str, optional
+            The score is that of the complex minus that of these partners.
+        """
+        used = scorer if partners is None else BindingScorer(scorer, partners)
+        if self.path is None or source is None:
+            return used.score(residues, variants)
+        if id(scorer) not in self._scorers:
+            self._scorers[id(scorer)] = scorer_digest(scorer)
+        structure = file_sha256(source)
+        texts = [",".join(map(str, variant)) for variant in variants]
+        key = _digest(self._scorers[id(scorer)], structure, texts, partners, pg.__version__, torch.__version__)
+        if key in self._known:
+            self.found += 1
+            return np.array(self._known[key], np.float64)
+        scores = used.score(residues, variants)
+        values = [float(x) if np.isfinite(x) else None for x in scores]
+        append_line(self.path, json.dumps({"key": key, "scorer": used.name, "scores": values}))
+        return scores
+
+
+def scorer_digest(scorer: object) -> str:
+    """Return the digest of a scorer: its class, its options, and the weights of its models."""
+    content: list[object] = [type(scorer).__module__, type(scorer).__qualname__]
+    for name, value in sorted(vars(scorer).items()):
+        if isinstance(value, str | int | float | bool):
+            content.append([name, value])
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, nn.Module):
+                content.append(_weights_digest(item))
+            elif hasattr(item, "score") and not isinstance(item, type):
+                content.append(scorer_digest(item))
+    return _digest(*content)
+
+
+def _digest(*content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _weights_digest(module: nn.Module) -> str:
+    sha256 = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        sha256.update(name.encode())
+        if isinstance(value, torch.Tensor):
+            sha256.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return sha256.hexdigest()
+
+
+# --- correlations and tables ---------------------------------------------------------------------------------------
 
 
 def pearson_of(x: np.ndarray, y: np.ndarray) -> float:
@@ -21,6 +253,11 @@ def pearson_of(x: np.ndarray, y: np.ndarray) -> float:
     x, y = x - x.mean(), y - y.mean()
     under = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / under) if under > 0 else float("nan")
+
+
+def spearman_of(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the Spearman correlation; NaN if a variance is 0."""
+    return pearson_of(rankdata(x), rankdata(y))
 
 
 @dataclass(frozen=True)
@@ -58,25 +295,31 @@ def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: 
     y, p, structure = rows.value[mask], rows.predictions[method][mask], rows.structure[mask]
     names, group = np.unique(structure, return_inverse=True)
     members = [np.flatnonzero(group == g) for g in range(len(names))]
+    # bootstrap over structures, since variants of one structure are not independent
     random = np.random.default_rng(seed)
     draws: list[float] = []
     for _ in range(_DRAWS):
         chosen = np.concatenate([members[g] for g in random.integers(0, len(names), len(names))])
         draws.append(pearson_of(p[chosen], y[chosen]))
-    within = {
-        str(name): pearson_of(rankdata(p[m]), rankdata(y[m]))
-        for name, m in zip(names, members, strict=True)
-        if len(m) >= _FEWEST
-    }
+    low, high = _interval(draws)
+    within = {}
+    for name, m in zip(names, members, strict=True):
+        if len(m) >= _FEWEST:
+            within[str(name)] = spearman_of(p[m], y[m])
+    per_structure, within_low, within_high = _mean_and_interval(within.values(), seed)
+    has_unit = rows.unit != "" and rows.units[method] == rows.unit
     return MutationScores(
-        len(y),
-        len(names),
-        pearson_of(p, y),
-        pearson_of(rankdata(p), rankdata(y)),
-        float(np.sqrt(np.mean((p - y) ** 2))) if rows.units[method] == rows.unit != "" else np.nan,
-        *_interval(draws),
-        within,
-        *_mean_and_interval(within.values(), seed),
+        rows=len(y),
+        structures=len(names),
+        pearson=pearson_of(p, y),
+        spearman=spearman_of(p, y),
+        rmse=float(np.sqrt(np.mean((p - y) ** 2))) if has_unit else np.nan,
+        low=low,
+        high=high,
+        within=within,
+        per_structure=per_structure,
+        within_low=within_low,
+        within_high=within_high,
     )
 
 
@@ -115,48 +358,56 @@ def mutation_table(splits: Sequence[MutationRows]) -> str:
     The first table of a split has the methods that predict at least 90 % of its rows, on the rows that all of these
     predict. If there are others, a second table has all methods on the rows that all predict.
     """
-    parts = []
+    tables = []
     for rows in splits:
         most = rows.with_most_rows()
-        parts.append(_one_table(rows, most, splits))
+        tables.append(_one_table(rows, most, splits))
         if len(most) < len(rows.predictions):
             few = ", ".join(name for name in rows.predictions if name not in most)
             note = f"On the rows that {few} predict too:"
-            parts.append(f"{note}\n\n{_one_table(rows, list(rows.predictions), splits)}")
-    return "\n\n".join(parts) + "\n"
+            tables.append(f"{note}\n\n{_one_table(rows, list(rows.predictions), splits)}")
+    return "\n\n".join(tables) + "\n"
 
 
 def _one_table(rows: MutationRows, methods: Sequence[str], splits: Sequence[MutationRows]) -> str:
     mask = rows.common(methods)
-    found = {method: mutation_scores(rows, method, mask) for method in methods}
-    first = next(iter(found.values()))
+    scores = {method: mutation_scores(rows, method, mask) for method in methods}
+    first = next(iter(scores.values()))
     title = f"### {rows.name}: {first.rows} of {len(mask)} rows, {first.structures} structures"
     title += f", {len(first.within)} with ten rows or more"
     if not rows.unit:
-        return "\n".join([title, "", *_lines_by_structure(found)])
+        return "\n".join([title, "", *_lines_by_structure(scores)])
     other = _other_direction(rows, splits)
     head = ["method", "Pearson [95 %]", "Spearman", "RMSE", "Spearman per structure [95 %]"]
-    head += ["r direct/reverse", "bias"] if other is not None else []
-    lines = [title, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for method, s in sorted(found.items(), key=lambda item: -np.nan_to_num(item[1].pearson)):
+    if other is not None:
+        head += ["r direct/reverse", "bias"]
+    lines = _head_lines(head)
+    for method, s in sorted(scores.items(), key=lambda item: -np.nan_to_num(item[1].pearson)):
         cells = [method, _with_interval(s.pearson, s.low, s.high), f"{s.spearman:.3f}"]
         cells += [_number(s.rmse, 2), _with_interval(s.per_structure, s.within_low, s.within_high)]
         if other is not None:
             r, bias, _ = antisymmetry(rows, other, method)
             cells += [_number(r, 3), _number(bias, 2)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(_line(cells))
+    return "\n".join([title, "", *lines])
 
 
-def _lines_by_structure(found: Mapping[str, MutationScores]) -> list[str]:
+def _lines_by_structure(scores: Mapping[str, MutationScores]) -> list[str]:
     """Return a table with the Spearman correlation within each structure, whose values have no common unit."""
-    names = list(next(iter(found.values())).within)
-    head = ["Spearman", "mean [95 %]", *names]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for method, s in sorted(found.items(), key=lambda item: -np.nan_to_num(item[1].per_structure)):
-        cells = [method, _with_interval(s.per_structure, s.within_low, s.within_high)]
-        lines.append("| " + " | ".join([*cells, *(_number(s.within[name], 3) for name in names)]) + " |")
+    names = list(next(iter(scores.values())).within)
+    lines = _head_lines(["Spearman", "mean [95 %]", *names])
+    for method, s in sorted(scores.items(), key=lambda item: -np.nan_to_num(item[1].per_structure)):
+        mean = _with_interval(s.per_structure, s.within_low, s.within_high)
+        lines.append(_line([method, mean, *(_number(s.within[name], 3) for name in names)]))
     return lines
+
+
+def _head_lines(names: Sequence[str]) -> list[str]:
+    return [_line(names), "|---" * len(names) + "|"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _other_direction(rows: MutationRows, splits: Sequence[MutationRows]) -> MutationRows | None:

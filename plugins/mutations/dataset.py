@@ -1,9 +1,9 @@
-"""Base class of prepared datasets of mutations: structures once, and a table of variants with one value each."""
+"""Datasets of mutations: structures once, and a table of variants with one value each."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,21 +12,39 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from protgraph_plugins.mutations.mutation import Mutation, parse_mutations
+from protgraph_plugins.mutations.residue_index import ResidueIndex
 
-from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.dataset import Example, read_example
-from protgraph.data.datasets.mutation_labels import MutationLabels
-from protgraph.data.datasets.prepared_dataset import STRUCTURES, PreparedDataset
-from protgraph.data.datasets.prepared_folder import MANIFEST, write_table
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets import (
+    Example,
+    PreparedDataset,
+    ProteinLabels,
+    SourceFolder,
+    SplitCount,
+    read_tsv,
+    write_tsv,
+)
 from protgraph.errors import DatasetError, MutationError
-from protgraph.file_io import file_sha256
-from protgraph.structure.mutation import Mutation, ResidueIndex, parse_mutations
+from protgraph.structure.io import open_source, read_residues
 
-__all__ = ["FAILURES", "VARIANTS", "MutationDataset", "SourceVariant", "join_mutations"]
+__all__ = ["MutationDataset", "MutationLabels", "SourceVariant", "join_mutations"]
 
-VARIANTS, FAILURES = "variants.parquet", "failures.tsv"
+_VARIANTS, _FAILURES = "variants.parquet", "failures.tsv"
+
+
+@dataclass(frozen=True, eq=False)
+class MutationLabels(ProteinLabels):
+    """Value of a variant of a protein.
+
+    Parameters
+    ----------
+    value : ndarray or float
+        As of :class:`protgraph.data.ProteinLabels`, e.g. ΔΔG, kcal/mol.
+    mutations : tuple of Mutation
+        All substitutions of the variant, one or more.
+    """
+
+    mutations: tuple[Mutation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +58,7 @@ class SourceVariant:
     structure : str
         Id of the structure.
     mutations : str
-        Text of :func:`protgraph.structure.mutation.parse_mutations`, with "," between the mutations.
+        Text of :func:`protgraph_plugins.mutations.parse_mutations`, with "," between the mutations.
     split : str
     value : float
         Label; NaN if it is unknown, e.g. for rows that are kept beside a benchmark.
@@ -78,8 +96,8 @@ def join_mutations(row: Mapping[str, str]) -> str:
     columns = [row[name].split(";") for name in ("chain", "res_id", "ins_code", "wild_type", "mutant")]
     if len({len(column) for column in columns}) != 1:
         raise DatasetError(f"columns with different numbers of values: {dict(row)}. Separate values by ';'.")
-    parts = sorted(zip(*columns, strict=True), key=lambda part: (part[0], int(part[1]), part[2:]))
-    return ",".join(f"{c}:{old}{n}{f'[{code}]' if code else ''}{new}" for c, n, code, old, new in parts)
+    mutations = sorted(zip(*columns, strict=True), key=lambda m: (m[0], int(m[1]), m[2:]))
+    return ",".join(f"{c}:{old}{n}{f'[{code}]' if code else ''}{new}" for c, n, code, old, new in mutations)
 
 
 class MutationDataset(PreparedDataset):
@@ -107,34 +125,31 @@ class MutationDataset(PreparedDataset):
     def variants(self, source: SourceFolder) -> Iterator[SourceVariant]:
         """Yield the variants of a source folder, in the order of its tables; each (structure, mutations) once."""
 
-    def write(self, source: SourceFolder, part: Path, progress: Callable[[int], None] | None = None) -> int:
-        """Write structures, variants, failures and manifest."""
-        reused = super().write(source, part, progress)
-        files = {row["id"]: part / STRUCTURES / row["file"] for row in read_tsv(part / "examples.tsv")}
-        kept, failures = _checked(list(self.variants(source)), files)
-        pq.write_table(_table(kept), part / VARIANTS, compression="zstd")
+    def write_tables(self, source: SourceFolder, folder: Path, structures: Mapping[str, Path]) -> Sequence[str]:
+        """Write the variants that fit their structure, and a row of ``failures.tsv`` for each other one."""
+        checked = _check_variants(list(self.variants(source)), structures)
+        pq.write_table(_variant_table(checked.variants), folder / _VARIANTS, compression="zstd")
         header = ("row", "structure", "mutations", "split", "kind", "error")
-        write_table(part / FAILURES, [header, *failures])
-        with open(part / MANIFEST, "a", encoding="utf-8") as manifest:
-            manifest.writelines(f"{name}\t{file_sha256(part / name)}\t\n" for name in (VARIANTS, FAILURES))
-        return reused
+        write_tsv(folder / _FAILURES, [header, *checked.failures])
+        return _VARIANTS, _FAILURES
 
     @property
     def failures(self) -> list[dict[str, str]]:
         """Rows of the source without a value, or that do not fit their structure, with the error."""
-        return read_tsv(self.folder / FAILURES)
+        return read_tsv(self.folder / _FAILURES)
 
     @cached_property
     def table(self) -> pa.Table:
         """Variants: id, structure, mutations, split, value, and the further columns of the source."""
         self.rows  # noqa: B018 - raises if the dataset is not prepared
-        return pq.read_table(self.folder / VARIANTS)
+        return pq.read_table(self.folder / _VARIANTS)
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the variants with a known value, of all splits or of one."""
-        counts = self._task(task).counts
-        known = [example for example in self._variants if example.split in counts and example.id in self._values]
-        return [example for example in known if split in (None, example.split)]
+        splits = self._task(task).counts
+        if split is not None:
+            splits = [name for name in splits if name == split]
+        return [example for example in self._variants if example.split in splits and example.id in self._values]
 
     def labels(self, task: str, example: Example) -> MutationLabels:
         """Return mutations and value of a variant."""
@@ -155,28 +170,24 @@ class MutationDataset(PreparedDataset):
         return frozenset({f"cluster {cluster}"}) if cluster else super().links(example)
 
     def check(self, task: str) -> dict[str, SplitCount]:
-        """Count variants, the residues of their structures (each once), and labels of each split.
-
-        Raises
-        ------
-        MutationError
-            A mutation does not fit its structure.
-        """
-        sizes: dict[tuple[str, Path], int] = {}
+        """Count variants, the residues of their structures (each once), and labels of each split."""
         variants: dict[str, int] = {}
-        index: dict[Path, ResidueIndex] = {}
+        structures: dict[str, set[Path]] = {}
+        length: dict[Path, int] = {}
         for example in self.examples(task):
-            if example.path not in index:
-                index = {example.path: ResidueIndex(read_example(example, self.read_options))}
-            index[example.path].rows(self.mutations(example))
-            sizes[example.split, example.path] = len(index[example.path].residues)
+            if example.path not in length:
+                length[example.path] = len(self.read(example))
+            structures.setdefault(example.split, set()).add(example.path)
             variants[example.split] = variants.get(example.split, 0) + 1
-        residues = {split: sum(n for (own, _), n in sizes.items() if own == split) for split in variants}
-        return {split: SplitCount(variants[split], residues[split], variants[split]) for split in self.splits(task)}
+        counts = {}
+        for split in self.splits(task):
+            residues = sum(length[path] for path in structures[split])
+            counts[split] = SplitCount(variants[split], residues, variants[split])
+        return counts
 
     @cached_property
     def _variants(self) -> list[Example]:
-        files = {row["id"]: self.folder / STRUCTURES / row["file"] for row in self.rows.values()}
+        files = {row["id"]: self.folder / "structures" / row["file"] for row in self.rows.values()}
         columns = (self.table[name].to_pylist() for name in ("id", "structure", "split"))
         return [Example(name, files[structure], None, split) for name, structure, split in zip(*columns, strict=True)]
 
@@ -190,59 +201,83 @@ class MutationDataset(PreparedDataset):
         return {name: value for name, value in pairs if value is not None}
 
 
-def _checked(
-    variants: list[SourceVariant], files: Mapping[str, Path]
-) -> tuple[list[tuple[SourceVariant, str]], list[tuple[str, ...]]]:
-    """Return the variants that fit their structure with their text, and a row of ``failures.tsv`` per other."""
-    kept: dict[int, tuple[SourceVariant, str]] = {}
-    failures: dict[int, tuple[str, ...]] = {}
+@dataclass(frozen=True)
+class _CheckedVariants:
+    """Variants that fit their structure, with their text, and rows of ``failures.tsv``, in the order of the source."""
+
+    variants: list[tuple[SourceVariant, str]]
+    failures: list[tuple[str, ...]]
+
+
+def _check_variants(variants: Sequence[SourceVariant], structures: Mapping[str, Path]) -> _CheckedVariants:
+    """Compare variants with their structures.
+
+    Raises
+    ------
+    DatasetError
+        Two variants of a structure have the same mutations.
+    """
+    # each structure is read once, and one at a time
+    texts: dict[int, str] = {}
+    errors: dict[int, tuple[str, str]] = {}
     by_structure: dict[str, list[int]] = {}
     for number, variant in enumerate(variants):
         by_structure.setdefault(variant.structure, []).append(number)
-    seen: dict[tuple[str, str], SourceVariant] = {}
     for structure, numbers in by_structure.items():
-        index = None
-        if structure in files:
-            index = ResidueIndex(
-                read_example(Example(structure, files[structure], None, ""), MutationDataset.read_options)
-            )
+        index = _structure_index(structures.get(structure))
         for number in numbers:
-            one = variants[number]
-            if one.problem is not None:
-                failures[number] = (one.row, structure, one.mutations, one.split, *one.problem)
+            variant = variants[number]
+            if variant.problem is not None:
+                errors[number] = variant.problem
                 continue
             try:
-                if index is None:
-                    raise MutationError(
-                        f"no structure file of {structure}.", mutation=one.mutations, kind="no_structure"
-                    )
-                mutations = parse_mutations(one.mutations, join_commas=True)
-                index.rows(mutations)
+                texts[number] = _checked_text(variant, index)
             except MutationError as e:
-                message = " ".join(str(e).split())
-                failures[number] = (one.row, structure, one.mutations, one.split, e.kind, message)
-                continue
-            text = ",".join(map(str, mutations))
-            if (structure, text) in seen:
-                first = seen[structure, text]
-                raise DatasetError(
-                    f"{one.row} and {first.row}: the same variant {text} of {structure}. Give one value."
-                )
-            seen[structure, text] = one
-            kept[number] = (one, text)
-    return [kept[n] for n in sorted(kept)], [failures[n] for n in sorted(failures)]
+                errors[number] = e.kind, " ".join(str(e).split())
+    first: dict[tuple[str, str], SourceVariant] = {}
+    for number, text in texts.items():
+        variant = variants[number]
+        earlier = first.setdefault((variant.structure, text), variant)
+        if earlier is not variant:
+            raise DatasetError(
+                f"{variant.row} and {earlier.row}: the same variant {text} of {variant.structure}. Give one value."
+            )
+    failures = []
+    for number in sorted(errors):
+        v = variants[number]
+        failures.append((v.row, v.structure, v.mutations, v.split, *errors[number]))
+    return _CheckedVariants([(variants[number], texts[number]) for number in sorted(texts)], failures)
 
 
-def _table(variants: list[tuple[SourceVariant, str]]) -> pa.Table:
+def _structure_index(path: Path | None) -> ResidueIndex | None:
+    """Return the residues of a prepared structure; None without one."""
+    return None if path is None else ResidueIndex(read_residues(open_source(str(path))))
+
+
+def _checked_text(variant: SourceVariant, index: ResidueIndex | None) -> str:
+    """Return the text of the mutations of a variant that fits its structure."""
+    if index is None:
+        raise MutationError(
+            f"no structure file of {variant.structure}.", mutation=variant.mutations, kind="no_structure"
+        )
+    mutations = parse_mutations(variant.mutations, join_commas=True)
+    index.rows(mutations)
+    return ",".join(map(str, mutations))
+
+
+def _variant_table(variants: Sequence[tuple[SourceVariant, str]]) -> pa.Table:
     """Return the table of variants; unknown numbers are null."""
     columns: dict[str, list] = {
-        "id": [f"{one.structure}:{text}" for one, text in variants],
-        "structure": [one.structure for one, _ in variants],
+        "id": [f"{variant.structure}:{text}" for variant, text in variants],
+        "structure": [variant.structure for variant, _ in variants],
         "mutations": [text for _, text in variants],
-        "split": [one.split for one, _ in variants],
-        "row": [one.row for one, _ in variants],
-        "value": [float(one.value) for one, _ in variants],
+        "split": [variant.split for variant, _ in variants],
+        "row": [variant.row for variant, _ in variants],
+        "value": [float(variant.value) for variant, _ in variants],
     }
-    for name in dict.fromkeys(name for one, _ in variants for name in one.columns):
-        columns[name] = [float(one.columns.get(name, np.nan)) for one, _ in variants]
+    published: dict[str, None] = {}
+    for variant, _ in variants:
+        published |= dict.fromkeys(variant.columns)
+    for name in published:
+        columns[name] = [float(variant.columns.get(name, np.nan)) for variant, _ in variants]
     return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.scorer import MutationScorer, score_column, sign_convention
+from protgraph_plugins.mutations.substitution_scan import scan_mutations
 
-from protgraph.design.mutation.substitution_scan import scan_mutations
 from protgraph.errors import OptionError
 from protgraph.structure import Residues
-from protgraph.structure.mutation import Mutation, MutationScorer, score_column, sign_convention
 from protgraph.validation import check_choice
 
 __all__ = ["ENSEMBLE_MODES", "EnsembleScorer"]

@@ -8,20 +8,33 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph import FieldSpec, register_field
 from protgraph.errors import WiringError
-from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
-from protgraph.nn.mlp import activation
-from protgraph.nn.module import Head
+from protgraph.nn import Head, activation, invariant_width, invariants, invariants_are_chiral
 
 if TYPE_CHECKING:
-    from protgraph.data.datasets.target import Target
+    from protgraph.data.datasets import Target
 
 __all__ = ["MutationHead"]
 ENTRY_POINTS = {"protgraph.heads": {"mutation": "MutationHead"}}
 
 _TYPES = 20
 _SMALL = 0.01  # standard deviation of the initial product, so that training starts near 0
+
+register_field(
+    FieldSpec(
+        "wild_type",
+        "node",
+        "0e",
+        "int64",
+        shape=(),
+        classes=21,
+        doc="type before a mutation; 20: not a mutated residue",
+    )
+)
+register_field(
+    FieldSpec("mutant", "node", "0e", "int64", shape=(), classes=21, doc="type after it; 20: not a mutated residue")
+)
 
 
 class MutationHead(Head):
@@ -54,7 +67,7 @@ class MutationHead(Head):
     type. Writes: ``logits`` ``(B, C)``.
 
     If ``h`` does not depend on the type of a mutated residue, as with the inputs of a task with
-    ``InputMasking.mutation_environment``, then exchanging wild type and mutant gives exactly the negative, a
+    mutations of this package, then exchanging wild type and mutant gives exactly the negative, a
     synonymous mutation exactly 0, and single mutations of a residue are transitive: A → B plus B → C is A → C, as free
     energies are. Bit by bit, because the two scores are always subtracted in the order of the types.
 
@@ -111,8 +124,9 @@ class MutationHead(Head):
         wild_type, mutant = f["wild_type"], f["mutant"]
         x = invariants(f["h"], self.fields["h"])
         x = self.node_linear(x) if self.product is None else self.product(x)  # (N, H) or (N, K · C)
-        first, second = torch.minimum(wild_type, mutant), torch.maximum(wild_type, mutant)
-        difference = self._score(x, second, f) - self._score(x, first, f)  # (N, C)
+        # subtracted in the order of the types, so that the reverse mutation has exactly the negative
+        difference = self._score(x, torch.maximum(wild_type, mutant), f)  # (N, C)
+        difference = difference - self._score(x, torch.minimum(wild_type, mutant), f)
         is_mutated = (wild_type < _TYPES) & (mutant < _TYPES)
         sign = (mutant - wild_type).sign() * is_mutated
         return {"logits": self.rescale(f["proteins"].sum(difference * sign[:, None].to(x.dtype)))}
@@ -121,12 +135,12 @@ class MutationHead(Head):
         """Compute φ of one type of each node, ``(N, C)``; types that are unknown count as the last one."""
         types = types.clamp(max=_TYPES - 1)
         if self.product is not None:
-            own = _of_type(f["type_features"], types)
-            return (own[:, :, None] * x.view(len(x), own.size(1), -1)).sum(1)
+            features = _of_type(f["type_features"], types)  # (N, K)
+            return (features[:, :, None] * x.view(len(x), features.size(1), -1)).sum(1)
         z, score = x + self.type_table(types), self.type_offset(types)
         if self.feature_linear is not None:
-            own = _of_type(f["type_features"], types)
-            z, score = z + self.feature_linear(own), score + self.feature_slope(own)
+            features = _of_type(f["type_features"], types)  # (N, K)
+            z, score = z + self.feature_linear(features), score + self.feature_slope(features)
         for linear in self.mlp:
             z = linear(self.dropout(self.act(z)))
         return score + z

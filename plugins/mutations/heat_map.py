@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from protgraph_plugins.mutations.substitution_scan import SubstitutionScan
 
 from protgraph.bench import make_figure, save_figure
-from protgraph.design.mutation import SubstitutionScan
 from protgraph.file_io import write_text_file
 from protgraph.structure import ALPHABET, THREE_LETTER
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-
-from protgraph.cli.design import Device, protein_files
-from protgraph.cli.mutation_options import (
+from protgraph_plugins.mutations.options import (
     Ensemble,
     Mode,
     Orders,
@@ -21,19 +19,20 @@ from protgraph.cli.mutation_options import (
     load_scorer,
     print_convention,
 )
-from protgraph.cli.output_path import Overwrite, check_output
-from protgraph.cli.read_options import reads_structures
+
+from protgraph.cli import Device, Overwrite, check_output, protein_files, reads_structures, report_failures
 from protgraph.errors import OptionError
+from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
-    from protgraph.data.datasets.mutation_table import MutationTable
-    from protgraph.design.mutation import ScoredVariants, StructureFolder
-    from protgraph.inference.result_table import ResultTable
+    from protgraph_plugins.mutations.scorer import MutationScorer
+    from protgraph_plugins.mutations.table import MutationTable
+    from protgraph_plugins.mutations.variant_scores import ScoredVariants, StructureFolder
+
+    from protgraph.inference import ResultTable
     from protgraph.structure import ReadOptions
-    from protgraph.structure.mutation import MutationScorer
 
 __all__ = ["mutate_command"]
-
 ENTRY_POINTS = {"protgraph.commands": {"mutate": "mutate_command"}}
 
 _LISTED_SIZES = 3  # numbers of mutations per variant in a message
@@ -103,24 +102,30 @@ def mutate_command(
       protgraph mutate complex.pdb --mutations D:D39A --partners A/D -o out.csv    (binding)
       protgraph mutate 1ubq.cif --table muts.csv --model esm2 -o out.csv
     """
-    from protgraph.cli.failures import report_failures
-    from protgraph.design.mutation import StructureFolder, score_variants
-    from protgraph.inference.result_table import TABLE_SUFFIXES
-    from protgraph.wording import count_noun
+    from protgraph_plugins.mutations.table import read_mutation_table
+    from protgraph_plugins.mutations.variant_scores import StructureFolder, score_variants
+
+    from protgraph.inference import TABLE_SUFFIXES
 
     if (mutations is None) == (table is None):
         raise OptionError("give the mutations by --mutations, or by --table.")
     sources = protein_files(files)
     out = check_output(out, inputs=[*files, *sources, table, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
-    scorer = load_scorer(model, weights, **options, device=device)
+    scorer = load_scorer(
+        model,
+        weights,
+        mode=mode,
+        orders=orders,
+        seed=seed,
+        ensemble=ensemble,
+        partners=partners,
+        device=device,
+    )
     read = read.with_ligands(getattr(scorer, "needs_ligands", False))
     structures = StructureFolder(sources, read)
     if table is None:
         variants = _given_variants(structures, mutations or [])
     else:
-        from protgraph.data.datasets.mutation_table import read_mutation_table
-
         variants = read_mutation_table(table, default_chain=structures.only_chain)
     _print_variants(variants)
     scored = score_variants(scorer, structures, variants, symmetric=symmetric)
@@ -136,13 +141,11 @@ def mutate_command(
 def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> MutationTable:
     """Return the variants of ``--mutations`` for every structure, as a table.
 
-    Raises
-    ------
-    MutationError
-        A text cannot be parsed, or it does not fit the only structure.
+    With one structure, the first variant that does not fit it is an error of the command, not of a row.
     """
-    from protgraph.data.datasets.mutation_table import MutationRow, MutationTable
-    from protgraph.structure.mutation import find_residues, parse_variants
+    from protgraph_plugins.mutations.mutation import parse_variants
+    from protgraph_plugins.mutations.residue_index import find_residues
+    from protgraph_plugins.mutations.table import MutationRow, MutationTable
 
     rows = []
     for source in structures.sources:
@@ -156,8 +159,6 @@ def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> Mutati
 
 def _print_variants(table: MutationTable) -> None:
     """Print how many variants there are, and how many have several mutations."""
-    from protgraph.wording import count_noun
-
     sizes = Counter(len(row.variant) for row in table.rows)
     several = [f"{sizes[n]} with {n} mutations" for n in sorted(sizes) if n > 1]
     if len(several) > _LISTED_SIZES:
@@ -174,17 +175,16 @@ def _print_variants(table: MutationTable) -> None:
 
 def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable) -> ResultTable:
     """Return a row per variant: row of the table, file, mutations, score, then the other columns of the table."""
-    from protgraph.inference.result_table import ResultTable
-    from protgraph.structure.mutation import format_variant, score_column
+    from protgraph_plugins.mutations.mutation import format_variant
+    from protgraph_plugins.mutations.scorer import score_column
 
-    own = ("row", "file", "mutations", "n_mutations", "model", score_column(scorer))
-    others = [name for name in table.columns if name]
-    columns = (*own, *(f"{name}_in_table" if name in own else name for name in others))
-    rows = [
-        (
-            *(row.row, source, format_variant(row.variant), len(row.variant), scorer.name, value),
-            *(row.cells[name] for name in others),
-        )
-        for row, source, value in scored.rows
-    ]
-    return ResultTable(columns, rows)
+    from protgraph.inference import ResultTable
+
+    columns = ["row", "file", "mutations", "n_mutations", "model", score_column(scorer)]
+    copied = [name for name in table.columns if name]
+    names = [f"{name}_in_table" if name in columns else name for name in copied]
+    rows = []
+    for row, source, value in scored.rows:
+        result = (row.row, source, format_variant(row.variant), len(row.variant), scorer.name, value)
+        rows.append((*result, *(row.cells[name] for name in copied)))
+    return ResultTable((*columns, *names), rows)

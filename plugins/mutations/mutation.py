@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from protgraph.errors import MutationError
-from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN
+from protgraph.structure.residues import ALPHABET, THREE_LETTER, UNKNOWN
 
 __all__ = ["Mutation", "format_variant", "parse_mutations", "parse_variants"]
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.design import load_model, models_with_weights
-from protgraph.deferred_imports import allow_generators
+from protgraph.cli import allow_generators, load_model, models_with_weights
 from protgraph.errors import OptionError, UnknownNameError, suggest
-from protgraph.registry import mutation_scorers
+from protgraph.registry import models, mutation_scorers
 
 if TYPE_CHECKING:
-    from protgraph.structure.mutation import MutationScorer
+    from protgraph_plugins.mutations.scorer import MutationScorer
 
 __all__ = [
     "Ensemble",
@@ -59,6 +58,9 @@ Partners = Annotated[
 ]
 
 
+_LOG_ODDS_DEFAULTS = {"mode": "conditional", "orders": 1, "seed": 0}
+
+
 def load_scorer(
     names: str,
     weights: str | None = None,
@@ -73,26 +75,21 @@ def load_scorer(
     """Load the scorer of a name, or an ensemble of several names separated by commas.
 
     With ``partners``, chains separated by commas and sides by "/", it is a scorer of binding.
-
-    Raises
-    ------
-    OptionError
-        No name, a name twice, weights for several models, or an option that a scorer does not have.
-    SelectionError
-        Partners that are not two or more groups of different chains.
     """
     allow_generators()
-    from protgraph.design.mutation import ENSEMBLE_MODES, BindingScorer, EnsembleScorer, is_binding_model
+    from protgraph_plugins.mutations.binding_scorer import BindingScorer, is_binding_model
+    from protgraph_plugins.mutations.ensemble_scorer import ENSEMBLE_MODES, EnsembleScorer
+
     from protgraph.validation import check_choice
 
     check_choice("ensemble", ensemble, ENSEMBLE_MODES)
-    given = [name.strip() for name in names.split(",")]
-    if not all(given) or len(set(given)) < len(given):
+    chosen = [name.strip() for name in names.split(",")]
+    if not all(chosen) or len(set(chosen)) < len(chosen):
         raise OptionError(f"invalid --model: {names!r}. Give different names, separated by commas.")
-    if weights is not None and len(given) > 1:
+    if weights is not None and len(chosen) > 1:
         raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
     options = {"mode": mode, "orders": orders, "seed": seed}
-    scorers = [_one_scorer(name, weights, options, device) for name in given]
+    scorers = [_load_one(name, weights, options, device) for name in chosen]
     if partners:
         sides = [[name.strip() for name in side.split(",") if name.strip()] for side in partners.split("/")]
         scorers = [BindingScorer(scorer, sides) for scorer in scorers]
@@ -101,29 +98,30 @@ def load_scorer(
     return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers, how=ensemble)
 
 
-def _one_scorer(name: str, weights: str | None, options: dict[str, str | int], device: str) -> MutationScorer:
-    from protgraph.design.mutation import LogOddsScorer
-    from protgraph.registry import models
-
+def _load_one(name: str, weights: str | None, options: dict[str, str | int], device: str) -> MutationScorer:
+    """Load a registered scorer, or a model that predicts residue types."""
     if name in mutation_scorers and name not in models:
-        defaults = {"mode": "conditional", "orders": 1, "seed": 0}
-        changed = [key for key, value in options.items() if value != defaults[key]]
+        changed = [key for key, value in options.items() if value != _LOG_ODDS_DEFAULTS[key]]
         if changed:
             raise OptionError(f"--{changed[0]} does not apply to the scorer {name!r}. Leave it out.")
-        chosen = {"device": device} | ({} if weights is None else {"weights": weights})
-        return mutation_scorers.create(name, options=chosen)  # type: ignore[return-value]
+        own_options = {"device": device}
+        if weights is not None:
+            own_options["weights"] = weights
+        return mutation_scorers.create(name, options=own_options)  # type: ignore[return-value]
     if name not in models and not name.endswith(".safetensors"):
         hint = suggest(name, [*mutation_scorers, *models_with_weights()])
         raise UnknownNameError(
             f"--model: no scorer {name!r}.{hint} Allowed: a name of 'protgraph list mutation_scorers', a model with "
             "published weights, or a checkpoint (.safetensors)."
         )
+    from protgraph_plugins.mutations.log_odds_scorer import LogOddsScorer
+
     model = load_model(name, None if weights is None else Path(weights), device)
     return LogOddsScorer(model, **options, name=name)  # type: ignore[arg-type]
 
 
 def print_convention(scorer: MutationScorer) -> None:
     """Print the name of the column of scores, and their definition and sign."""
-    from protgraph.structure.mutation import score_column, sign_convention
+    from protgraph_plugins.mutations.scorer import score_column, sign_convention
 
     typer.echo(f"{score_column(scorer)}: {sign_convention(scorer)}")

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from protgraph_plugins.mutations.mutation import Mutation
 
 from protgraph.errors import MutationError, list_first
-from protgraph.structure.mutation.mutation import Mutation
-from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER
-from protgraph.structure.residues.residues import Residues
+from protgraph.structure import ALPHABET, THREE_LETTER, Residues
 
 __all__ = ["ResidueIndex", "find_residues"]
 

@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-
-from protgraph.cli.design import Device
-from protgraph.cli.interrupted import end_interrupted
-from protgraph.cli.mutation_options import (
+from protgraph_plugins.mutations.options import (
     Ensemble,
     Mode,
     Orders,
@@ -20,21 +17,30 @@ from protgraph.cli.mutation_options import (
     load_scorer,
     print_convention,
 )
-from protgraph.cli.output_path import Overwrite, check_output
-from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
-from protgraph.errors import Interrupted
+
+from protgraph.cli import (
+    Device,
+    Overwrite,
+    chain_names,
+    chains_option,
+    check_output,
+    end_interrupted,
+    print_reader_notes,
+    reads_structures,
+)
+from protgraph.errors import Interrupted, SelectionError, list_first
+from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
+    from protgraph_plugins.mutations.substitution_scan import SubstitutionScan
 
-    from protgraph.design.mutation import SubstitutionScan
-    from protgraph.inference.result_table import ResultTable
+    from protgraph.inference import ResultTable
     from protgraph.structure import ReadOptions, Residues
 
 __all__ = ["scan_command"]
-
 ENTRY_POINTS = {"protgraph.commands": {"scan": "scan_command"}}
 
 ScannedChains = chains_option("Chains to scan, 'A,B'; the others are visible.  [default: all]")
@@ -84,22 +90,30 @@ def scan_command(
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
-    from protgraph.design.mutation import scan_mutations
-    from protgraph.inference.result_table import TABLE_SUFFIXES
-    from protgraph.structure.io import open_source
-    from protgraph.structure.io.sources import read_residues
-    from protgraph.wording import count_noun
+    from protgraph_plugins.mutations.substitution_scan import scan_mutations
+
+    from protgraph.inference import TABLE_SUFFIXES
+    from protgraph.structure.io import open_source, read_residues
 
     out = check_output(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if heat_map else []
     for path in drawn:
         check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
-    options = {"mode": mode, "orders": orders, "seed": seed, "ensemble": ensemble, "partners": partners}
-    scorer = load_scorer(model, weights, **options, device=device)
+    scorer = load_scorer(
+        model,
+        weights,
+        mode=mode,
+        orders=orders,
+        seed=seed,
+        ensemble=ensemble,
+        partners=partners,
+        device=device,
+    )
     read = read.with_ligands(getattr(scorer, "needs_ligands", False))
     residues = read_residues(open_source(file), read)
     print_reader_notes({file: residues.report})
-    rows, stopped = _chosen_rows(residues, chain_names(chains), positions), None
+    rows = _chosen_rows(residues, chain_names(chains), positions)
+    stopped = None
     try:
         scan = scan_mutations(scorer, residues, rows)
     except Interrupted as e:
@@ -116,24 +130,17 @@ def scan_command(
             stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
         )
     if drawn:
-        from protgraph.cli.scan_plot import draw_scan
+        from protgraph_plugins.mutations.heat_map import draw_scan
 
         draw_scan(*drawn, scan)
         typer.echo(f"heat map → {', '.join(map(str, drawn))}")
 
 
 def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:
-    """Return the rows of residues in the chains and at the positions, ``(R,)``.
-
-    Raises
-    ------
-    SelectionError
-        A chain or residue does not exist, or no residue is in both.
-    """
+    """Return the rows of residues in the chains and at the positions, ``(R,)``."""
     import numpy as np
 
     from protgraph.design import select_residues
-    from protgraph.errors import SelectionError
 
     mask = np.ones(len(residues), bool)
     if chains:
@@ -150,11 +157,8 @@ def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> n
 
 def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray) -> None:
     """Print residues without one of the 20 types, and those without a value."""
-    from protgraph.errors import list_first
-    from protgraph.wording import count_noun
-
-    scanned, ids = set(scan.rows.tolist()), residues.ids
-    unknown = [f"{ids[row]} ({residues.res_name[row]})" for row in rows.tolist() if row not in scanned]
+    scanned = set(scan.rows.tolist())
+    unknown = [f"{residues.ids[row]} ({residues.res_name[row]})" for row in rows.tolist() if row not in scanned]
     if unknown:
         typer.echo(
             f"note: {count_noun(len(unknown), 'residue')} left out, not one of the 20 types: {list_first(unknown, 8)}",
@@ -171,7 +175,7 @@ def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray
 
 def _table(scan: SubstitutionScan, file: str) -> ResultTable:
     """Return a row per residue and type."""
-    from protgraph.inference.result_table import ResultTable
+    from protgraph.inference import ResultTable
     from protgraph.structure import ALPHABET
 
     r, rows = scan.residues, []

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from protgraph_plugins.mutations.mutation import Mutation
 
-from protgraph.structure.mutation.mutation import Mutation
-from protgraph.structure.residues.residues import Residues
+from protgraph.structure import Residues
 
 __all__ = [
     "DDG_CONVENTION",
     "DDG_UNIT",
     "LOG_ODDS_CONVENTION",
     "MutationScorer",
-    "ScorerMethods",
     "score_column",
     "sign_convention",
 ]
@@ -28,16 +27,7 @@ LOG_ODDS_CONVENTION = "log p(wild type) − log p(mutant), natural logarithm, no
 
 
 @runtime_checkable
-class ScorerMethods(Protocol):
-    """Methods of :class:`MutationScorer`, for classes."""
-
-    def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
-        """Return the scores of variants; see :meth:`MutationScorer.score`."""
-        ...
-
-
-@runtime_checkable
-class MutationScorer(ScorerMethods, Protocol):
+class MutationScorer(Protocol):
     """A model that scores variants of a structure.
 
     Attributes
@@ -73,7 +63,7 @@ class MutationScorer(ScorerMethods, Protocol):
         Raises
         ------
         MutationError
-            A mutation does not fit the structure (:func:`protgraph.structure.mutation.find_residues`).
+            A mutation does not fit the structure (:func:`protgraph_plugins.mutations.find_residues`).
         """
         ...
 

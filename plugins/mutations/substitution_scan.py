@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.scorer import MutationScorer, score_column, sign_convention
 
 from protgraph.errors import Interrupted, OptionError
 from protgraph.structure import ALPHABET, Residues
-from protgraph.structure.mutation import Mutation, MutationScorer, score_column, sign_convention
-from protgraph.structure.residues.alphabet import UNKNOWN
+from protgraph.structure.residues import UNKNOWN
 
 __all__ = ["SubstitutionScan", "scan_mutations"]
 
@@ -86,18 +87,18 @@ def scan_mutations(
     if not len(chosen):
         raise OptionError(f"no residue with one of the 20 types to scan in {residues.name}.")
     column, convention = score_column(scorer), sign_convention(scorer)
-    parts: list[np.ndarray] = []
+    blocks: list[np.ndarray] = []  # (R, 20) of the residues that are finished
     try:
         for start in range(0, len(chosen), _AT_ONCE):
             variants = _substitutions(residues, chosen[start : start + _AT_ONCE])
-            parts.append(scorer.score(residues, variants).reshape(-1, UNKNOWN))
+            blocks.append(scorer.score(residues, variants).reshape(-1, UNKNOWN))
     except KeyboardInterrupt as e:
-        if not parts:
+        if not blocks:
             raise
-        scores = np.concatenate(parts)
+        scores = np.concatenate(blocks)
         scan = SubstitutionScan(residues, chosen[: len(scores)], scores, scorer.name, column, convention)
         raise Interrupted(e, scan) from e
-    return SubstitutionScan(residues, chosen, np.concatenate(parts), scorer.name, column, convention)
+    return SubstitutionScan(residues, chosen, np.concatenate(blocks), scorer.name, column, convention)
 
 
 def _substitutions(residues: Residues, rows: np.ndarray) -> list[tuple[Mutation, ...]]:

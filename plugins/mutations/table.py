@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from protgraph.data.datasets.table_reader import read_cells
+from protgraph_plugins.mutations.mutation import Mutation, format_variant, parse_mutations
+
+from protgraph.data.datasets import read_cells
 from protgraph.errors import LabelError, MutationError
-from protgraph.failure import Failure
-from protgraph.structure.mutation import Mutation, format_variant, parse_mutations
+from protgraph.featurize import Failure
 
 __all__ = ["MutationRow", "MutationTable", "read_mutation_table"]
 

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from protgraph_plugins.mutations.dataset import MutationLabels
+from protgraph_plugins.mutations.head import MutationHead
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.residue_index import find_residues
+from protgraph_plugins.mutations.scorer import DDG_UNIT
+from torch import Tensor
 
-from protgraph.data.datasets.target import Target
-from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.graph.subgraph import select_nodes
-from protgraph.featurize.plan import FeaturePlan
-from protgraph.structure.mutation import DDG_UNIT, Mutation, find_residues
-from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
-from protgraph.structure.residues.residues import Residues
-from protgraph.task import metrics as m
-from protgraph.task.input_masking import InputMasking
-from protgraph.task.losses import huber_error, squared_error
-from protgraph.task.task import Task
+from protgraph.data.datasets import Target
+from protgraph.data.graph import ProteinGraph, set_attributes
+from protgraph.errors import LabelError
+from protgraph.featurize import FeaturePlan, ProteinRequest
+from protgraph.registry import metrics
+from protgraph.structure import ALPHABET, Residues
+from protgraph.structure.residues import UNKNOWN
+from protgraph.task import Task, huber_error, squared_error
 
-__all__ = ["DDG_BINDING", "DDG_STABILITY", "FITNESS", "NEAREST", "hide_mutated", "mutation_graph", "nearest_residues"]
+__all__ = [
+    "DDG_BINDING",
+    "DDG_STABILITY",
+    "FITNESS",
+    "NEAREST",
+    "MutationGraphStep",
+    "mutation_graph",
+    "nearest_residues",
+    "select_nodes",
+]
 ENTRY_POINTS = {
     "protgraph.tasks": {"ddg_binding": "DDG_BINDING", "ddg_stability": "DDG_STABILITY", "fitness": "FITNESS"}
 }
@@ -52,28 +64,18 @@ def mutation_graph(
         The structure does not have a residue, or another type there.
     """
     rows = find_residues(residues, mutations)
-    graph = plan.precompute(hide_mutated(residues, rows))
-    types = {"wild_type": [m.wild_type for m in mutations], "mutant": [m.mutant for m in mutations]}
-    for name, letters in types.items():
+    is_mutated = np.zeros(len(residues), bool)
+    is_mutated[rows] = True
+    graph = plan.precompute(residues.without_types(is_mutated))
+    letters = [m.wild_type for m in mutations], [m.mutant for m in mutations]
+    for name, letters_of_field in zip(MutationHead.task_fields, letters, strict=True):
         values = torch.full((len(residues),), UNKNOWN)
-        values[torch.from_numpy(rows)] = torch.tensor([ALPHABET.index(letter) for letter in letters], dtype=torch.long)
+        codes = [ALPHABET.index(letter) for letter in letters_of_field]
+        values[torch.from_numpy(rows)] = torch.tensor(codes, dtype=torch.long)
         set_attributes(graph, {name: values})
     if plan.node_type != "residue":
         return graph
     return select_nodes(graph, torch.from_numpy(nearest_residues(residues, rows, nearest)))
-
-
-def hide_mutated(residues: Residues, rows: np.ndarray) -> Residues:
-    """Return residues of which those in ``rows`` ``(M,)`` have type X and only the atoms N, CA, C and O."""
-    hidden = np.zeros(len(residues), bool)
-    hidden[rows] = True
-    changed = replace(
-        residues,
-        aatype=np.where(hidden, UNKNOWN, residues.aatype),
-        res_name=np.where(hidden, "UNK", residues.res_name),
-        report=residues.report.without("modified", "unknown"),
-    )
-    return changed.without_sidechains(hidden)
 
 
 def nearest_residues(residues: Residues, rows: np.ndarray, number: int) -> np.ndarray:
@@ -86,14 +88,64 @@ def nearest_residues(residues: Residues, rows: np.ndarray, number: int) -> np.nd
     return keep
 
 
+def select_nodes(graph: ProteinGraph, keep: Tensor) -> ProteinGraph:
+    """Return the nodes in a mask and the edges between them, in the same order.
+
+    Not PyG's ``Data.subgraph``: it takes fields for those of nodes or edges by their length, here the field table has
+    the levels, and ``degree`` is removed, because nodes at the border lose edges (PyG 2.8.1, 2026-11-23).
+
+    Parameters
+    ----------
+    graph : ProteinGraph
+        Graph of one protein, without fields of pairs.
+    keep : Tensor
+        ``(N,)`` bool.
+    """
+    part, values = ProteinGraph(), {}
+    edges = None
+    if "edge_index" in graph:
+        edges = keep[graph.edge_index].all(0)  # (E,)
+        number = keep.cumsum(0) - 1  # (N,) new number of each kept node
+        values["edge_index"] = number[graph.edge_index[:, edges]]
+    for name, value in graph.to_dict().items():
+        if name in ("edge_index", "degree"):
+            continue
+        if graph.is_node_attr(name):
+            value = value[keep]
+        elif graph.is_edge_attr(name):
+            value = value[edges]
+        elif name == "residue_ids":
+            value = value[keep.numpy()]
+        values[name] = value
+    set_attributes(part, values)
+    return part
+
+
+@dataclass(frozen=True)
+class MutationGraphStep:
+    """Step of the pipeline that makes the graph of a variant from the visible part of its structure."""
+
+    task: str
+
+    def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph around the mutated residues of an example; ``request.data`` is its labels."""
+        labels = request.data
+        if not isinstance(labels, MutationLabels):
+            raise LabelError(
+                f"task {self.task!r} needs mutations, and {request.protein!r} has none. Use a dataset of mutations, "
+                "e.g. 'ddg_stability'."
+            )
+        return mutation_graph(residues, labels.mutations, plan)
+
+
 def _task(name: str, unit: str, doc: str) -> Task:
     return Task(
         name,
         Target(name, "graph", "regression", 1, (name,), unit=unit, head="mutation"),
         squared_error if unit != DDG_UNIT else huber_error,  # measured ΔΔG have outliers of 10 kcal/mol
-        (m.pearson_overall, m.spearman_overall, m.rmse, m.mae),
+        tuple(metrics.get(metric) for metric in ("pearson_overall", "spearman_overall", "rmse", "mae")),
         "pearson_overall",
-        InputMasking(mutation_environment=NEAREST),
+        make_graph=MutationGraphStep(name),
         doc=doc,
     )
 

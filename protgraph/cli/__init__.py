@@ -42,7 +42,13 @@ _HOME = {
     "failures_of_errors": "protgraph.cli.failures",
     "report_failures": "protgraph.cli.failures",
     # commands
+    "allow_generators": "protgraph.deferred_imports",
     "CommandGroup": "protgraph.cli.command_group",
+    # models that predict residue types
+    "Device": "protgraph.cli.design",
+    "load_model": "protgraph.cli.design",
+    "models_with_weights": "protgraph.cli.design",
+    "protein_files": "protgraph.cli.design",
 }
 
 __all__ = [*_HOME]

@@ -62,7 +62,7 @@ def show_dataset_command(name: Annotated[str, typer.Argument(help="Dataset, see 
 def prepare_dataset_command(
     name: Annotated[str, typer.Argument(help="Dataset, see 'protgraph data list'.")],
     source: Annotated[
-        Path | None, typer.Option("--from", help="Folder of the source: its repository, or tables and an archive.")
+        Path | None, typer.Option("--from", help="Folder of the source: a clone of its repository.")
     ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Download the source at the commit of the card.")
@@ -89,12 +89,12 @@ def prepare_dataset_command(
     """
     from protgraph import registry
     from protgraph.data.datasets.preparation import prepare_dataset
-    from protgraph.data.datasets.prepared_folder import PreparedFolder
+    from protgraph.data.datasets.prepared_dataset import PreparedDataset
     from protgraph.data.datasets.source_download import download_source
     from protgraph.errors import DatasetError, OptionError, list_first
 
     known = registry.datasets.create(name)
-    if not isinstance(known, PreparedFolder):
+    if not isinstance(known, PreparedDataset):
         raise DatasetError(f"dataset {name!r} is part of its package and needs no preparation.")
     dataset = known if out is None else type(known)(folder=str(out))
     if (source is None) == (not download):
@@ -119,9 +119,9 @@ def prepare_dataset_command(
 
 def _place(dataset: Dataset) -> str:
     """Return the folder of a prepared dataset, or that it is not prepared."""
-    from protgraph.data.datasets.prepared_folder import PreparedFolder
+    from protgraph.data.datasets.prepared_dataset import PreparedDataset
 
-    if not isinstance(dataset, PreparedFolder):
+    if not isinstance(dataset, PreparedDataset):
         return "with the package"
     return str(dataset.folder) if dataset.is_prepared else "not prepared"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from protgraph.model import ProteinModel
     from protgraph.structure import ReadOptions, Residues
 
-__all__ = ["ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
+__all__ = ["Device", "ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
 
 ENTRY_POINTS = {"protgraph.commands": {"design": "design_command"}}
 

@@ -24,7 +24,6 @@ from protgraph.data.datasets.labels import (
     describe_left_out,
     wrong_types_error,
 )
-from protgraph.data.datasets.mutation_labels import MutationLabels
 from protgraph.data.graph.node_level import labels_on_nodes
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
 from protgraph.data.store.graph_store import GraphStore
@@ -46,7 +45,6 @@ from protgraph.structure.io.transfer import cache_dir
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
-from protgraph.task.mutation_graph import mutation_graph
 from protgraph.task.task import Task
 
 __all__ = ["LabeledGraph", "Prepared", "SplitWriter", "graphs_by_split", "is_one_chain", "prepare"]
@@ -144,7 +142,8 @@ def prepare(
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
     used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
-    used += [dataset.source, *(function for function in (task.derive, task.restore) if function is not None)]
+    of_task = (task.derive, task.restore, task.make_graph)
+    used += [dataset.source, *(function for function in of_task if function is not None)]
     code = [component_digest(one) for one in used]
     temporary = None
     if None in code:  # without source, the next run cannot detect a change
@@ -191,12 +190,11 @@ def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Exa
     """Return everything that the graphs depend on besides labels and the code of components."""
     proteins = [(e.id, e.chains, e.split, e.record) for e in examples]
     inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
-    mutations = task.inputs.mutation_environment
     paths = dict.fromkeys(example.path for example in examples)
     files = stamps(store_index(path) if is_store(path) else path for path in paths)
     code = code_digest(*CODE)
     read = dataset.read_options.to_dict()
-    return [dataset.name, dataset.version, inputs, mutations, plan.key(), proteins, files, read, __version__, code]
+    return [dataset.name, dataset.version, inputs, plan.key(), proteins, files, read, __version__, code]
 
 
 def _label_bytes(labels: Labels | None) -> bytes:
@@ -220,8 +218,8 @@ class LabeledGraph:
     def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
         """Return the graph with labels ``y``; ``request.data`` is the labels of the dataset, or None."""
         task, inputs, labels = self.task, self.task.inputs, request.data
-        if inputs.mutation_environment:
-            return self._of_mutation(residues, plan, request)
+        if task.make_graph is not None:
+            return self._of_part(residues, plan, request)
         visible = inputs.visible(residues, request.protein) if inputs.hidden or inputs.noise else residues
         y = torch.from_numpy(task.labels(residues, labels, seen=visible, strict=False))
         if labels is None and not known_labels(y).any():
@@ -233,17 +231,11 @@ class LabeledGraph:
         graph.validate()
         return graph
 
-    def _of_mutation(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
-        """Return the graph around the mutated residues of an example."""
-        task, labels = self.task, request.data
-        if not isinstance(labels, MutationLabels):
-            raise LabelError(
-                f"task {task.name!r} needs mutations, and {request.protein!r} has none. Use a dataset of mutations, "
-                "e.g. 'ddg_stability'."
-            )
-        visible = task.inputs.visible(residues, request.protein)
-        graph = mutation_graph(visible, labels.mutations, plan, nearest=task.inputs.mutation_environment)
-        y = torch.from_numpy(task.labels(residues, labels))
+    def _of_part(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
+        """Return the graph that the task makes of a part of the protein."""
+        task = self.task
+        graph = task.make_graph(task.inputs.visible(residues, request.protein), plan, request)
+        y = torch.from_numpy(task.labels(residues, request.data))
         graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
         graph.validate()
         return graph

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -73,8 +72,8 @@ class ComponentType:
     base : str
         Base class as "module:class", or several separated by a space. It is not imported: if its module is not loaded,
         no object has this type.
-    protocol : bool
-        True if the base is a Protocol, which is imported: classes that have its methods need not import it.
+    methods : tuple of str
+        Methods of a class that needs no base class.
     classes, instances : bool
         True if subclasses, or instances, of the base class are allowed.
     without : str
@@ -82,11 +81,11 @@ class ComponentType:
     """
 
     text: str
-    base: str
+    base: str = ""
     classes: bool = False
     instances: bool = False
     without: str = ""
-    protocol: bool = False
+    methods: tuple[str, ...] = ()
 
     def check(self, obj: object, label: str) -> None:
         """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type."""
@@ -106,8 +105,8 @@ class ComponentType:
         if not (self.classes if is_class else self.instances):
             return False
         cls: Any = obj if is_class else type(obj)
-        if self.protocol:
-            import_module(self.base.partition(":")[0])
+        if self.methods:
+            return all(callable(getattr(cls, name, None)) for name in self.methods)
         is_component = any(issubclass(cls, base) for base in _loaded(self.base))
         return is_component and not any(issubclass(cls, base) for base in _loaded(self.without))
 

@@ -50,10 +50,7 @@ _TRAINED_MODEL = ComponentType(
 )
 
 _MUTATION_SCORER = ComponentType(
-    "a class with the methods of protgraph.structure.mutation.MutationScorer",
-    "protgraph.structure.mutation.scorer:ScorerMethods",
-    classes=True,
-    protocol=True,
+    "a class with a method score, see protgraph_plugins.mutations.MutationScorer", methods=("score",), classes=True
 )
 
 _METRIC = ComponentType("a protgraph.Metric", "protgraph.task.metrics:Metric", instances=True)

@@ -12,7 +12,6 @@ from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.registry import Registry
 from protgraph.structure.io.registered_readers import Reader
-from protgraph.structure.mutation.scorer import ScorerMethods
 from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 
@@ -23,7 +22,7 @@ models: Registry[ModelSpec, ModelSpec]
 tasks: Registry[Task, Task]
 datasets: Registry[type[Dataset] | Dataset, Dataset]
 trained_models: Registry[TrainedModel, TrainedModel]
-mutation_scorers: Registry[type[ScorerMethods], ScorerMethods]
+mutation_scorers: Registry[type[Any], Any]
 metrics: Registry[Metric, Metric]
 readers: Registry[type[Reader], Reader]
 commands: Registry[FunctionType | CommandGroup, FunctionType | CommandGroup]

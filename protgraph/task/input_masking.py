@@ -53,10 +53,6 @@ class InputMasking:
         ``residue`` gives the residue of each node.
     corrupt_eval : callable, optional
         Replaces ``corrupt`` in evaluation. Each protein comes alone, with a generator seeded by its name.
-    mutation_environment : int
-        If not 0, examples are mutations with :class:`~protgraph.data.datasets.mutation_labels.MutationLabels`: a graph
-        has so many residues nearest to each mutated one, which has no type and no side chain; see
-        :func:`protgraph.task.mutation_graph.mutation_graph`.
     causal : bool
         Predictions may depend on earlier residues only: earlier in the protein or, for a model with a decoder, earlier
         in ``decoding_rank``. Training checks the model and raises if it is not causal.
@@ -69,7 +65,6 @@ class InputMasking:
     visible_types: bool = False
     corrupt: Corruption | None = field(default=None, repr=False)
     corrupt_eval: Corruption | None = field(default=None, repr=False)
-    mutation_environment: int = 0
     causal: bool = False
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from protgraph.task.metrics import Metric
 from protgraph.task.predictions import SplitPredictions
 
 if TYPE_CHECKING:
+    from protgraph.featurize.steps import GraphStep
     from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Task", "default_task"]
@@ -55,6 +56,9 @@ class Task:
         Replaces ``derive``: from complete residues and from what the model reads of them, to labels.
     stored_target : Target, optional
         Target that is prepared for each protein if ``inputs.corrupt`` computes the labels from it.
+    make_graph : GraphStep, optional
+        Makes the graph of an example that is not a whole protein, e.g. of the surroundings of mutated residues, from
+        the visible part of the protein; ``request.data`` is the labels of the dataset.
     loss_per_protein : bool
         Compute the loss protein by protein; the loss of a batch is their mean.
     select_rows : callable, optional
@@ -74,6 +78,7 @@ class Task:
     derive: Callable[[Residues], np.ndarray] | None = field(default=None, repr=False)
     restore: Callable[[Residues, Residues], np.ndarray] | None = field(default=None, repr=False)
     stored_target: Target | None = field(default=None, repr=False)
+    make_graph: GraphStep | None = field(default=None, repr=False)
     loss_per_protein: bool = False
     select_rows: Callable[[SplitPredictions], Tensor] | None = field(default=None, repr=False)
     doc: str = ""

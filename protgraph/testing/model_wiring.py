@@ -24,7 +24,6 @@ from protgraph.registry import Registry
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
 from protgraph.structure.residues.alphabet import UNKNOWN
-from protgraph.task.mutation_graph import hide_mutated
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.make_inputs import inputs_of_batch
 from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, folded_proteins, proteins
@@ -36,7 +35,7 @@ __all__ = ["TARGET_SIZE", "model_parts", "offline_models", "targets_of_all_kinds
 
 #: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
 TARGET_SIZE = 4
-_STEP = 7  # from each residue type to the types of its mutation
+_STEP = 7  # from each residue type to the types in fields of tasks, e.g. before and after a mutation
 
 
 def wire_model(spec: ModelSpec) -> Wiring:
@@ -64,7 +63,7 @@ def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
     """Return the usual proteins, or folded ones if only these have edges; with every fifth residue hidden, if asked."""
     usual = proteins(ligands=plan.needs_ligands)
     if hide:  # as a task of mutations does
-        usual = tuple(hide_mutated(one, np.arange(2, len(one), 5)) for one in usual)
+        usual = tuple(residues.without_types(np.arange(len(residues)) % 5 == 2) for residues in usual)
     if not plan.edges or plan.needs_ligands or plan.node_type != "residue":
         return usual
     edges_only = FeaturePlan([component for component, _ in plan.edges])
@@ -152,8 +151,9 @@ class _MultiHeadModel(nn.Module):
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         f, out = self.model.embed(batch), {}
-        types = batch["aatype"]
-        f |= {"wild_type": (types + _STEP) % UNKNOWN, "mutant": (types + 2 * _STEP) % UNKNOWN}  # fields of tasks
+        for head in self.heads:
+            for number, field in enumerate(head.task_fields, 1):
+                f[field] = (batch["aatype"] + number * _STEP) % UNKNOWN
         for name, head, reads in zip(self.head_names, self.heads, self.head_reads, strict=True):
             logits = head({local: f[field] for local, field in reads.items()})
             out |= {f"{name} {local}": x for local, x in logits.items()}

@@ -249,10 +249,10 @@ class _Statistics:
         self.largest = torch.zeros(1, dtype=torch.float64)
         self.is_binary = torch.ones(1, dtype=torch.bool)
 
-    def add(self, x: Tensor, *, has_absent: bool = False) -> None:
-        """Add a batch ``(N, …)``; with ``has_absent``, without the rows whose columns are all 0."""
+    def add(self, x: Tensor) -> None:
+        """Add a batch ``(N, …)``, of several columns without the rows in which all are 0."""
         x = x.reshape(len(x), -1).double()
-        if has_absent and x.size(1) > 1:
+        if x.size(1) > 1:
             x = x[(x != 0).any(1)]
         if not len(x):
             return
@@ -281,8 +281,8 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
     ``0e`` columns become (x − mean) / scale with the standard deviation as scale. ``0o`` columns, which change sign
     under reflections, become x / scale with the root mean square. The scale is at least a tenth of the largest absolute
     value, so that rarely used columns are not amplified, and 1 for standard deviations below 0.01. Columns of 0 and 1
-    only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted. In tasks of
-    mutations, neither are rows of a field with 0 in every column: some featurizers compute mutated residues only.
+    only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted, and neither are
+    rows of a field with 0 in every column: some featurizers compute some residues only, e.g. mutated ones.
     """
     readers = list(_readers(model))
     names = {field for _, fields in readers for field in fields.values()}
@@ -324,5 +324,5 @@ def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[s
             batch = collate_evaluation(store, members, task)
             f = model.fields_of(batch)
             for name, one in statistics.items():
-                one.add(f[name], has_absent=task.inputs.mutation_environment is not None)
+                one.add(f[name])
     return statistics

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.mutations import substitution_scan
 
 import protgraph as pg
 from protgraph.design import design_sequences, sampling
-from protgraph.design.mutation import substitution_scan
 from protgraph.errors import Interrupted, OptionError
 from protgraph.inference import embed, predict
 from protgraph.task.builtin import INVERSE_FOLDING
@@ -172,7 +172,7 @@ def test_a_scan_in_parts_is_that_of_one_call_and_keeps_finished_residues(here, m
         whole = substitution_scan.scan_mutations(Scorer(), residues)
     monkeypatch.setattr(substitution_scan, "_AT_ONCE", 7)
     assert np.array_equal(substitution_scan.scan_mutations(Scorer(), residues).scores, whole.scores)
-    interrupt_at(monkeypatch, "protgraph.design.mutation.substitution_scan._substitutions", 3)
+    interrupt_at(monkeypatch, "protgraph_plugins.mutations.substitution_scan._substitutions", 3)
     with pytest.raises(Interrupted) as caught:
         substitution_scan.scan_mutations(Scorer(), residues)
     part = caught.value.result
@@ -180,9 +180,9 @@ def test_a_scan_in_parts_is_that_of_one_call_and_keeps_finished_residues(here, m
 
 
 def test_scan_writes_the_residues_that_were_finished(run, here, monkeypatch):
-    monkeypatch.setattr("protgraph.cli.scan.load_scorer", lambda *_, **__: Scorer())
+    monkeypatch.setattr("protgraph_plugins.mutations.scan.load_scorer", lambda *_, **__: Scorer())
     monkeypatch.setattr(substitution_scan, "_AT_ONCE", 7)
-    interrupt_at(monkeypatch, "protgraph.design.mutation.substitution_scan._substitutions", 3)
+    interrupt_at(monkeypatch, "protgraph_plugins.mutations.substitution_scan._substitutions", 3)
     result = run("scan", sorted(Path("A").iterdir())[-1], "-o", "s.csv")
     assert result.code == 130 and "--positions" in result.err, result.err
     assert len(rows_of("s.csv")) == 14 * 20 and not Path("s.html").exists()

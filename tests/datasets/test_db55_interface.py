@@ -13,7 +13,7 @@ from protgraph_datasets.db55_interface.dataset import FOLDER, Db55Interface
 from protgraph_datasets.db55_interface.interface_labels import CUTOFF, counterparts, read_bound
 
 from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import residue_sasa
 

@@ -10,7 +10,7 @@ from biotite.structure.io.pdb import PDBFile
 from protgraph_datasets.db55_pairs.dataset import GAP, Db55Pairs, pair_labels, separated
 
 from protgraph.data.datasets.preparation import damaged_files, prepare_dataset
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.structure import Structure, clean, load_structure
 
 ENTRY = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures" / "5mtn.bcif"  # chains A and B

@@ -8,14 +8,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, binding_ddg
+from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, DdgBinding, binding_ddg
 
 import protgraph as pg
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder
-from protgraph.errors import DatasetError
+from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
 from protgraph.structure import clean, load_structure
+from tests.datasets.public_layouts import lay_out_mutils
 
 FAILURES = {"censored": 187, "no_affinity": 287, "no_temperature": 2, "held_out": 49}
 
@@ -26,16 +24,25 @@ def folder(shared_data):
 
 
 @pytest.fixture(scope="module")
-def variants(folder, tmp_path_factory):
-    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path_factory.mktemp("unused")))
-    return list(dataset.variants(SourceFolder(folder, folder)))
+def source(folder, tmp_path_factory):
+    """Return the shared data, laid out like the repository mutils."""
+    return lay_out_mutils(folder, tmp_path_factory.mktemp("mutils"))
+
+
+@pytest.fixture(scope="module")
+def variants(source, tmp_path_factory):
+    dataset = DdgBinding(folder=str(tmp_path_factory.mktemp("unused")))
+    return list(dataset.variants(SourceFolder(source, source)))
 
 
 def test_the_card_has_license_unit_and_head(tmp_path):
     card = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path)).card
     target = card.tasks["ddg_binding"].target
     assert (target.unit, target.head_name, target.level) == ("kcal/mol", "mutation", "graph")
-    assert set(card.splits) == {"train", "val", "test"} and dict(card.provenance.checksums)
+    (repository,) = card.provenance.sources
+    files = {row["path"] for row in read_tsv(FOLDER / repository.files)}
+    assert {f"data/SKEMPI2/PDBs/{row['complex'][:4]}.pdb" for row in read_tsv(FOLDER / "complexes.tsv")} <= files
+    assert set(card.splits) == {"train", "val", "test"}
     for split, count in card.tasks["ddg_binding"].counts.items():
         assert count.proteins == count.labeled == card.splits[split].proteins
 
@@ -64,7 +71,7 @@ def test_a_factor_of_ten_is_1_36_kcal_per_mol(mutant, wild_type, temperature, va
 
 
 def test_every_measurement_is_in_one_variant_or_failure(variants, folder):
-    rows = [row for v in variants for row in v.row.removeprefix("mutations.tsv row ").split(", ")]
+    rows = [row for v in variants for row in v.row.removeprefix("skempi_v2.csv row ").split(", ")]
     assert sorted(map(int, rows)) == list(range(7085))
     assert Counter(v.problem[0] for v in variants if v.problem) == FAILURES
     known = [v for v in variants if v.problem is None]
@@ -92,30 +99,46 @@ def test_published_scores_are_recomputed_from_the_predictions(folder):
     rivals = json.loads((folder / "rivals.json").read_text())["models"]
     measured = np.array([float(row["ddg_298"]) for row in rows])
     assert len(rows) == 170
-    for method, column in METHODS.items():
-        predicted = np.array([float(row[column]) for row in rows])
-        own = rivals[column.removeprefix("pred_")]["overall"]
+    for method in METHODS:
+        name = method.replace(" ", "_")
+        predicted = np.array([float(row[f"pred_{name}"]) for row in rows])
+        own = rivals[name]["overall"]
         assert np.corrcoef(predicted, measured)[0, 1] == pytest.approx(own["pearson"], abs=0.001), method
         assert np.sqrt(((predicted - measured) ** 2).mean()) == pytest.approx(own["rmse"], abs=0.001), method
 
 
-def test_a_value_that_contradicts_its_affinities_is_an_error(folder, tmp_path):
-    import gzip
+def test_a_folder_like_the_repository_is_read(tmp_path):
+    """One complex: repeated measurements are averaged, and rows without an exact affinity have no value."""
+    data = tmp_path / "data" / "SKEMPI2"
+    for folder in (data / "PDBs", data / "predictions_test"):
+        folder.mkdir(parents=True)
+    head = (
+        "#Pdb;Mutation(s)_cleaned;Affinity_mut (M);Affinity_mut_parsed;Affinity_wt (M);Affinity_wt_parsed;Temperature"
+    )
+    rows = [
+        "1CSE_E_I;LI38G;1E-8;1E-8;1E-9;1E-9;298",
+        "1CSE_E_I;LI38G;1E-7;1E-7;1E-9;1E-9;298(assumed)",
+        "1CSE_E_I;LI38G,GE7aS;1E-9;1E-9;1E-9;1E-9;298",
+        "1CSE_E_I;LI38A;>1E-4;1E-4;1E-9;1E-9;298",
+        "1CSE_E_I;LI38D;n.b;;1E-9;1E-9;298",
+        "1CSE_E_I;LI38E;1E-9;1E-9;1E-9;1E-9;",
+        "1C4Z_ABC_D;LA1G;1E-9;1E-9;1E-9;1E-9;298",
+    ]
+    (data / "skempi_v2.csv").write_text("\n".join([head, *rows]) + "\n")
+    for file in METHODS.values():
+        (data / "predictions_test" / file).write_text("complex,mutstr,ddG_pred\n1CSE_E_I,LI38G,2.5\n")
+    dataset = DdgBinding(folder=str(tmp_path / "unused"))
+    found = {v.row.removeprefix("skempi_v2.csv row "): v for v in dataset.variants(SourceFolder(tmp_path, tmp_path))}
+    kinds = {row: v.problem[0] for row, v in found.items() if v.problem}
+    assert kinds == {"3": "censored", "4": "no_affinity", "5": "no_temperature", "6": "held_out"}
+    assert found["0, 1"].value == pytest.approx(1.5 * 1.3635, abs=1e-3) and found["0, 1"].split == "train"
+    assert found["0, 1"].columns == dict.fromkeys(METHODS, 2.5) and not found["2"].columns
+    assert (found["2"].mutations, found["2"].value) == ("E:G7[A]S,I:L38G", 0.0)
 
-    lines = gzip.decompress((folder / "mutations.tsv.gz").read_bytes()).decode().splitlines()[:2]
-    cells = lines[1].split("\t")
-    cells[lines[0].split("\t").index("ddg")] = "-2.25"
-    (tmp_path / "mutations.tsv.gz").write_bytes(gzip.compress("\n".join([lines[0], "\t".join(cells)]).encode()))
-    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "unused"))
-    with pytest.raises(DatasetError, match=r"-2\.25"):
-        list(dataset.variants(SourceFolder(tmp_path, tmp_path)))
 
-
-def test_of_models_one_over_the_other_the_last_is_kept(folder, tmp_path):
-    dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "unused"))
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    proteins = {protein.id: protein for protein in dataset.convert(SourceFolder(folder, scratch))}
+def test_of_models_one_over_the_other_the_last_is_kept(source, tmp_path):
+    dataset = DdgBinding(folder=str(tmp_path / "unused"))
+    proteins = {protein.id: protein for protein in dataset.convert(SourceFolder(source, tmp_path))}
     one = proteins["1KBH_A_B"]
     joined, kept = clean(load_structure(one.path)), clean(one.structure())
     assert len(joined) == 20 * len(kept) == 20 * 106
@@ -127,9 +150,9 @@ def test_of_models_one_over_the_other_the_last_is_kept(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_other_row(folder, tmp_path):
+def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_other_row(source, tmp_path):
     dataset = type(pg.datasets.create("ddg_binding"))(folder=str(tmp_path / "made"))
-    prepare_dataset(dataset, folder)
+    prepare_dataset(dataset, source)
     assert Counter(row["kind"] for row in dataset.failures) == FAILURES | {"duplicate": 2}
     assert len(dataset.examples("ddg_binding")) == 4620 + 922 + 147
     example = dataset.examples("ddg_binding", "test")[0]

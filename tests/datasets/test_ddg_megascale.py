@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets import SourceFolder, prepare_dataset
+from tests.datasets.public_layouts import lay_out_bioemu
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,8 @@ def folder(shared_data):
 
 def test_mutants_and_the_error_of_zero_are_those_of_the_source(folder, tmp_path):
     dataset = type(pg.datasets.create("ddg_megascale"))(folder=str(tmp_path))
-    variants = list(dataset.variants(SourceFolder(folder, tmp_path)))
+    source = lay_out_bioemu(folder, tmp_path / "bioemu-benchmarks")
+    variants = list(dataset.variants(SourceFolder(source, tmp_path)))
     values = np.array([v.value for v in variants])
     floor = json.loads((folder / "rivals.json").read_text())["floor_zero"]["ddg"]
     assert len(variants) == floor["n"] == 269 and (values > 0).sum() == 225 and (values > 1).sum() == 104
@@ -31,4 +32,4 @@ def test_mutants_and_the_error_of_zero_are_those_of_the_source(folder, tmp_path)
 @pytest.mark.slow
 def test_the_prepared_set_has_the_counts_of_the_card(folder, tmp_path):
     dataset = type(pg.datasets.create("ddg_megascale"))(folder=str(tmp_path / "made"))
-    assert prepare_dataset(dataset, folder).failures == 0
+    assert prepare_dataset(dataset, lay_out_bioemu(folder, tmp_path / "bioemu-benchmarks")).failures == 0

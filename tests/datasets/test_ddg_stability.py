@@ -13,7 +13,7 @@ from protgraph_datasets.ddg_stability.korpm_tables import S461_METHODS, korpm_mu
 
 import protgraph as pg
 from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_folder import read_tsv
 from protgraph.errors import DatasetError
 from protgraph.file_io import unpack_tar
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
-import tarfile
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from protgraph_datasets.model_quality.dataset import ModelQuality, residue_lddt
+from protgraph_datasets.model_quality.dataset import MODELS, ModelQuality, number_as_in_models, residue_lddt
 
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets import SourceFolder, prepare_dataset
 from protgraph.errors import DatasetError
 from protgraph.structure import Residues, clean, load_structure
+from tests.datasets.public_layouts import lay_out_eigenfold
 
 ENTRY = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures" / "1crn.bcif"
 THRESHOLDS = (0.5, 1.0, 2.0, 4.0)
@@ -59,37 +58,70 @@ def test_residues_that_the_native_structure_lacks_are_unknown_and_change_nothing
     assert score == pytest.approx(whole, abs=1e-3)
 
 
-def test_a_table_with_another_score_is_refused(tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
-    content = ENTRY.read_bytes()
-    for name, member in (("models", "models/apo/1crn.A.0.bcif"), ("natives", "natives/1crn.A.bcif")):
-        with tarfile.open(source / f"{name}.tar.xz", "w:xz") as tar:
-            info = tarfile.TarInfo(member)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    columns = ["set", "target", "native", "file", "sample", "lddt_recomputed", "tm", "gdt_ts", "rmsd", "group", "split"]
-    for score, is_right in (("1.0", True), ("0.9", False)):
-        row = ["apo", "1crn.A", "1crn.A.bcif", "apo/1crn.A.0.bcif", "0", score, "1", "1", "0", "1crn.A", "train"]
-        with gzip.open(source / "models.tsv.gz", "wt") as file:
-            file.write("\t".join(columns) + "\n" + "\t".join(row) + "\n")
-        proteins = ModelQuality(folder=str(tmp_path / "a")).convert(SourceFolder(source, tmp_path / "scratch"))
-        if is_right:
-            (protein,) = proteins
-            assert protein.id == "apo_1crn.A.0" and protein.protein_labels["global_lddt"] == 1.0
-            assert (protein.residue_labels["model_quality"] == 1).all()
-        else:
-            with pytest.raises(DatasetError, match=r"0\.9"):
-                list(proteins)
+def lay_out_crambin(folder: Path, lddt: str) -> SourceFolder:
+    """Lay out one target with five equal models like the repository EigenFold."""
+    native, models = folder / "structures" / "1c" / "1crn.A.pdb", folder / MODELS.format("apo")
+    native.parent.mkdir(parents=True)
+    models.mkdir(parents=True)
+    shutil.copy(ENTRY, native)
+    rows = ["path,copy,elbo_Y,rmsd,gdt_ts,gdt_ha,tm,lddt"]
+    for sample in range(5):
+        shutil.copy(ENTRY, models / f"1crn.A.pdb.{sample}.pdb")
+        rows.append(f"./structures/1c/1crn.A.pdb,{sample},0,0,1,1,1,{lddt}")
+    (folder / f"{MODELS.format('apo')}.csv").write_text("\n".join(rows) + "\n")
+    return SourceFolder(folder, folder / "scratch")
+
+
+@pytest.fixture
+def one_target(monkeypatch):
+    rows = {
+        "targets.tsv": [{"set": "apo", "target": "1crn.A", "group": "1crn.A", "split": "train"}],
+        "numbering.tsv": [],
+    }
+    monkeypatch.setattr("protgraph_datasets.model_quality.dataset.read_tsv", lambda path: rows[path.name])
+
+
+def test_a_folder_like_the_repository_is_read(tmp_path, one_target):
+    proteins = list(ModelQuality(folder=str(tmp_path / "a")).convert(lay_out_crambin(tmp_path / "EigenFold", "1.0")))
+    assert [protein.id for protein in proteins] == [f"apo_1crn.A.{sample}" for sample in range(5)]
+    assert proteins[0].protein_labels == {"global_lddt": 1.0, "tm_score": 1.0, "gdt_ts": 1.0, "rmsd": 0.0}
+    assert (proteins[0].residue_labels["model_quality"] == 1).all() and proteins[0].split == "train"
+
+
+def test_a_table_with_another_score_is_refused(tmp_path, one_target):
+    with pytest.raises(DatasetError, match=r"0\.8"):
+        list(ModelQuality(folder=str(tmp_path / "a")).convert(lay_out_crambin(tmp_path / "EigenFold", "0.8")))
+
+
+def test_native_residues_get_their_places_in_the_seqres(native, monkeypatch):
+    """Runs of numbers are moved, also those with an insertion code."""
+    codes = np.where(np.arange(len(native)) == 2, "A", "")
+    source = replace(native, res_id=np.where(native.res_id <= 2, native.res_id, native.res_id - 1), ins_code=codes)
+    header = ("target", "first_res_id", "last_res_id", "source_first_res_id", "source_ins_code")
+    runs = [
+        ("x", "11", "12", "1", ""),
+        ("x", "13", "13", "2", "A"),
+        ("x", "14", "56", "3", ""),
+        ("y", "1", "9", "1", ""),
+    ]
+    table = [dict(zip(header, run, strict=True)) for run in runs]
+    monkeypatch.setattr("protgraph_datasets.model_quality.dataset.read_tsv", lambda path: table)
+    found = number_as_in_models(source, "x")
+    assert found.res_id.tolist() == list(range(11, 57)) and not any(found.ins_code)
 
 
 @pytest.mark.slow
-def test_the_real_archives_give_the_counts_of_the_card(shared_data, tmp_path):
+def test_the_real_archives_give_the_counts_of_the_card(shared_data, tmp_path, monkeypatch):
+    """The shared natives have the numbers of the models already."""
+    monkeypatch.setattr("protgraph_datasets.model_quality.dataset.number_as_in_models", lambda native, target: native)
+    source = lay_out_eigenfold(shared_data / "quality", tmp_path / "EigenFold")
     dataset = ModelQuality(folder=str(tmp_path / "a"))
-    assert prepare_dataset(dataset, shared_data / "quality").proteins == 1750  # raises where counts or lDDT differ
+    assert prepare_dataset(dataset, source).proteins == 1750  # raises where counts differ
     with gzip.open(shared_data / "quality" / "models.tsv.gz", "rt") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    for task, column in (("tm_score", "tm"), ("gdt_ts", "gdt_ts"), ("rmsd", "rmsd")):
+    columns = {"tm_score": "tm", "gdt_ts": "gdt_ts", "rmsd": "rmsd", "global_lddt": "lddt_recomputed"}
+    for task, column in columns.items():
         expected = {f"{row['set']}_{row['target']}.{row['sample']}": float(row[column]) for row in rows}
         labels = {example.id: float(dataset.labels(task, example).value) for example in dataset.examples(task)}
-        assert labels == pytest.approx(expected, rel=1e-6) and len(set(labels.values())) > 1000
+        assert labels == pytest.approx(expected, rel=1e-6, abs=1e-3 if task == "global_lddt" else 0)
+        assert len(set(labels.values())) > 1000

@@ -1,17 +1,15 @@
-"""Datasets of binding sites: cards, both layouts of dna_site, preparation from the real sources."""
+"""Datasets of binding sites: cards, preparation from folders laid out like their repositories."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import protgraph as pg
 from protgraph.cli.app import main
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
+from protgraph.file_io import unpack_tar
 from protgraph.structure import load_structure
 
 NAMES = ("dna_site", "sugar_site", "paratope", "paratope_expanded", "paratope_joined", "cryptic_pocket", "ppi_site")
@@ -34,7 +32,7 @@ def run(*arguments: str) -> int:
 def test_a_card_has_license_sources_floors_and_published_scores(name, tmp_path):
     card = create(name, tmp_path).card
     assert card.name == name and card.license and card.citation and card.provenance.redistribution
-    assert card.provenance.sources and card.provenance.checksums
+    assert any(source.files for source in card.provenance.sources)
     assert card.splits.keys() == set().union(*(task.counts for task in card.tasks.values()))
     assert any(task.published for task in card.tasks.values())
     for task in card.tasks.values():
@@ -63,77 +61,67 @@ def test_prepare_requires_one_source(options, capsys):
     assert "--from" in capsys.readouterr().err
 
 
-def test_a_dataset_without_files_to_download_and_one_with_its_files_are_refused(capsys):
-    assert run("prepare", "scop_fold", "--download") == 2
-    assert "--from FOLDER" in capsys.readouterr().err
+def test_a_dataset_with_its_files_is_refused(capsys):
     assert run("prepare", "pdb_core", "--download") == 2
     assert "pdb_core" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_both_layouts_of_dna_site_have_the_same_labels_and_splits(shared_data, tmp_path):
-    tables = shared_data / "sites" / "dna_site"
-    dataset = create("dna_site", tmp_path / "unused")
-    first = {p.id: p for p in dataset.convert(SourceFolder(tables, tmp_path / "scratch"))}
-    _write_repository(tables, tmp_path / "repository")
-    second = {p.id: p for p in dataset.convert(SourceFolder(tmp_path / "repository", tmp_path / "other"))}
-    assert list(first) == list(second) and len(first) == 698
-    for name, ours in first.items():
-        theirs = second[name]
-        assert (ours.split, ours.chains, ours.cluster) == (theirs.split, theirs.chains, theirs.cluster)
-        for a, b in zip(
-            (*ours.residues, *ours.residue_labels.values()),
-            (*theirs.residues, *theirs.residue_labels.values()),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(a, b)
+def lay_out(name: str, shared: Path, folder: Path) -> SourceFolder:
+    """Link the shared structures under the paths of the repository."""
+    scratch = folder / "bcif"
+    scratch.mkdir(parents=True)
+    unpack_tar(shared / "structures.tar.xz", scratch)
+    for row in read_tsv(create(name, folder / "unused").card_path.parent / "repository_labels.tsv.gz"):
+        path = folder / row["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(scratch / f"{row['id']}.bcif")
+    return SourceFolder(folder, folder / "scratch")
 
 
-def _write_repository(tables: Path, root: Path) -> None:
-    """Write the FASTA files of the repository, with a protein that has no model; files of structures are empty."""
-    (root / "Dataset" / "pdb").mkdir(parents=True)
+def lay_out_graphsite(shared: Path, folder: Path) -> None:
+    """Write the FASTA files of GraphSite, with a protein that has no model, and link the models."""
+    (folder / "Dataset" / "pdb").mkdir(parents=True)
+    (folder / "bcif").mkdir()
+    unpack_tar(shared / "structures.tar.xz", folder / "bcif")
     labels: dict[str, str] = {}
-    with gzip.open(tables / "labels.tsv.gz", "rt") as file:
-        for line in list(file)[1:]:
-            name, *_, label, _ = line.rstrip("\n").split("\t")
-            labels[name] = labels.get(name, "") + label
+    for row in read_tsv(shared / "labels.tsv.gz"):
+        labels[row["file"]] = labels.get(row["file"], "") + row["label"]
     texts = {"train": ">9xyz_A\nAA\n01\n", "test": ""}
-    for line in (tables / "splits.tsv").read_text().splitlines()[1:]:
-        name, split = line.split("\t")[:2]
-        texts[split] += f">{name[:-5]}\n{'A' * len(labels[name])}\n{labels[name]}\n"
-        (root / "Dataset" / "pdb" / f"{name[:-5]}.pdb").touch()
-    (root / "Dataset" / "DNA_Train_573.fa").write_text(texts["train"])
-    (root / "Dataset" / "DNA_Test_129.fa").write_text(texts["test"])
+    for row in read_tsv(shared / "splits.tsv"):
+        name = row["file"].removesuffix(".bcif")
+        texts[row["split"]] += f">{name}\n{'A' * len(labels[row['file']])}\n{labels[row['file']]}\n"
+        (folder / "Dataset" / "pdb" / f"{name}.pdb").symlink_to(folder / "bcif" / row["file"])
+    (folder / "Dataset" / "DNA_Train_573.fa").write_text(texts["train"])
+    (folder / "Dataset" / "DNA_Test_129.fa").write_text(texts["test"])
 
 
 @pytest.mark.slow
-def test_residues_without_ca_lose_their_label_and_are_listed(shared_data, tmp_path, capsys):
-    source = shared_data / "sites" / "ppi_site"
-    assert run("prepare", "ppi_site", "--from", str(source), "-o", str(tmp_path / "a")) == 0
-    assert "1h32B.bcif B:135" in capsys.readouterr().out
-    result = prepare_dataset(create("ppi_site", tmp_path / "a"), source)
-    assert result.without_ca == ("1h32B.bcif B:135",) and result.proteins == 60
+def test_dna_site_has_the_counts_of_the_card(shared_data, tmp_path):
+    lay_out_graphsite(shared_data / "sites" / "dna_site", tmp_path / "GraphSite")
+    assert prepare_dataset(create("dna_site", tmp_path / "a"), tmp_path / "GraphSite").proteins == 698
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cryptic_pocket", "sugar_site", "paratope"])
-def test_the_real_source_gives_the_counts_of_the_card_and_nothing_but_the_protein(name, shared_data, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [(name, name.partition("_expanded")[0].partition("_joined")[0]) for name in NAMES if name != "dna_site"],
+)
+def test_the_real_source_gives_the_counts_of_the_card_and_nothing_but_the_protein(name, shared, shared_data, tmp_path):
     dataset = create(name, tmp_path / "a")
-    source = shared_data / "sites" / name
-    result = prepare_dataset(dataset, source)  # raises where counts differ from the card
-    examples = dataset.examples(name)
+    source = lay_out(name, shared_data / "sites" / shared, tmp_path / "repository")
+    result = prepare_dataset(dataset, source.folder)  # raises where counts differ from the card
+    (task, *_) = dataset.tasks()
+    examples = dataset.examples(task)
     assert len(examples) == result.proteins == sum(count.proteins for count in dataset.card.splits.values())
-    if name == "cryptic_pocket":
+    if name in ("cryptic_pocket", "ppi_site"):
         return
-    structures = SourceFolder(source, tmp_path / "scratch").unpacked("structures.tar.xz")
     removed = 0
     for example in examples[:40]:
-        whole = load_structure(structures / example.path.name.replace("_no_homolog", "")).atoms
+        whole = load_structure(tmp_path / "repository" / "bcif" / example.path.name.replace("_no_homolog", "")).atoms
         kept = load_structure(example.path).atoms
-        labels = dataset.labels(name, example)
-        allowed = set(labels.ids)
+        allowed = set(dataset.labels(task, example).ids)
         assert {f"{a.chain_id}:{a.res_id}{a.ins_code}" for a in kept} <= allowed
         removed += len(whole) - len(kept)
-        if name == "paratope":
+        if shared == "paratope":
             assert set(kept.chain_id.tolist()) <= {"H", "L"}
     assert removed > 1000

@@ -20,9 +20,12 @@ _HOME = {
     "LabelColumn": "protgraph.data.datasets.label_column",
     "LabelTable": "protgraph.data.datasets.label_table",
     "Labels": "protgraph.data.datasets.labels",
+    "PairLabels": "protgraph.data.datasets.labels",
     "PreparedDataset": "protgraph.data.datasets.prepared_dataset",
     "ProteinLabels": "protgraph.data.datasets.labels",
     "ResidueLabels": "protgraph.data.datasets.labels",
+    "SourceFolder": "protgraph.data.datasets.source_folder",
+    "SourceProtein": "protgraph.data.datasets.source_folder",
     "SplitCount": "protgraph.data.datasets.card",
     "Target": "protgraph.data.datasets.target",
     "TaskCard": "protgraph.data.datasets.card",
@@ -36,9 +39,13 @@ _HOME = {
     "order_splits": "protgraph.data.datasets.splits",
     "parse_card": "protgraph.data.datasets.card",
     "parse_residue_numbers": "protgraph.data.datasets.label_table",
+    "hold_out_clusters": "protgraph.data.datasets.source_folder",
     "prepare_dataset": "protgraph.data.datasets.preparation",
     "read_cells": "protgraph.data.datasets.table_reader",
     "read_label_table": "protgraph.data.datasets.label_table",
+    "read_repository_labels": "protgraph.data.datasets.source_folder",
+    "read_tsv": "protgraph.data.datasets.source_folder",
+    "write_tsv": "protgraph.data.datasets.source_folder",
 }
 
 __all__ = list(_HOME)

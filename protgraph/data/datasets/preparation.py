@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.prepared_folder import EXAMPLES, MANIFEST, PreparedFolder, has_digest
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
+from protgraph.data.datasets.prepared_dataset import (
+    EXAMPLES,
+    MANIFEST,
+    PROTEIN_LABELS,
+    RESIDUE_LABELS,
+    STRUCTURES,
+    PreparedDataset,
+)
+from protgraph.data.datasets.source_folder import SourceFolder, SourceProtein, read_tsv, write_tsv
 from protgraph.errors import DatasetError, list_first
-from protgraph.file_io import file_sha256
+from protgraph.file_io import atomic_write, file_sha256
+from protgraph.structure import Residues, Structure, clean
+from protgraph.structure.residues.identity import residue_ids
+
+if TYPE_CHECKING:
+    from biotite.structure.io import pdbx
 
 __all__ = ["PreparationResult", "check_counts", "damaged_files", "prepare_dataset"]
 
@@ -44,7 +63,7 @@ class PreparationResult:
 
 
 def prepare_dataset(
-    dataset: PreparedFolder, source: str | Path, *, progress: Callable[[int], None] | None = None
+    dataset: PreparedDataset, source: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> PreparationResult:
     """Convert a source folder into ``dataset.folder``.
 
@@ -54,9 +73,9 @@ def prepare_dataset(
 
     Parameters
     ----------
-    dataset : PreparedFolder
+    dataset : PreparedDataset
     source : str or Path
-        Folder in one of the layouts that the dataset supports.
+        Folder of the source, laid out as the repository of the card.
     progress : callable, optional
         Called with the number of proteins that are done.
 
@@ -76,21 +95,21 @@ def prepare_dataset(
     _check_sources(dataset, source)
     part = final.with_name(f".{final.name}.part")
     part.mkdir(parents=True, exist_ok=True)
-    reused = dataset.write(SourceFolder(source, part / "source"), part, progress)
+    reused = _write(dataset, SourceFolder(source, part / "source"), part, progress)
     check_counts(type(dataset)(folder=str(part)))
     shutil.rmtree(part / "source", ignore_errors=True)
     part.rename(final)
     return _result(final, reused)
 
 
-def damaged_files(dataset: PreparedFolder) -> list[str]:
+def damaged_files(dataset: PreparedDataset) -> list[str]:
     """Return the files of a prepared dataset that are missing or differ from its manifest."""
     rows = read_tsv(dataset.folder / MANIFEST)
     paths = {row["file"]: dataset.folder / row["file"] for row in rows}
-    return [row["file"] for row in rows if not has_digest(paths[row["file"]], row["sha256"])]
+    return [row["file"] for row in rows if not _has_digest(paths[row["file"]], row["sha256"])]
 
 
-def check_counts(dataset: PreparedFolder) -> None:
+def check_counts(dataset: PreparedDataset) -> None:
     """Read all proteins of a prepared dataset and compare the counts of every task with the card."""
     faults = []
     for task, card in dataset.card.tasks.items():
@@ -112,7 +131,7 @@ def _result(folder: Path, reused: int | None = None) -> PreparationResult:
     return PreparationResult(folder, len(rows), len(rows) if reused is None else reused, tuple(dropped), failures)
 
 
-def _check_sources(dataset: PreparedFolder, source: Path) -> None:
+def _check_sources(dataset: PreparedDataset, source: Path) -> None:
     """Raise if a file of the source has another checksum than on the card."""
     for name, digest in dataset.card.provenance.checksums:
         if (source / name).is_file() and (found := file_sha256(source / name)) != digest:
@@ -123,3 +142,169 @@ def _text(count: SplitCount | None) -> str:
     if count is None:
         return "nothing"
     return f"{count.proteins} proteins, {count.residues} residues, {count.labeled} labels, per class {count.per_class}"
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    return path.is_file() and file_sha256(path) == digest
+
+
+# --- files of the prepared folder ----------------------------------------------------------------------------------
+
+
+def _write(dataset: PreparedDataset, source: SourceFolder, part: Path, progress: Callable[[int], None] | None) -> int:
+    """Write all files of a prepared folder, the manifest last; return the proteins that an earlier run had written.
+
+    The log ``done.tsv`` in the scratch folder has the finished structures; one is converted again only if its source
+    differs.
+    """
+    for folder in (part / STRUCTURES, source.scratch):
+        folder.mkdir(exist_ok=True)
+    proteins, converted, reused = [], [], 0
+    log_path = source.scratch / "done.tsv"
+    earlier = _earlier_files(log_path)
+    with open(log_path, "a", encoding="utf-8") as log:
+        for protein in dataset.convert(source):
+            row, is_reused = _convert(protein, part, earlier)
+            if not is_reused:
+                log.write(row.line())
+                log.flush()
+            proteins.append(protein)
+            converted.append(row)
+            reused += is_reused
+            if progress is not None:
+                progress(len(proteins))
+    tables = _write_tables(dataset, part, proteins, converted)
+    structures = {protein.id: part / STRUCTURES / row.file for protein, row in zip(proteins, converted, strict=True)}
+    further = dataset.write_tables(source, part, structures)
+    manifest = [("file", "sha256", "source_sha256")]
+    manifest += [(name, file_sha256(part / name), "") for name in tables]
+    manifest += [
+        (f"{STRUCTURES}/{row.file}", row.digest, row.source) for row in sorted(converted, key=lambda row: row.file)
+    ]
+    manifest += [(name, file_sha256(part / name), "") for name in further]
+    write_tsv(part / MANIFEST, manifest)
+    return reused
+
+
+def _protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
+    """Return a BinaryCIF file of residues of a structure, heavy atoms only."""
+    from biotite.structure.io import pdbx
+
+    # By position: `clean` gives another chain id or insertion code to residues whose identity is not unique.
+    positions = set(map(tuple, residues.atom_pos.tolist()))
+    is_kept = [position in positions for position in map(tuple, structure.atoms.coord.tolist())]
+    atoms = structure.atoms[np.array(is_kept)]
+    file, content = pdbx.BinaryCIFFile(), io.BytesIO()
+    pdbx.set_structure(file, atoms, data_block=name)
+    _compressed(file).write(content)
+    return content.getvalue()
+
+
+def _compressed(file: pdbx.BinaryCIFFile) -> pdbx.BinaryCIFFile:
+    """Return a file with the same values in fewer bytes, if there is one; no number is rounded."""
+    from biotite.structure.io import pdbx
+
+    try:
+        # A positive tolerance is required; this one is smaller than the distance of numbers.
+        return pdbx.compress(file, rtol=0, atol=1e-15)
+    except ValueError:  # fixed-point numbers whose differences exceed 32 bits, e.g. 200 Å with seven decimals
+        return file
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """One line of the log: file, digests of source and content, and labeled residues that have no CA atom."""
+
+    file: str
+    source: str
+    digest: str
+    without_ca: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Converted:
+        return cls(*line.split("\t"))
+
+    def line(self) -> str:
+        return f"{self.file}\t{self.source}\t{self.digest}\t{self.without_ca}\n"
+
+
+def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converted]) -> tuple[_Converted, bool]:
+    """Write the structure of a protein unless an earlier run did; return its line of the log, and if one did."""
+    name = f"{protein.id}.bcif"
+    path = part / STRUCTURES / name
+    labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
+    content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.source_bytes()
+    source = hashlib.sha256(content).hexdigest()
+    if name in earlier and earlier[name].source == source and _has_digest(path, earlier[name].digest):
+        return earlier[name], True
+    structure = protein.structure()
+    residues = clean(structure, chains=None if protein.chains is None else list(protein.chains))
+    data = _protein_bytes(structure, residues, protein.id)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(data)
+    without_ca = [] if labeled is None else _without_ca(labeled, residues, structure)
+    return _Converted(name, source, hashlib.sha256(data).hexdigest(), ",".join(without_ca)), False
+
+
+def _without_ca(labels: ResidueLabels, residues: Residues, structure: Structure) -> list[str]:
+    """Return the labeled residues of a structure that are no residues of a graph because they have no CA atom."""
+    absent = labels.absent(residues)
+    atoms = structure.atoms
+    present = set(residue_ids(atoms.chain_id, atoms.res_id, atoms.ins_code))
+    names = [labels.ids[i] for i in np.flatnonzero(absent)]
+    missing = np.isin(labels.ids, [name for name in names if name not in present])
+    if missing.any():
+        raise absent_residues_error([(structure.name, labels, missing)])
+    return names
+
+
+def _earlier_files(log: Path) -> dict[str, _Converted]:
+    """Return the lines of the log of an interrupted run by file; a last line that is cut is left out."""
+    lines = log.read_text(encoding="utf-8").split("\n")[:-1] if log.is_file() else []
+    found = [_Converted.parse(line) for line in lines if line.count("\t") == 3]
+    return {row.file: row for row in found}
+
+
+def _write_tables(
+    dataset: PreparedDataset, part: Path, proteins: Sequence[SourceProtein], converted: Sequence[_Converted]
+) -> list[str]:
+    """Write the examples and the label tables; return their names."""
+    rows = [(p.id, row.file, p.split, p.cluster, row.without_ca) for p, row in zip(proteins, converted, strict=True)]
+    write_tsv(part / EXAMPLES, [("id", "file", "split", "cluster", "without_ca"), *rows])
+    labeled = {task: card.target.level for task, card in dataset.card.tasks.items() if not card.is_derived}
+    of_residues = [task for task, level in labeled.items() if level == "node"]
+    of_proteins = [task for task, level in labeled.items() if level == "graph"]
+    names = [EXAMPLES]
+    if of_residues:
+        left_out = {row.file: set(row.without_ca.split(",")) - {""} for row in converted}
+        table = _residue_table(proteins, of_residues, left_out)
+        pq.write_table(table, part / RESIDUE_LABELS, compression="zstd")
+        names.append(RESIDUE_LABELS)
+    if of_proteins:
+        pq.write_table(_protein_table(proteins, of_proteins), part / PROTEIN_LABELS, compression="zstd")
+        names.append(PROTEIN_LABELS)
+    return names
+
+
+def _residue_table(proteins: list[SourceProtein], tasks: list[str], dropped: Mapping[str, Collection[str]]) -> pa.Table:
+    """Return one row per labeled residue, in the layout of a label table of users; residues without CA are left out."""
+    columns: dict[str, list] = {name: [] for name in ("file", "chain", "res_id", "ins_code", "split", *tasks)}
+    for protein in proteins:
+        if protein.residues is None:
+            continue
+        chain, number, code = protein.residues
+        keep = ~np.isin(residue_ids(chain, number, code), list(dropped[f"{protein.id}.bcif"]))
+        columns["file"] += [f"{protein.id}.bcif"] * int(keep.sum())
+        columns["split"] += [protein.split] * int(keep.sum())
+        for name, values in (("chain", chain), ("res_id", number), ("ins_code", code)):
+            columns[name] += values[keep].tolist()
+        for task in tasks:
+            own = protein.residue_labels.get(task)
+            columns[task] += [np.nan] * int(keep.sum()) if own is None else own[keep].tolist()
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+
+
+def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
+    columns: dict[str, list] = {"file": [f"{p.id}.bcif" for p in proteins], "split": [p.split for p in proteins]}
+    columns |= {task: [float(p.protein_labels.get(task, np.nan)) for p in proteins] for task in tasks}
+    return pa.table(columns)

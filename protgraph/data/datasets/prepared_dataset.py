@@ -1,28 +1,31 @@
-"""Base class of datasets of structures that ``protgraph data prepare`` writes."""
+"""Base class of datasets in a folder that ``protgraph data prepare`` writes once from its source."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from protgraph.data.datasets.dataset import Example
+from protgraph.data.datasets.card import load_card
+from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
-from protgraph.data.datasets.prepared_folder import PreparedFolder
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets.source_folder import SourceFolder, SourceProtein, read_tsv
 from protgraph.data.datasets.target import Target
+from protgraph.errors import DatasetError
+from protgraph.structure.io import cache_dir
 
-__all__ = ["PROTEIN_LABELS", "RESIDUE_LABELS", "STRUCTURES", "PreparedDataset"]
+__all__ = ["EXAMPLES", "MANIFEST", "PROTEIN_LABELS", "RESIDUE_LABELS", "STRUCTURES", "PreparedDataset"]
 
-STRUCTURES = "structures"
+EXAMPLES, MANIFEST, STRUCTURES = "examples.tsv", "manifest.tsv", "structures"
 RESIDUE_LABELS, PROTEIN_LABELS = "residue_labels.parquet", "protein_labels.parquet"
 
 
-class PreparedDataset(PreparedFolder):
+class PreparedDataset(Dataset):
     """Dataset of a card and a function that reads its source; its files are prepared once.
 
     A subclass sets ``card_path`` and implements :meth:`convert`. Everything else is common to all datasets.
@@ -33,15 +36,43 @@ class PreparedDataset(PreparedFolder):
         Prepared folder. Default: ``datasets/NAME-VERSION`` in the cache folder.
     """
 
+    card_path: ClassVar[Path]
+    """``dataset.toml`` of the package."""
+
+    def __init__(self, *, folder: str | None = None) -> None:
+        self.card = load_card(self.card_path)
+        self.folder = Path(folder) if folder else cache_dir() / "datasets" / f"{self.card.name}-{self.card.version}"
+
     @abstractmethod
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-        """Yield the proteins of a source folder, in any layout that the dataset supports."""
+        """Yield the proteins of a source folder, which is laid out as the public repository of the card."""
 
-    def write(self, source: SourceFolder, part: Path, progress: Callable[[int], None] | None = None) -> int:
-        """Write structures, label tables and manifest; see :func:`prepare_structures`."""
-        from protgraph.data.datasets.prepared_structures import prepare_structures
+    def write_tables(self, source: SourceFolder, folder: Path, structures: Mapping[str, Path]) -> Sequence[str]:
+        """Write further tables into ``folder`` after the proteins of :meth:`convert`, and return their names.
 
-        return prepare_structures(self, source, part, progress)
+        ``structures`` has the written file of each protein by its id. By default there are no further tables.
+        """
+        return ()
+
+    @property
+    def is_prepared(self) -> bool:
+        """True if the folder is complete."""
+        return (self.folder / MANIFEST).is_file()
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, str]]:
+        """Example → its row of ``examples.tsv``."""
+        if not self.is_prepared:
+            raise DatasetError(
+                f"dataset {self.name!r} is not prepared (no {str(self.folder)!r}). Prepare it once: "
+                f"protgraph data prepare {self.name} --from FOLDER, or --download."
+            )
+        return {row["id"]: row for row in read_tsv(self.folder / EXAMPLES)}
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the sequence cluster of an example."""
+        cluster = self.rows[example.id]["cluster"]
+        return frozenset({f"cluster {cluster}"}) if cluster else super().links(example)
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a task, of all splits or of one: the proteins with a known label."""

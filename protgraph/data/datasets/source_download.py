@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from protgraph.data.datasets.card import DatasetCard, SourceRepository
-from protgraph.data.datasets.site_tables import read_tsv
+from protgraph.data.datasets.source_folder import read_tsv
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.file_io import file_sha256
 from protgraph.structure.io.transfer import FileNotOnServerError, cache_dir, download, is_offline

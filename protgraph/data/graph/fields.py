@@ -349,17 +349,6 @@ _BUILT_IN = (
         shape=(),
         doc="rank in the decoding order: a residue can read the types of residues of lower rank; all 0: of none",
     ),
-    # mutations
-    FieldSpec(
-        "wild_type",
-        "node",
-        "0e",
-        "int64",
-        shape=(),
-        classes=21,
-        doc="type before a mutation; 20: not a mutated residue",
-    ),
-    FieldSpec("mutant", "node", "0e", "int64", shape=(), classes=21, doc="type after it; 20: not a mutated residue"),
     # identity of atoms, where they are the nodes
     FieldSpec("atom_type", "node", "0e", "int64", shape=(), classes=38, doc="index of the name in atom37; 37: other"),
     FieldSpec("element", "node", "0e", "int64", shape=(), classes=119, doc="atomic number; 0: unknown"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protgraph.nn.heads.mutation_head import MutationHead
 from protgraph.nn.heads.pool import Pool
 
-__all__ = ["MutationHead", "Pool"]
+__all__ = ["Pool"]

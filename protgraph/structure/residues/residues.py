@@ -256,6 +256,16 @@ class Residues:
         keep = np.isin(self.atom_name, BACKBONE) | ~rows[self.atom_residue]
         return replace(self, **self._atoms(keep, np.arange(len(self))))
 
+    def without_types(self, rows: np.ndarray) -> Residues:
+        """Return a copy in which the residues with ``rows`` ``(N,)`` bool True have type X and no side chain."""
+        changed = replace(
+            self,
+            aatype=np.where(rows, UNKNOWN, self.aatype),
+            res_name=np.where(rows, "UNK", self.res_name),
+            report=self.report.without("modified", "unknown"),
+        )
+        return changed.without_sidechains(rows)
+
     def with_noise(self, sigma: float, *, seed: int) -> Residues:
         """Return a copy with Gaussian noise of standard deviation ``sigma``, Å, on every coordinate.
 

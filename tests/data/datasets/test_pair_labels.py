@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protgraph.data.datasets.pair_labels import PairLabels
+from protgraph.data.datasets.labels import PairLabels
 from protgraph.errors import LabelError
 from protgraph.structure import Residues, clean, load_structure
 

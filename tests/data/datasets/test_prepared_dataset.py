@@ -16,8 +16,8 @@ from biotite.structure import AtomArray
 
 import protgraph as pg
 from protgraph.data.datasets.preparation import check_counts, damaged_files, prepare_dataset
-from protgraph.data.datasets.site_tables import hold_out_clusters
 from protgraph.data.datasets.source_download import download_source
+from protgraph.data.datasets.source_folder import hold_out_clusters
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.structure import load_structure
 from tests.data.datasets.tiny_site import ENTRIES, tiny_dataset, write_card, write_source
@@ -143,8 +143,8 @@ def test_a_dataset_that_is_not_prepared_names_the_command(tmp_path, monkeypatch)
 
 def test_a_source_with_another_checksum_is_refused(tiny, tmp_path):
     source, _, counts = tiny
-    card = write_card(tmp_path / "card.toml", counts, f'[checksums]\n"splits.tsv" = "{"0" * 64}"\n')
-    with pytest.raises(DatasetError, match=r"splits\.tsv"):
+    card = write_card(tmp_path / "card.toml", counts, f'[checksums]\n"labels.tsv" = "{"0" * 64}"\n')
+    with pytest.raises(DatasetError, match=r"labels\.tsv"):
         prepare_dataset(tiny_dataset(card, tmp_path / "a"), source)
 
 
@@ -216,12 +216,12 @@ def get(package: Path, address: str, **options) -> Path:
 
 def test_a_download_resumes_and_is_used_again_offline(served, tiny, tmp_path):
     address, handler, package, root = served
-    handler.cut = [f"/o/r/{'0' * 40}/structures.tar.xz"]
-    size = (root / "structures.tar.xz").stat().st_size
+    handler.cut = [f"/o/r/{'0' * 40}/2dn2.bcif"]
+    size = (root / "2dn2.bcif").stat().st_size
     folder = get(package, address, retries=1)
     assert content(folder) == content(tiny[0])
-    assert (handler.cut[0], f"bytes={size // 2}-") in handler.asked and len(handler.asked) == 4
-    assert get(package, address, offline=True) == folder and len(handler.asked) == 4
+    assert (handler.cut[0], f"bytes={size // 2}-") in handler.asked and len(handler.asked) == 5
+    assert get(package, address, offline=True) == folder and len(handler.asked) == 5
     dataset = tiny_dataset(package / "dataset.toml", tmp_path / "a")
     assert prepare_dataset(dataset, folder).proteins == 3
     check_counts(dataset)
@@ -232,7 +232,7 @@ def test_a_missing_file_offline_or_with_another_checksum_is_an_error(served, mon
     with pytest.raises(OfflineError):
         get(package, address, offline=True)
     assert handler.asked == []
-    (root / "splits.tsv").write_text("changed")
+    (root / "labels.tsv").write_text("changed")
     monkeypatch.setattr("protgraph.data.datasets.source_download.GITHUB", address.replace("/{path}", "/other/{path}"))
     with pytest.raises(FetchError) as error:
         get(package, address)

@@ -11,9 +11,7 @@ from protgraph_datasets.cryptic_pocket.dataset import _load_structure
 
 import protgraph as pg
 from protgraph.data.datasets.card import parse_card
-from protgraph.data.datasets.repository_labels import read_repository_labels
-from protgraph.data.datasets.site_tables import read_tsv
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets.source_folder import SourceFolder, read_repository_labels, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import clean
 

@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from protgraph.data.datasets.source_protein import SourceFolder
+from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.errors import DatasetError
 
 

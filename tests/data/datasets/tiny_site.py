@@ -1,21 +1,17 @@
-"""A dataset of three proteins in the layout of archives and tables, for tests of prepared datasets."""
+"""A dataset of three proteins with a table of their labels, for tests of prepared datasets."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import signal
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from biotite.structure import AtomArray
 from biotite.structure.io import pdbx
 
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
-from protgraph.data.datasets.site_tables import read_site_tables
-from protgraph.data.datasets.source_protein import SourceFolder, SourceProtein
+from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, write_tsv
 from protgraph.structure import clean, load_structure
 
 ENTRIES = {"1crn": ("train", ("A",)), "1ppe": ("val", ("E",)), "2dn2": ("test", ("A", "B"))}
@@ -47,7 +43,8 @@ def tiny_dataset(card: Path, folder: Path, *, kill_after: int = -1) -> PreparedD
         card_path = card
 
         def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
-            for number, protein in enumerate(read_site_tables(source, {"site": "label"})):
+            table = source.path("labels.tsv")
+            for number, protein in enumerate(read_repository_labels(source, table, {"site": "label"})):
                 if number == kill_after:
                     os.kill(os.getpid(), signal.SIGKILL)
                 yield protein
@@ -56,30 +53,19 @@ def tiny_dataset(card: Path, folder: Path, *, kill_after: int = -1) -> PreparedD
 
 
 def write_source(folder: Path, structures: Path, *, only_protein: bool = False) -> dict[str, tuple[int, int, int]]:
-    """Write archive and tables; return split → residues, labels and positives. ``only_protein`` leaves the rest out."""
+    """Write files and table; return split → residues, labels and positives. ``only_protein`` leaves the rest out."""
     folder.mkdir(parents=True)
-    counts, rows, splits = {}, ["file chain res_id ins_code label"], ["file split cluster30"]
-    with tarfile.open(folder / "structures.tar.xz", "w:xz") as tar:
-        for name, (split, chains) in ENTRIES.items():
-            structure = load_structure(_entry(structures, name))
-            residues = clean(structure, chains=list(chains))
-            labels = ["" if i % 7 == 3 else str(int(i % 5 == 0)) for i in range(len(residues))]
-            rows += [
-                f"{name}.bcif {chain} {number} {code} {label}"
-                for chain, number, code, label in zip(
-                    residues.chain, residues.res_id, residues.ins_code, labels, strict=True
-                )
-            ]
-            splits.append(f"{name}.bcif {split} {name}")
-            counts[split] = len(residues), len(labels) - labels.count(""), labels.count("1")
-            atoms = structure.atoms
-            content = _bcif(atoms[[c in chains for c in atoms.chain_id]] if only_protein else atoms, only_protein)
-            member = tarfile.TarInfo(f"{name}.bcif")
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    with gzip.open(folder / "labels.tsv.gz", "wt") as file:
-        file.write("".join(row.replace(" ", "\t") + "\n" for row in rows))
-    (folder / "splits.tsv").write_text("".join(row.replace(" ", "\t") + "\n" for row in splits))
+    counts, rows = {}, [("id", "path", "split", "cluster", "chains", "label")]
+    for name, (split, chains) in ENTRIES.items():
+        structure = load_structure(_entry(structures, name))
+        residues = clean(structure, chains=list(chains))
+        labels = "".join("-" if i % 7 == 3 else str(int(i % 5 == 0)) for i in range(len(residues)))
+        rows.append((name, f"{name}.bcif", split, name, ",".join(chains), labels))
+        counts[split] = len(residues), len(labels) - labels.count("-"), labels.count("1")
+        atoms = structure.atoms
+        content = _bcif(atoms[[c in chains for c in atoms.chain_id]] if only_protein else atoms, only_protein)
+        (folder / f"{name}.bcif").write_bytes(content)
+    write_tsv(folder / "labels.tsv", rows)
     return counts
 
 

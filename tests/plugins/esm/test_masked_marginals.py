@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START
+from protgraph_plugins.mutations import MutationScorer, parse_mutations
 
 from protgraph import mutation_scorers
 from protgraph.errors import CheckpointError, FieldError
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
-from protgraph.structure.mutation import MutationScorer, parse_mutations
 
 pytest.importorskip("transformers")
 

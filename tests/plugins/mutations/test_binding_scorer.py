@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from protgraph_plugins.mutations import (
+    BindingScorer,
+    Mutation,
+    find_residues,
+    is_binding_model,
+    score_column,
+    sign_convention,
+)
 
-from protgraph.design.mutation import BindingScorer, is_binding_model
 from protgraph.errors import SelectionError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.mutation import Mutation, find_residues, score_column, sign_convention
 
 
 class ContactScorer:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from protgraph_plugins.mutations.comparison import MutationRows, antisymmetry, mutation_scores, mutation_table
 from scipy.stats import pearsonr, spearmanr
-
-from protgraph.bench.mutation_comparison import antisymmetry, mutation_scores, mutation_table
-from protgraph.bench.mutation_rows import MutationRows
 
 
 @pytest.fixture

@@ -7,23 +7,27 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
-
-from protgraph.data.datasets.mutation_table import read_mutation_table
-from protgraph.design.mutation import (
+from protgraph_plugins.mutations import (
+    DDG_UNIT,
     EnsembleScorer,
     LogOddsScorer,
+    Mutation,
     StructureFolder,
     chain_copies,
     mutate_copies,
+    parse_mutations,
+    read_mutation_table,
     scan_mutations,
+    score_column,
     score_variants,
+    sign_convention,
 )
+from scipy.stats import spearmanr
+
 from protgraph.errors import MutationError, OptionError
 from protgraph.file_io import unpack_tar
 from protgraph.model import pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
-from protgraph.structure.mutation import DDG_UNIT, Mutation, parse_mutations, score_column, sign_convention
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.mutations import MutationDataset, SourceVariant
 
-from protgraph.data.datasets.mutation_dataset import MutationDataset, SourceVariant
 from protgraph.data.datasets.preparation import damaged_files, prepare_dataset
-from protgraph.data.datasets.source_protein import SourceProtein
+from protgraph.data.datasets.source_folder import SourceProtein
 from protgraph.errors import DatasetError
 
 CARD = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.mutations import MutationHead
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.heads import MutationHead
 
 SIZES = (7, 5, 9)
 TARGET = Target("ddg", "graph", "regression", 2, head="mutation")

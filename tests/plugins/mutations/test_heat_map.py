@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from protgraph_plugins.ddg.trained_binding_scorer import TrainedBindingScorer
+from protgraph_plugins.ddg.trained_scorers import TrainedBindingScorer
+from protgraph_plugins.mutations import SubstitutionScan, heat_map
 
-from protgraph.cli import scan_plot
-from protgraph.design.mutation import SubstitutionScan
 from protgraph.structure import ALPHABET, THREE_LETTER, clean, load_structure
 
 
@@ -21,9 +20,9 @@ def test_the_title_is_inside_the_figure_and_above_the_panels(structures_dir, tmp
     convention = TrainedBindingScorer.convention
     scan = SubstitutionScan(residues, rows, np.ones((len(rows), 20)), "ddg_binding", "ddg", convention)
     drawn = []
-    save = scan_plot.save_figure
-    monkeypatch.setattr(scan_plot, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
-    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
+    save = heat_map.save_figure
+    monkeypatch.setattr(heat_map, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
+    heat_map.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     assert (tmp_path / "scan.png").stat().st_size > 1000
     (figure,) = drawn
     figure.draw_without_rendering()
@@ -46,9 +45,9 @@ def test_columns_with_insertion_codes_have_labels_and_all_have_wild_types(
     residues = residues.copy_with(res_id=numbers, ins_code=codes)
     scan = SubstitutionScan(residues, rows, np.ones((number, 20)), "ddg", "ddg", "positive = destabilizing")
     drawn = []
-    save = scan_plot.save_figure
-    monkeypatch.setattr(scan_plot, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
-    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
+    save = heat_map.save_figure
+    monkeypatch.setattr(heat_map, "save_figure", lambda figure, path: drawn.append(figure) or save(figure, path))
+    heat_map.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     panel = drawn[0].axes[0]
     labels = [label.get_text() for label in panel.get_xticklabels()]
     names = [f"{n}{c}" for n, c in zip(numbers[:number].tolist(), codes[:number].tolist(), strict=True)]
@@ -65,13 +64,13 @@ def test_the_page_has_a_tooltip_on_each_cell(structures_dir, tmp_path):
     scores = np.random.default_rng(0).normal(size=(5, 20))
     scores[2, 3] = np.nan
     scan = SubstitutionScan(residues, rows, scores, "ddg", "ddg", "positive = destabilizing")
-    scan_plot.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
+    heat_map.draw_scan(tmp_path / "scan.png", tmp_path / "scan.html", scan)
     page = (tmp_path / "scan.html").read_text()
     pattern = r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" fill="transparent"><title>(.*?)</title>'
     cells = re.findall(pattern, page)
     assert len(cells) == 100 and len({cell[:2] for cell in cells}) == 100
     for number, (x, y, width, height, text) in enumerate(cells):
-        i, new = number // 20, scan_plot.SCAN_ORDER[number % 20]
+        i, new = number // 20, heat_map.SCAN_ORDER[number % 20]
         value, old = scores[i, ALPHABET.index(new)], residues.sequence[i]
         shown = "wild type" if new == old else "no value" if np.isnan(value) else f"{value:+.3f}"
         names = [THREE_LETTER[ALPHABET.index(letter)] for letter in (old, new)]

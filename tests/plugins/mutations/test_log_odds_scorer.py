@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.mutations import LogOddsScorer, MutationScorer, parse_mutations, scan_mutations
 
 from protgraph.design import encode, score_sequences
-from protgraph.design.mutation import LogOddsScorer, scan_mutations
 from protgraph.errors import MutationError, OptionError
 from protgraph.model import pretrained
 from protgraph.nn.decoder import Decoder
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
-from protgraph.structure.mutation import MutationScorer, parse_mutations
 
 MODES = ("conditional", "unconditional", "teacher_forced")
 

@@ -6,9 +6,9 @@ import csv
 import gzip
 
 import pytest
+from protgraph_plugins.mutations import Mutation, format_variant, parse_mutations, parse_variants
 
 from protgraph.errors import MutationError
-from protgraph.structure.mutation import Mutation, format_variant, parse_mutations, parse_variants
 
 G42D = Mutation("A", 42, "", "G", "D")
 

@@ -10,10 +10,10 @@ import tarfile
 
 import numpy as np
 import pytest
+from protgraph_plugins.mutations import Mutation, ResidueIndex, find_residues, parse_mutations
 
 from protgraph.errors import MutationError
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.mutation import Mutation, ResidueIndex, find_residues, parse_mutations
 
 
 @pytest.fixture

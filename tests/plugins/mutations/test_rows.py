@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from protgraph_plugins.mutations import Mutation
+from protgraph_plugins.mutations.bench import _check_binding
+from protgraph_plugins.mutations.comparison import mutation_rows
 
 import protgraph as pg
-from protgraph.bench.mutation_rows import mutation_rows
-from protgraph.cli.bench_mutations import _check_binding
 from protgraph.errors import OptionError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.mutation import Mutation
 
 FOLDING, BINDING = 1.0, 5.0
 

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.mutations import find_residues, parse_mutations
+from protgraph_plugins.mutations.comparison import ScoreCache, scorer_digest
 from torch import nn
 
-from protgraph.bench.mutation_cache import ScoreCache, scorer_digest
 from protgraph.structure import clean, load_structure
-from protgraph.structure.mutation import find_residues, parse_mutations
 
 
 class CountingScorer:

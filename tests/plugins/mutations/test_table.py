@@ -6,10 +6,9 @@ import gzip
 import io
 
 import pytest
+from protgraph_plugins.mutations import format_variant, read_mutation_table
 
-from protgraph.data.datasets.mutation_table import read_mutation_table
 from protgraph.errors import LabelError
-from protgraph.structure.mutation import format_variant
 
 TEXT = "file,mutations,score\n1abc.cif,A:G42D,1\n1abc.cif,A:G42D;A:L45P,2\n2abc.cif,WT,3\n1abc.cif,A:Y52[A]F,4\n"
 COLUMNS = (

@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.mutations import parse_mutations
+from protgraph_plugins.mutations.tasks import DDG_STABILITY, mutation_graph, nearest_residues, select_nodes
 
 import protgraph as pg
 from protgraph import registry
 from protgraph.data.graph.protein_graph import collate
-from protgraph.data.graph.subgraph import select_nodes
 from protgraph.errors import MutationError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.mutation import parse_mutations
 from protgraph.structure.residues.alphabet import ALPHABET
-from protgraph.task.mutation_graph import DDG_STABILITY, hide_mutated, mutation_graph, nearest_residues
 
 MODELS = ("gcn", "mpnn", "egnn", "gvp")
 
@@ -95,7 +94,7 @@ def test_nodes_are_the_nearest_residues_with_their_edges(ubiquitin):
     distance = np.linalg.norm(ubiquitin.pos - ubiquitin.pos[row], axis=1)
     nearest = np.sort(np.argsort(distance)[:20])
     assert graph.residue_ids.tolist() == [ubiquitin.ids[i] for i in nearest]
-    whole = plan.precompute(hide_mutated(ubiquitin, np.array([row])))
+    whole = plan.precompute(ubiquitin.without_types(np.arange(len(ubiquitin)) == row))
     pairs = {(int(j), int(i)) for j, i in whole.edge_index.T.tolist() if j in nearest and i in nearest}
     assert {(int(nearest[j]), int(nearest[i])) for j, i in graph.edge_index.T.tolist()} == pairs
     assert int((graph.wild_type < 20).sum()) == 1 and ALPHABET[int(graph.wild_type.min())] == "I"

@@ -1,4 +1,4 @@
-"""Trained model ``ddg_binding``: recorded values, antisymmetry, partners, card."""
+"""Trained scorers ``ddg`` and ``ddg_binding``: recorded values, antisymmetry, partners, cards."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from protgraph_plugins.ddg.trained_binding_scorer import BINDING_MODEL, TrainedBindingScorer
+from protgraph_plugins.ddg.trained_scorers import BINDING_MODEL, DDG_MODEL, TrainedBindingScorer, TrainedMutationScorer
+from protgraph_plugins.mutations import (
+    BindingScorer,
+    EnsembleScorer,
+    Mutation,
+    mutation_graph,
+    parse_mutations,
+    score_column,
+    sign_convention,
+)
 
 from protgraph import registry
-from protgraph.data.graph.protein_graph import collate
-from protgraph.design.mutation import BindingScorer, EnsembleScorer
+from protgraph.data.graph import collate
 from protgraph.errors import CheckpointError, MutationError, OptionError, SelectionError
 from protgraph.recipes import Recipe
 from protgraph.recipes.card import card_page
 from protgraph.structure import clean, load_structure
-from protgraph.structure.mutation import Mutation, parse_mutations, score_column, sign_convention
-from protgraph.task.mutation_graph import mutation_graph
 
-RECORDED = {"A:T152A": 1.292, "B:K136A": 0.746, "B:C231W": -0.642, "A:P142A+B:K136A": 0.112}
+FOLDING = {"A:L67A": 2.7780, "A:I44A": 2.4746, "A:K48R": -0.2319, "A:G47W": 0.2965, "A:L67A+A:I44A": 5.0560}
+BINDING = {"A:T152A": 1.292, "B:K136A": 0.746, "B:C231W": -0.642, "A:P142A+B:K136A": 0.112}
+
+
+@pytest.fixture(scope="module")
+def ubiquitin(structures_dir):
+    return clean(load_structure(structures_dir / "1ubq.bcif"))
+
+
+@pytest.fixture(scope="module")
+def folding(proteinmpnn_folder):
+    return registry.mutation_scorers.create("ddg", options={"device": "cpu"})
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +63,21 @@ def variant(residues, row, new="W"):
     return (Mutation(*place, residues.sequence[row], new),)
 
 
-def test_values_are_those_that_were_recorded(scorer, complex_):
-    found = scorer.score(complex_, [parse_mutations(text) for text in RECORDED])
-    np.testing.assert_allclose(found, list(RECORDED.values()), atol=2e-3)
+def test_values_are_those_that_were_recorded(folding, ubiquitin, scorer, complex_):
+    for model, residues, recorded in ((folding, ubiquitin, FOLDING), (scorer, complex_, BINDING)):
+        found = model.score(residues, [parse_mutations(text) for text in recorded])
+        np.testing.assert_allclose(found, list(recorded.values()), atol=2e-3)
 
 
-def test_values_do_not_depend_on_other_variants_and_the_wild_type_has_zero(scorer, complex_):
+def test_values_of_folding_do_not_depend_on_other_variants_and_the_wild_type_has_zero(folding, ubiquitin):
+    variants = [parse_mutations(text) for text in ("A:I44A", "A:I44W", "A:K48R", "WT", "A:I44I", "A:I44A")]
+    together = folding.score(ubiquitin, variants)
+    np.testing.assert_allclose(together, [folding.score(ubiquitin, [v])[0] for v in variants], atol=1e-5)
+    assert together[3] == together[4] == 0 and together[0] == together[5] and together[0] != together[1]
+    assert (folding.name, folding.unit) == ("ddg", "kcal/mol")
+
+
+def test_values_of_binding_do_not_depend_on_other_variants_and_the_wild_type_has_zero(scorer, complex_):
     a, b = (variant(complex_, row) for row in sites(complex_)[:2])
     same = tuple(replace(m, mutant=m.wild_type) for m in a)
     variants = [a, b, (), same, a]
@@ -99,8 +125,7 @@ def test_partners_change_the_values_and_given_partners_equal_the_two_chains(scor
         BindingScorer(scorer, [(first,), ("Z",)]).score(complex_, variants)
 
 
-def test_an_ensemble_of_scores_of_binding_is_one_of_binding(scorer, complex_):
-    folding = registry.mutation_scorers.create("ddg", options={"device": "cpu"})
+def test_an_ensemble_of_scores_of_binding_is_one_of_binding(scorer, folding, complex_):
     partners = [(name,) for name in complex_.chain_names]
     ensemble = EnsembleScorer([BindingScorer(one, partners) for one in (scorer, folding)])
     assert score_column(ensemble) == "ddg_binding_kcal_mol" and "weaker binding" in sign_convention(ensemble)
@@ -128,17 +153,23 @@ def test_structures_without_partners_are_refused(scorer, complex_, structures_di
         scorer.score(complex_, [tuple(replace(m, wild_type="W", mutant="A") for m in variant(complex_, row))])
 
 
-def test_a_checkpoint_of_another_task_is_refused():
+@pytest.mark.parametrize("scorer_class", [TrainedMutationScorer, TrainedBindingScorer])
+def test_a_checkpoint_of_another_task_is_refused(scorer_class):
     path = registry.trained_models.get("ppi_site").folder / "model.safetensors"
     with pytest.raises(CheckpointError, match="mutation"):
-        TrainedBindingScorer(weights=str(path))
+        scorer_class(weights=str(path))
 
 
-def test_card_recipe_and_weights_agree():
-    card, recipe = BINDING_MODEL.card(), Recipe.from_toml(BINDING_MODEL.recipe)
-    checkpoint = BINDING_MODEL.checkpoint()
-    assert card.name == recipe.name == "ddg_binding" and card.task == checkpoint.task == "ddg_binding"
+@pytest.mark.parametrize(("model", "task"), [(DDG_MODEL, "ddg_stability"), (BINDING_MODEL, "ddg_binding")])
+def test_card_recipe_and_weights_agree(model, task):
+    card, recipe, checkpoint = model.card(), Recipe.from_toml(model.recipe), model.checkpoint()
+    assert card.name == recipe.name == model.folder.name and card.task == checkpoint.task == task
     assert len(card.members) == len(checkpoint.members) == len(recipe.models) * len(recipe.seeds)
-    assert (BINDING_MODEL.folder / "README.md").read_text(encoding="utf-8") == card_page(card)
-    assert {"val", "test"} <= card.splits.keys() and any("cross-validation" in limit for limit in card.limits)
-    assert (BINDING_MODEL.folder / "model.safetensors").stat().st_size <= 3_000_000
+    assert (model.folder / "README.md").read_text(encoding="utf-8") == card_page(card)
+    assert (model.folder / "model.safetensors").stat().st_size <= 3_000_000
+
+
+def test_cards_have_the_scores_of_all_tests():
+    assert {"val", "test", "ddg_ssym_direct", "ddg_ssym_reverse", "ddg_s461_test"} <= DDG_MODEL.card().splits.keys()
+    binding = BINDING_MODEL.card()
+    assert {"val", "test"} <= binding.splits.keys() and any("cross-validation" in limit for limit in binding.limits)

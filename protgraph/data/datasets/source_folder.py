@@ -1,20 +1,34 @@
-"""Proteins of a source folder before conversion: structure file, split, cluster and labels."""
+"""Source folders of published datasets: their proteins with split, cluster and labels, and tables that list them."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import hashlib
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from protgraph.errors import DatasetError
 from protgraph.file_io import unpack_tar
-from protgraph.structure import Structure, load_structure
+from protgraph.structure import Structure, clean, load_structure
 
-__all__ = ["SourceFolder", "SourceProtein"]
+__all__ = [
+    "SourceFolder",
+    "SourceProtein",
+    "hold_out_clusters",
+    "read_repository_labels",
+    "read_tsv",
+    "write_tsv",
+]
+
+#: Character of a label table → label.
+_VALUES = {"0": 0.0, "1": 1.0, "-": np.nan}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,3 +152,98 @@ class SourceFolder:
             raise DatasetError(f"{archive}: the archive cannot be unpacked: {e}. Copy or download it again.") from e
         part.rename(target)
         return target
+
+
+def read_tsv(path: str | Path) -> list[dict[str, str]]:
+    """Read a table with a header and columns separated by tabs; it may be compressed with gzip."""
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def write_tsv(path: str | Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows, the first one with the names of the columns, separated by tabs."""
+    Path(path).write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def hold_out_clusters(clusters: Sequence[str], fraction: float) -> np.ndarray:
+    """Return ``(P,)`` bool, the proteins of the clusters held out of P proteins.
+
+    Clusters are taken in the order of the SHA-256 of their names until at least ``fraction`` of the proteins is held
+    out, so that the choice depends on the names alone.
+
+    Examples
+    --------
+    >>> hold_out_clusters(["a", "a", "b", "c"], 0.25).tolist()
+    [False, False, False, True]
+    """
+    names, inverse, counts = np.unique(np.asarray(clusters, str), return_inverse=True, return_counts=True)
+    order = sorted(range(len(names)), key=lambda i: hashlib.sha256(str(names[i]).encode()).hexdigest())
+    total, held = 0, np.zeros(len(names), bool)
+    for i in order:
+        if total >= fraction * len(clusters):
+            break
+        held[i], total = True, total + counts[i]
+    return held[inverse]
+
+
+def read_repository_labels(
+    source: SourceFolder,
+    table: Path,
+    labels: Mapping[str, str | tuple[str, str]],
+    *,
+    split: str = "split",
+    load: Callable[[Path], Structure] = load_structure,
+) -> Iterator[SourceProtein]:
+    """Yield the proteins of a table with their files of a repository.
+
+    Parameters
+    ----------
+    source : SourceFolder
+        Clone of the repository, or its downloaded files.
+    table : Path
+        Table with the columns ``id``, ``path`` (in the repository), ``split``, ``cluster``, ``chains`` and, for each
+        kind of label, one character per residue of these chains in the order of the graph: 0, 1, or - for unknown.
+    labels : mapping of str to str or (str, str)
+        Task → column. With a second column, labels are unknown where it is not 1.
+    split : str
+        Column of the split; proteins without one are left out.
+    load : callable
+        Function that reads a structure file. A blank chain id is replaced by that of the table.
+
+    Raises
+    ------
+    DatasetError
+        A file is missing, or has another number of residues.
+    """
+    for row in read_tsv(table):
+        if not row[split]:
+            continue
+        path, chains = source.path(row["path"]), tuple(row["chains"].split(","))
+        read = partial(_load_named, load, path, chains[0])
+        residues = clean(read(), chains=list(chains))
+        values = {task: _label_values(row, columns) for task, columns in labels.items()}
+        if any(len(column) != len(residues) for column in values.values()):
+            count = len(next(iter(values.values())))
+            raise DatasetError(
+                f"{path} has {len(residues)} residues, the table of the package has {count}. Get it again."
+            )
+        keys = residues.chain, residues.res_id, residues.ins_code
+        yield SourceProtein(
+            row["id"], path, row[split], chains, row["cluster"], keys, values, read=read, content=path.read_bytes()
+        )
+
+
+def _load_named(load: Callable[[Path], Structure], path: Path, chain: str) -> Structure:
+    structure = load(path)
+    atoms = structure.atoms
+    if not (atoms.chain_id != "").any():
+        atoms.chain_id = np.full(len(atoms), chain)
+    return structure
+
+
+def _label_values(row: Mapping[str, str], columns: str | tuple[str, str]) -> np.ndarray:
+    """Return ``(R,)`` labels of a column, NaN where unknown or where the second column is not 1."""
+    name, mask = (columns, None) if isinstance(columns, str) else columns
+    values = np.array([_VALUES[letter] for letter in row[name]])
+    return values if mask is None else np.where([letter == "1" for letter in row[mask]], values, np.nan)

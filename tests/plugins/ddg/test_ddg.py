@@ -17,7 +17,6 @@ from protgraph.model import pretrained
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import virtual_cb
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
-from protgraph.task.mutation_graph import hide_mutated
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def test_packing_of_a_residue_does_not_depend_on_its_own_side_chain(crambin):
     whole, only = SitePacking(), SitePacking(only_hidden=True)
     expected = whole(crambin)["site_packing"]
     for row in (3, 14, 30):
-        hidden = hide_mutated(crambin, np.array([row]))
+        hidden = crambin.without_types(np.arange(len(crambin)) == row)
         np.testing.assert_allclose(whole(hidden)["site_packing"][row], expected[row], atol=1e-6)
         alone = only(hidden)["site_packing"]
         np.testing.assert_allclose(alone[row], expected[row], atol=1e-6)
@@ -67,7 +66,7 @@ def test_log_probabilities_are_those_of_design(crambin, proteinmpnn_folder):
 def test_log_probabilities_of_a_hidden_residue_do_not_depend_on_its_type(crambin, proteinmpnn_folder):
     expected, only = ProteinMPNNSite()(crambin)["site_log_probs"], ProteinMPNNSite(only_hidden=True)
     for row in (3, 30):
-        found = only(hide_mutated(crambin, np.array([row])))["site_log_probs"]
+        found = only(crambin.without_types(np.arange(len(crambin)) == row))["site_log_probs"]
         np.testing.assert_allclose(found[row], expected[row], atol=1e-5)
         assert not np.delete(found, row, 0).any()
     aatype = crambin.aatype.copy()

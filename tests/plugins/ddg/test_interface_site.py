@@ -17,7 +17,6 @@ from protgraph.data.graph.fields import field
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import virtual_cb
 from protgraph.structure.vectors import unit
-from protgraph.task.mutation_graph import hide_mutated
 
 PLACE = 56 + 2  # first column after surroundings and distances
 
@@ -68,13 +67,13 @@ def test_atoms_of_the_other_partner_are_counted(complex_, interface_rows):
 def test_a_residue_does_not_depend_on_its_own_type_and_side_chain(complex_, interface_rows):
     whole, only = InterfaceSite()(complex_), InterfaceSite(only_hidden=True)
     for row in interface_rows:
-        hidden = hide_mutated(complex_, np.array([row]))
+        hidden = complex_.without_types(np.arange(len(complex_)) == row)
         alone = only(hidden)["interface_site"]
         np.testing.assert_allclose(alone[row], whole["interface_site"][row], atol=1e-6)
         assert not np.delete(alone, row, 0).any()
         other = replace(complex_, aatype=np.where(np.arange(len(complex_)) == row, 17, complex_.aatype))
         np.testing.assert_allclose(
-            only(hide_mutated(other, np.array([row])))["interface_size"], only(hidden)["interface_size"]
+            only(other.without_types(np.arange(len(other)) == row))["interface_size"], only(hidden)["interface_size"]
         )
 
 
@@ -112,7 +111,7 @@ def test_burial_on_binding_is_between_zero_and_the_accessible_part(complex_, int
 
 def test_differences_of_log_probabilities_are_those_of_two_structures(complex_, interface_rows, proteinmpnn_folder):
     row = interface_rows[0]
-    hidden = hide_mutated(complex_, np.array([row]))
+    hidden = complex_.without_types(np.arange(len(complex_)) == row)
     own = hidden.side == hidden.side[row]
     site = ProteinMPNNSite(only_hidden=True)
     bound = site(hidden)["site_log_probs"][row]

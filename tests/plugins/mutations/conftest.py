@@ -1,0 +1,9 @@
+"""Fixtures of the tests of the core that tests of mutations need."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import run
+from tests.nn.conftest import scene, seed
+from tests.structure.conftest import pdb_lines, write_pdb
+
+__all__ = ["pdb_lines", "run", "scene", "seed", "write_pdb"]
