@@ -213,7 +213,7 @@ class EdgeResidue(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_residue",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        types = torch.arange(field("aatype").classes, device=f["aatype"].device)
+        types = torch.arange(field("aatype").dim, device=f["aatype"].device)
         one_hot = (f["aatype"][:, None] == types).to(torch.get_default_dtype())  # (N, 21)
         return {"edge_residue": torch.cat([f["edges"].source(one_hot), f["edges"].target(one_hot)], 1)}
 

@@ -121,7 +121,7 @@ class HalfSphereExposure(StructureFeaturizer):
         self.radius = radius
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        written = {}
+        written: dict[str, np.ndarray] = {}
         sides = {"half_sphere_ca": sidechain_direction(residues), "half_sphere_cb": cb_direction(residues)}
         for name, side in sides.items():
             mask = side.any(1, keepdims=True)

@@ -72,7 +72,8 @@ class RandomWalkEncoding(TensorFeaturizer):
     def _returns(self, adjacent: Tensor) -> Tensor:
         """Return ``(L, steps)`` for one protein; the diagonal of P^(a + b) is the row sum of P^a ∘ (P^b)ᵀ."""
         walk = adjacent / adjacent.sum(1, keepdim=True).clamp(min=1)
-        power, columns = walk, []
+        power = walk
+        columns: list[Tensor] = []
         while len(columns) < self.steps:
             columns.append((power * power.T).sum(1))  # k = 2 a
             after = power @ walk

@@ -140,7 +140,8 @@ class RandomLongRange(EdgeFeaturizer):
 def _complete(pos: np.ndarray) -> EdgeList:
     n = len(pos)
     target, source = np.nonzero(~np.eye(n, dtype=bool))
-    return EdgeList(*neighbors.sort_edges(pos, np.stack([source, target])), degree=max(n - 1, 0))
+    source, target = neighbors.sort_edges(pos, np.stack([source, target]))
+    return EdgeList(source, target, degree=max(n - 1, 0))
 
 
 def _triangulated(pos: np.ndarray, cutoff: float | None) -> EdgeList:

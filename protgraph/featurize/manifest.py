@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from protgraph.failure import Failure
 from protgraph.featurize.result import GraphResult
@@ -73,7 +74,12 @@ def manifest_row(result: GraphResult | Failure) -> dict[str, object]:
     return dict(zip(COLUMNS, (result.source, *values), strict=True))
 
 
-def _counts(loss: Mapping[str, object]) -> dict[str, int]:
+def _counts(loss: Mapping[str, Any]) -> dict[str, int]:
     """Return the loss report as one number per entry."""
-    size = {dict: lambda v: sum(v.values()), list: len}
-    return {name: size.get(type(value), int)(value) for name, value in loss.items()}
+    counts = {}
+    for name, value in loss.items():
+        if isinstance(value, dict):
+            counts[name] = sum(value.values())
+        else:
+            counts[name] = len(value) if isinstance(value, list) else int(value)
+    return counts

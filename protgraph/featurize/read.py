@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from protgraph.errors import SelectionError
 from protgraph.featurize.steps import ProteinRequest
@@ -46,6 +47,7 @@ def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions) -> Iter
     """
     if requests[0].read is not None:
         for request in requests:
+            assert request.read is not None  # contract: all requests of a source are of one kind
             sha256 = getattr(request.read, "sha256", "")
             yield ReadProtein(request.source, request, _attempt(request.read, request), sha256)
         return
@@ -62,8 +64,10 @@ def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions) -> Iter
 
 def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:
     """Return the proteins of a file that a request names."""
-    if isinstance(proteins, Exception) or request.record is None:
-        return [proteins] if isinstance(proteins, Exception) else proteins
+    if isinstance(proteins, Exception):
+        return [proteins]
+    if request.record is None:
+        return list(proteins)
     names = [protein.record for protein in proteins]
     if request.record not in names:
         listed = ", ".join(repr(name) for name in names[:20] if name)
@@ -71,7 +75,7 @@ def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) 
     return [proteins[names.index(request.record)]]
 
 
-def _attempt(read: Callable[[], object], request: ProteinRequest | None = None) -> object:
+def _attempt(read: Callable[[], Any], request: ProteinRequest | None = None) -> Any:
     """Return what a function returns, with the chains of a request, or the error that it raises."""
     try:
         value = read()

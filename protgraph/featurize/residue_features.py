@@ -65,7 +65,7 @@ class ResidueOneHot(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         aatype = f["aatype"]
-        types = torch.arange(field("aatype").classes, device=aatype.device)
+        types = torch.arange(field("aatype").dim, device=aatype.device)
         return {"residue_one_hot": (aatype[:, None] == types).to(torch.get_default_dtype())}  # (N, 21)
 
 
@@ -195,7 +195,7 @@ class PreviousResidue(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         aatype, chain, protein = f["aatype"], f["chain"], f["proteins"].batch
-        start = field("aatype").classes
+        start = field("aatype").dim
         previous = torch.full_like(aatype, start)
         same = (chain[1:] == chain[:-1]) & (protein[1:] == protein[:-1])
         previous[1:] = torch.where(same, aatype[:-1], start)

@@ -74,12 +74,14 @@ class Knn(EdgeFeaturizer):
             edges = _edges_between(residues, self.of, partial(neighbors.knn, k=self.k))
         if self.separation > 1:
             return EdgeList(*_select_separated(residues, edges, self.separation))
-        return EdgeList(*edges, degree=max(min(self.k, len(residues) - 1), 0))
+        source, target = edges
+        return EdgeList(source, target, degree=max(min(self.k, len(residues) - 1), 0))
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         """Return the edges from the ``k`` nearest nodes of each node."""
         _require_residue_nodes("knn", self.of, self.separation)
-        return EdgeList(*neighbors.knn(nodes.pos, self.k), degree=max(min(self.k, len(nodes) - 1), 0))
+        source, target = neighbors.knn(nodes.pos, self.k)
+        return EdgeList(source, target, degree=max(min(self.k, len(nodes) - 1), 0))
 
 
 class Radius(EdgeFeaturizer):

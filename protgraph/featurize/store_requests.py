@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from protgraph.data.datasets.dataset import Dataset, Example
@@ -15,6 +15,7 @@ from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.featurize.store_entry import StoreEntry
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.residues.residues import Residues
 
 __all__ = ["dataset_requests", "store_entry", "store_requests"]
 
@@ -57,7 +58,8 @@ def dataset_requests(
     """
     requests: list[ProteinRequest] = []
     for example, own in zip(examples, labels or [None] * len(examples), strict=True):
-        source, record, chains, entry = str(example.path), example.record, example.chains, None
+        source, record, chains = str(example.path), example.record, example.chains
+        entry: Callable[[], Residues] | None = None
         if not dataset.reads_files:
             record, chains, entry = None, None, partial(dataset.read, example)
         elif is_store(example.path):

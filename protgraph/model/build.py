@@ -110,7 +110,8 @@ class ProteinModel(nn.Module):
         parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
         parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
         parts.append((set(self.head_reads.values()), set()))
-        needed, written = set() if self.plan.given else {"pos"}, set()
+        needed: set[str] = set() if self.plan.given else {"pos"}
+        written: set[str] = set()
         for reads, writes in parts:
             needed |= reads - written
             written |= writes
@@ -135,8 +136,9 @@ class ProteinModel(nn.Module):
     def decoder(self) -> Decoder | None:
         """The last layer if it is a decoder and the only input of the head; such a model can sample sequences."""
         last = self.layers[-1] if len(self.layers) else None
-        is_decoder = isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]
-        return last if is_decoder else None
+        if isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]:
+            return last
+        return None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -200,7 +202,7 @@ class ProteinModel(nn.Module):
         WiringError
             If no layer attends from residues to residues.
         """
-        with AttentionRecorder(self.layers) as recorder, torch.no_grad():
+        with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
         return attention_maps(self.spec.name, self.wires, self.layers, recorder.weights, proteins)
 
@@ -292,7 +294,8 @@ def check_logits(head: Head, name: str, target: Target) -> None:
     fix = "In __init__: self.declare(logits=f'{target.size}x0e')."
     if "logits" not in head.out:
         raise WiringError(f"head {name!r} declares no logits. {fix}")
-    declared, needed = math.prod(head.out["logits"].trailing_shape), math.prod(target.shape)
+    columns = [size or 0 for size in head.out["logits"].trailing_shape]
+    declared, needed = math.prod(columns), math.prod(target.shape)
     if declared != needed:
         raise WiringError(
             f"head {name!r} declares logits of {declared} columns; target {target.name!r} ({target.kind}, size "

@@ -32,7 +32,7 @@ class PairWeights:
 
     def dense(self, proteins: Proteins) -> list[tuple[Tensor, Tensor | None]]:
         """Return ``(H, L, M)`` weights and the ``(L, M)`` visibility of each protein."""
-        visible = self.visible or [None] * len(self.maps)
+        visible: Sequence[Tensor | None] = self.visible or [None] * len(self.maps)
         return list(zip(self.maps, visible, strict=True))
 
 

@@ -29,7 +29,7 @@ def named_irreps_blocks(irreps: str) -> tuple[tuple[int, int], ...]:
 
 
 # What torch.compiler.assume_constant_result sets. That function imports torch._dynamo, 2 s (torch 2.13, 2026-11-23).
-named_irreps_blocks._dynamo_marked_constant = True
+setattr(named_irreps_blocks, "_dynamo_marked_constant", True)  # noqa: B010 -- not an attribute of the cache's type
 
 
 def component_harmonics(lmax: int) -> o3.SphericalHarmonics:

@@ -82,7 +82,7 @@ class GraphLayer(nn.Module, ABC):
         self.fields: dict[str, FieldSpec] = dict(fields)
         self.out: dict[str, FieldSpec] = {}
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in ("fields", "out") and not isinstance(value, dict):
             raise self._reserved(name, value)
         if hasattr(GraphLayer, name) and isinstance(value, (nn.Module, nn.Parameter)):
@@ -120,7 +120,7 @@ class GraphLayer(nn.Module, ABC):
             )
         return spec.dim
 
-    def common_level(self) -> str:
+    def common_level(self) -> Level:
         """Return the level of all wired fields, e.g. "node".
 
         Raises

@@ -197,7 +197,8 @@ class MultiHeadAttention(nn.Module):
         width = q.size(2)
         scaled = (width + f["pair_left"].size(1)) ** 0.5
         weight = scaled * self.pair_factors.weight
-        return extend_by_factors(q * (scaled / width**0.5), k, *(f[name] for name in PAIR_FACTORS), weight)
+        left, right = (f[name] for name in PAIR_FACTORS)
+        return extend_by_factors(q * (scaled / width**0.5), k, left, right, weight)
 
     def _result(self, h: Tensor, out: Tensor) -> Tensor:
         """Gate and project the output of all heads, ``(N, H, D)`` to ``(N, dim)``."""

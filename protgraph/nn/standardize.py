@@ -57,7 +57,7 @@ class Standardize(nn.Module):
 
     def standardized(self) -> dict[str, tuple[int, ...]]:
         """Return the numbers of the columns of each field that are not left as they are."""
-        if self.scale is None:
+        if self.mean is None or self.scale is None:
             return {}
         is_changed = ((self.mean != 0) | (self.scale != 1)).tolist()
         numbers = {name: [i for i, one in enumerate(is_changed[part]) if one] for name, part in self.columns.items()}
@@ -65,7 +65,9 @@ class Standardize(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardize ``(N, F)`` to the same shape."""
-        return x if self.scale is None else (x - self.mean.to(x.dtype)) / self.scale.to(x.dtype)
+        if self.mean is None or self.scale is None:
+            return x
+        return (x - self.mean.to(x.dtype)) / self.scale.to(x.dtype)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
         """Take the buffers of the state; without them, become the identity."""

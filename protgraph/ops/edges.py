@@ -56,8 +56,7 @@ def check_edges(graph: Data) -> None:
     if index.numel() == 0:
         return
     num_nodes, degree = graph.num_nodes, common_degree(graph)
-    has_degree = degree is not None
-    is_regular = has_degree and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
+    is_regular = degree is not None and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
     low, high = _extremes(index[0] if is_regular else index)
     if low < 0 or high >= num_nodes:
         bad = low if low < 0 else high
@@ -69,7 +68,7 @@ def check_edges(graph: Data) -> None:
             f"edge_index of {_name(graph)} is not sorted by target (row 1).\n"
             "Sort it: graph = graph.sort(sort_by_row=False)"
         )
-    if has_degree:
+    if degree is not None:
         raise FieldError(
             f"degree of {_name(graph)} is {degree}, but not every node has {degree} incoming edges.\n"
             "If edges were added or removed, delete the attribute: del graph.degree"

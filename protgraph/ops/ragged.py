@@ -121,8 +121,8 @@ class PaddedLayout:
         first, both = int(members[0]), (self._rows, self._columns)
         if (np.diff(members) == 1).all() and all((size[members] == size[first]).all() for size in both):
             starts = zip(both, self._start, strict=True)
-            sides = (PaddedSide(len(members), int(size[first]), int(start[first])) for size, start in starts)
-            return PaddedBlock(*sides, start=int(self._pairs[first]))
+            rows, columns = (PaddedSide(len(members), int(size[first]), int(start[first])) for size, start in starts)
+            return PaddedBlock(rows, columns, start=int(self._pairs[first]))
         rows = self._side(members, self._rows, self._start[0])
         columns = rows if self._same else self._side(members, self._columns, self._start[1])
         return PaddedBlock(rows, columns, 0, self._send(self._pairs[members]), self._send(self._columns[members]))

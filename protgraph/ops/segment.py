@@ -215,7 +215,7 @@ def _check_index(index: Tensor, num_segments: int, length: int | None, is_sorted
     if not _has_values(index):
         return
     numbers = index.detach().numpy()
-    descents = np.flatnonzero(numbers[1:] < numbers[:-1]) if is_sorted else ()
+    descents = np.flatnonzero(numbers[1:] < numbers[:-1]) if is_sorted else np.zeros(0, np.int64)
     is_ascending = is_sorted and len(descents) == 0
     low, high = (numbers[0], numbers[-1]) if is_ascending else (numbers.min(), numbers.max())
     if low < 0 or high >= num_segments:

@@ -55,6 +55,9 @@ class Adjacency(Protocol):
     sources: Segments
     targets: Segments
 
+    def target(self, x: Tensor) -> Tensor:
+        """Return the row of the target of each edge, ``(N, …)`` to ``(E, …)``."""
+
     @property
     def num_edges(self) -> int:
         """Number of edges, E."""

@@ -157,7 +157,7 @@ def _type_name(annotation: object) -> str:
     return annotation.__name__ if inspect.isclass(annotation) else str(annotation)
 
 
-def _limits(metadata: tuple[object, ...]) -> list[tuple[Callable[[object, object], bool], str, float]]:
+def _limits(metadata: tuple[object, ...]) -> list[tuple[Callable[[typing.Any, typing.Any], bool], str, float]]:
     """Return comparison, sign and value of each limit of a number in ``Annotated``; other metadata has none."""
     return [
         (compare, sign, getattr(limit, name))

@@ -71,7 +71,9 @@ class EdgeHead(Head):
     @property
     def last_linear(self) -> nn.Linear:
         """The last linear map, whose bias is set to the label frequencies."""
-        return self.out_linear[-1]
+        last = self.out_linear[-1]
+        assert isinstance(last, nn.Linear)
+        return last
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits (E, C)``; those of i → j and j → i are equal if ``symmetric``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, Level
 from protgraph.nn.heads.pool import Pool
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.mlp import mlp
@@ -52,7 +52,7 @@ class PerceptronHead(Head):
     training labels, and their mean ``shift`` ``(C,)`` is added.
     """
 
-    level: ClassVar[str] = "graph"
+    level: ClassVar[Level] = "graph"
     more_columns: ClassVar[int] = 0
     """Columns of the rows beside the invariants of h."""
 
@@ -79,7 +79,9 @@ class PerceptronHead(Head):
     @property
     def last_linear(self) -> nn.Linear:
         """The last linear map, whose bias is set to the label frequencies."""
-        return self.mlp[-1]
+        last = self.mlp[-1]
+        assert isinstance(last, nn.Linear)
+        return last
 
     @abstractmethod
     def rows(self, x: Tensor, f: Mapping[str, Any]) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -102,10 +102,11 @@ class EGNN(GraphLayer):
         """Compute ``h (N, dim)`` and, if it is written, ``pos (N, 3)`` by eqs. 3 to 6."""
         h, pos, edges = f["h"], f["pos"], f["edges"]
         of_target, of_source, _ = self._first_parts()
+        bias = cast(nn.Linear, self.edge_mlp[0]).bias
         motion, total = map_edge_blocks(
             self._reduced_messages,
             edges,
-            pairs=[(linear(h, of_target, self.edge_mlp[0].bias), linear(h, of_source)), (pos, -pos)],
+            pairs=[(linear(h, of_target, bias), linear(h, of_source)), (pos, -pos)],
             edge_values=[f.get("edge_attr")],
         )
         update = self.node_mlp(torch.cat([h, total], 1))  # eqs. 5, 6
@@ -113,7 +114,7 @@ class EGNN(GraphLayer):
 
     def _first_parts(self) -> tuple[Tensor, ...]:
         """Return the first matrix of φ_e as parts for h_i, h_j, and the distance with e_ij."""
-        return self.edge_mlp[0].weight.split(self.widths, 1)
+        return cast(nn.Linear, self.edge_mlp[0]).weight.split(self.widths, 1)
 
     def _reduced_messages(self, edges: Edges, z: Tensor, d: Tensor, e: Tensor | None) -> tuple[Tensor, Tensor]:
         """Compute motions ``(N, 3)`` and sums of messages ``(N, hidden)`` from W_i h_i + W_j h_j + b and x_i - x_j."""

@@ -54,7 +54,7 @@ class Embed(GraphLayer):
         level = self.common_level()
         for name, spec in fields.items():
             _check(name, spec)
-        self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
+        self.tables = nn.ModuleDict({n: nn.Embedding(s.dim, dim) for n, s in fields.items() if s.is_category})
         self.real = {n: s.width for n, s in fields.items() if not s.is_category}
         self._order = (*self.tables.keys(), *self.real)
         width = sum(self.real.values())

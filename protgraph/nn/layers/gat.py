@@ -154,5 +154,7 @@ class _ScoreV2(nn.Module):
         )
         if not self_loops:
             return x, attended, None
-        z = source + target if weight is None else source + target + self.edge(edges.mean(e))
+        z = source + target
+        if self.edge is not None and e is not None:
+            z = z + self.edge(edges.mean(e))
         return x, attended, (leaky_relu(z, self.slope).view_as(x) * self.att).sum(-1)

@@ -6,7 +6,7 @@ compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -22,7 +22,11 @@ __all__ = ["GIN"]
 ENTRY_POINTS = {"protgraph.layers": {"gin": "GIN"}}
 
 _LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in training, as in the paper"})
-_NORMS = {"batch": RowBatchNorm, "layer": nn.LayerNorm, "none": lambda _: nn.Identity()}
+_NORMS: dict[str, Callable[[int], nn.Module]] = {
+    "batch": RowBatchNorm,
+    "layer": nn.LayerNorm,
+    "none": lambda _: nn.Identity(),
+}
 
 
 class GIN(GraphLayer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from e3nn import o3
@@ -97,9 +97,9 @@ class TFN(GraphLayer):
         self.mode, self.average_degree = mode, average_degree
         self.reduce = reduce
         self.gate = Gate(irreps) if gate else None
-        self.irreps_mid = self.gate.irreps_in if gate else o3.Irreps(irreps).simplify()
+        self.irreps_mid = o3.Irreps(irreps).simplify() if self.gate is None else self.gate.irreps_in
         self._num_blocks = len(self.irreps_mid)
-        self.irreps_out = self.gate.irreps_out if gate else self.irreps_mid
+        self.irreps_out = self.irreps_mid if self.gate is None else self.gate.irreps_out
         self.product = ChannelwiseProduct(fields["h"].o3, lmax, self.irreps_mid, backend=backend)
         paths = self.product.paths
         fan_in = [sum(p.channels for p in paths if p.o == o) for o in range(len(self.irreps_mid))]
@@ -108,17 +108,19 @@ class TFN(GraphLayer):
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") or basis
         numel = self.product.weight_numel if mode == "channelwise" else sum(u * w for u, w, _ in self.shapes)
-        self.fc = nn.Sequential(nn.Linear(width, radial), nn.ReLU(), nn.Linear(radial, numel))
+        first, last = nn.Linear(width, radial), nn.Linear(radial, numel)
+        self.fc = nn.Sequential(first, nn.ReLU(), last)
         # Weights of unit scale for edge features of unit scale, as e3nn's path normalization assumes.
-        nn.init.kaiming_normal_(self.fc[0].weight, nonlinearity="relu")
-        nn.init.kaiming_normal_(self.fc[2].weight, nonlinearity="linear")
+        nn.init.kaiming_normal_(first.weight, nonlinearity="relu")
+        nn.init.kaiming_normal_(last.weight, nonlinearity="linear")
         if mode == "channelwise":  # scale 1 / sqrt(fan_in), as torch's linear maps
             self.self_interaction = nn.ParameterList(torch.randn(u, w) / math.sqrt(fan) for u, w, fan in self.shapes)
         self.declare(h=str(self.irreps_out))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: tensor products of neighbors with spherical harmonics of the direction."""
-        edges, out = f["edges"], [0] * self._num_blocks
+        edges = f["edges"]
+        out: list[Any] = [0] * self._num_blocks  # sums (N, 2l_o+1, W)
         distance, direction = polar(f["edge_vec"])
         hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)
         mixed = self._channelwise if self.mode == "channelwise" else self._full
@@ -129,12 +131,14 @@ class TFN(GraphLayer):
         return {"h": h if self.gate is None else self.gate(h)}
 
     def _channelwise(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
-        factors = self.product.factors(f["h"], direction, f["edges"], self.product.weights(self.fc[2], hidden))
+        weight = self.product.weights(cast(nn.Linear, self.fc[2]), hidden)
+        factors = self.product.factors(f["h"], direction, f["edges"], weight)
         return (neighbor_sum(f["edges"], *xc) @ w for xc, w in zip(factors, self.self_interaction, strict=True))
 
     def _full(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         # R's last map is linear in its hidden layer, so neighbors are summed per hidden unit and mixed afterwards.
-        affine = torch.cat([self.fc[2].weight, self.fc[2].bias[:, None]], 1)  # (Σ U W, T)
+        last = cast(nn.Linear, self.fc[2])
+        affine = torch.cat([last.weight, last.bias[:, None]], 1)  # (Σ U W, T)
         hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1)  # (E, T)
         affines = affine.split([u * w for u, w, _ in self.shapes])
         factors = self.product.factors(f["h"], direction, f["edges"])
