@@ -8,6 +8,7 @@ from protgraph_plugins.esm.encoder import Encoder
 from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START
 from torch import nn
 
+import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn.layers.position import Position
@@ -108,7 +109,7 @@ def test_a_position_beyond_the_last_is_an_error():
     with pytest.raises(FieldError, match="position 5.* 4"):
         position(max_len=5)(f)
     with pytest.raises(OptionError, match="'sinusoidal'"):
-        position(kind="sinusoid")
+        pg.layers.create("position", position().fields, options={"kind": "sinusoid"})
 
 
 @pytest.mark.parametrize("kind", ["none", "sinusoidal", "learned", "rotary", "offset"])
