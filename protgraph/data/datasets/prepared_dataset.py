@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from protgraph.data.datasets.card import load_card
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.labels import Labels, ProteinLabels, ResidueLabels
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.source_folder import SourceFolder, SourceProtein, read_tsv
+from protgraph.data.datasets.table_dataset import LabelRows, TableDataset
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 from protgraph.structure.io import cache_dir
@@ -25,7 +25,7 @@ EXAMPLES, MANIFEST, STRUCTURES = "examples.tsv", "manifest.tsv", "structures"
 RESIDUE_LABELS, PROTEIN_LABELS = "residue_labels.parquet", "protein_labels.parquet"
 
 
-class PreparedDataset(Dataset):
+class PreparedDataset(TableDataset):
     """Dataset of a card and a function that reads its source; its files are prepared once.
 
     A subclass sets ``card_path`` and implements :meth:`convert`. Everything else is common to all datasets.
@@ -82,17 +82,19 @@ class PreparedDataset(Dataset):
         found = (example for example in found if labeled is None or example.path.name in labeled)
         return [example for example in found if split in (None, example.split)]
 
-    def labels(self, task: str, example: Example) -> Labels | None:
-        """Return the labels of an example; None if the task computes them."""
-        target = self._task(task).target
-        if self._task(task).is_derived:
+    def label_rows(self, task: str) -> LabelRows | None:
+        """Return the labels of all examples of a task; None if the task computes them."""
+        card = self._task(task)
+        if card.is_derived:
             return None
-        if target.level == "graph":
-            row = self._protein_rows[example.id]
-            return ProteinLabels(_values(self._protein_table[task][row : row + 1], target)[0])
-        rows = slice(*self._residue_rows[example.path.name])
-        keys = (self._residue_table[key][rows] for key in ("chain", "res_id", "ins_code"))
-        return ResidueLabels(*keys, _values(self._residue_table[task][rows], target), name=example.path.name)
+        if task not in self._label_rows:
+            if card.target.level == "graph":
+                values, rows, keys = self._protein_table[task], self._protein_rows, ()
+            else:
+                values, rows = self._residue_table[task], self._residue_rows
+                keys = tuple(self._residue_table[key] for key in ("chain", "res_id", "ins_code"))
+            self._label_rows[task] = LabelRows(_values(values, card.target), rows, keys)
+        return self._label_rows[task]
 
     def _labeled(self, task: str) -> frozenset[str] | None:
         """Return the files with a known label; None if the task computes its labels."""
@@ -103,6 +105,10 @@ class PreparedDataset(Dataset):
             table = self._protein_table if card.target.level == "graph" else self._residue_table
             self._labeled_files[task] = frozenset(table["file"][~np.isnan(table[task])].tolist())
         return self._labeled_files[task]
+
+    @cached_property
+    def _label_rows(self) -> dict[str, LabelRows]:
+        return {}
 
     @cached_property
     def _labeled_files(self) -> dict[str, frozenset[str]]:
@@ -119,20 +125,22 @@ class PreparedDataset(Dataset):
         return _read_columns(self.folder / RESIDUE_LABELS)
 
     @cached_property
-    def _residue_rows(self) -> dict[str, tuple[int, int]]:
-        """First and last row (exclusive) of each file."""
+    def _residue_rows(self) -> dict[str, slice]:
+        """The rows of each example in the table of residues, where those of a file follow each other."""
         files = self._residue_table["file"]
         first = np.flatnonzero(np.r_[True, files[1:] != files[:-1]])
         ends = [*first[1:].tolist(), len(files)]
-        return {str(files[a]): (a, b) for a, b in zip(first.tolist(), ends, strict=True)}
+        rows = {str(files[a]): slice(a, b) for a, b in zip(first.tolist(), ends, strict=True)}
+        return {name: rows[e.path.name] for name, e in self._examples.items() if e.path.name in rows}
 
     @cached_property
     def _protein_table(self) -> dict[str, np.ndarray]:
         return _read_columns(self.folder / PROTEIN_LABELS)
 
     @cached_property
-    def _protein_rows(self) -> dict[str, int]:
-        return {Path(str(file)).stem: row for row, file in enumerate(self._protein_table["file"])}
+    def _protein_rows(self) -> dict[str, slice]:
+        files = self._protein_table["file"].tolist()
+        return {Path(file).stem: slice(row, row + 1) for row, file in enumerate(files)}
 
 
 def _read_columns(path: Path) -> dict[str, np.ndarray]:
