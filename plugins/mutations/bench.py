@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["bench_mutations_command"]
 ENTRY_POINTS = {"protgraph.commands": {"bench.mutations": "bench_mutations_command"}}
 
-ENTRY_POINTS = {"protgraph.commands": {"bench.mutations": "bench_mutations_command"}}
-
 #: Dataset → splits.
 _SPLITS = {
     "ddg_stability": ["test"],

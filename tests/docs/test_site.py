@@ -109,7 +109,7 @@ def test_the_copy_button_copies_what_runs(site, browser, tmp_path):
         "installation",
         "command_line",
         "dataset_cards/dna_site",
-        "reference/protgraph_plugins.mutations",
+        "families/mutations",
     )
     shell_blocks = 0
     for page in pages:
