@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge
 from torch import Tensor
 
 from protgraph.data.graph import FieldSpec
-from protgraph.errors import OptionError
 from protgraph.nn import GraphLayer
 from protgraph.ops import Proteins
 
@@ -39,10 +39,8 @@ class Window(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "seq_pos", "chain", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, size: int = 7) -> None:
+    def __init__(self, fields: Mapping[str, FieldSpec], *, size: Annotated[int, Ge(0)] = 7) -> None:
         super().__init__(fields)
-        if size < 0:
-            raise OptionError(f"size={size} must be at least 0.")
         self.size = size
         self.declare(h=f"{(2 * size + 1) * self.scalar_width('h')}x0e")
 

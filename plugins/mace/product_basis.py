@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge
 from e3nn import o3
 from protgraph_plugins.mace.polynomial import (
     equivariant_polynomials,
@@ -16,7 +17,7 @@ from protgraph_plugins.mace.polynomial import (
 from torch import Tensor, nn
 
 from protgraph.data.graph import FieldSpec
-from protgraph.errors import OptionError, WiringError
+from protgraph.errors import WiringError
 from protgraph.nn import GraphLayer, IrrepsLinear, irreps_blocks
 
 __all__ = ["ProductBasis"]
@@ -66,7 +67,9 @@ class ProductBasis(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
-    def __init__(self, fields: Mapping[str, FieldSpec], *, irreps: str = "", correlation: int = 3) -> None:
+    def __init__(
+        self, fields: Mapping[str, FieldSpec], *, irreps: str = "", correlation: Annotated[int, Ge(1)] = 3
+    ) -> None:
         super().__init__(fields)
         self.irreps_in, self.correlation = fields["h"].o3, correlation
         self.irreps_out = o3.Irreps(irreps or str(self.irreps_in)).simplify()
@@ -77,8 +80,6 @@ class ProductBasis(GraphLayer):
         self._dim = self.irreps_in.dim // self.channels
         self._widths = [mul * dim for mul, dim in irreps_blocks(self.irreps_in)]
         self._dims = [ir.dim for _, ir in self.irreps_out]
-        if correlation < 1:
-            raise OptionError(f"product_basis: correlation={correlation} must be at least 1.")
         one, wanted = _single(self.irreps_in), _single(self.irreps_out)
         tables = [equivariant_polynomials(one, degree, wanted) for degree in range(1, correlation + 1)]
         for _, ir in self.irreps_out:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
+from annotated_types import Ge, Gt
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from protgraph.data.graph import FieldSpec
-from protgraph.errors import OptionError
 from protgraph.nn import GraphLayer
 
 __all__ = ["SchNet"]
@@ -63,12 +63,10 @@ class SchNet(GraphLayer):
         *,
         dim: int = 64,
         filters: int | None = None,
-        gaussians: int = 50,
-        cutoff: float = 20.0,
+        gaussians: Annotated[int, Ge(2)] = 50,
+        cutoff: Annotated[float, Gt(0)] = 20.0,
     ) -> None:
         super().__init__(fields)
-        if gaussians < 2 or cutoff <= 0:
-            raise OptionError(f"schnet: gaussians={gaussians} must be at least 2 and cutoff={cutoff} above 0 Å.")
         filters = filters or dim
         self.gaussians, self.cutoff = gaussians, float(cutoff)
         edge_width = gaussians + self.scalar_width("edge_attr")

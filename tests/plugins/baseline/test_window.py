@@ -7,6 +7,7 @@ import torch
 from e3nn import o3
 from protgraph_plugins.baseline.window import Window
 
+import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
 from protgraph.nn.layers.invariants import Invariants
@@ -53,7 +54,7 @@ def test_window_of_no_residues_is_empty(specs):
 
 def test_a_negative_size_is_an_error(specs):
     with pytest.raises(OptionError, match="size=-1"):
-        Window(specs, size=-1)
+        pg.layers.create("window", specs, options={"size": -1})
 
 
 @pytest.mark.parametrize("irreps", ["4x0e+3x1o+2x2e", "2x1o+1x0e+2x1e", "5x0e"])

@@ -17,6 +17,7 @@ from protgraph_plugins.mace.polynomial import (
 )
 from protgraph_plugins.mace.product_basis import ProductBasis
 
+import protgraph as pg
 from benchmarks.plain_steerable import PlainProductBasis
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import CheckpointError, OptionError, WiringError
@@ -148,6 +149,6 @@ def test_invalid_options_and_weights_are_errors():
     with pytest.raises(WiringError, match="1e"):
         make("3x0e+3x1o", irreps="3x1e", correlation=3)
     with pytest.raises(OptionError, match="correlation=0"):
-        make("3x0e", correlation=0)
+        pg.layers.create("product_basis", {"h": FieldSpec("h", "node", "3x0e")}, options={"correlation": 0})
     with pytest.raises(CheckpointError, match="'a'"):
         load_product_basis({"a": torch.zeros(1)}, irreps_in="3x0e", irreps="3x0e")

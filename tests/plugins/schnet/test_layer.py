@@ -11,6 +11,7 @@ from protgraph_plugins.schnet.layer import SchNet
 from torch import nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
+import protgraph as pg
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError
 from protgraph.ops import Edges
@@ -97,6 +98,6 @@ def test_each_of_100_neighbors_has_an_effect(specs, float64):
 
 def test_invalid_options_are_errors(specs):
     with pytest.raises(OptionError, match="gaussians=1"):
-        SchNet(given(specs), gaussians=1)
+        pg.layers.create("schnet", given(specs), options={"gaussians": 1})
     with pytest.raises(OptionError, match=r"cutoff=0\.0"):
-        SchNet(given(specs), cutoff=0.0)
+        pg.layers.create("schnet", given(specs), options={"cutoff": 0.0})
