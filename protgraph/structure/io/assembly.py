@@ -1,108 +1,140 @@
 """Build a biological assembly from the atoms of a model and the operations of an mmCIF or PDB file.
 
-Not biotite for REMARK 350: it needs an empty line before the first record, and finds no assembly of "BIOMOLECULE: 1, 2"
-(biotite 1.6.0, 2026-11-26).
+Not biotite: for REMARK 350 it needs an empty line before the first record, and finds no assembly of "BIOMOLECULE: 1,
+2"; for mmCIF it parses the atoms again (biotite 1.6.0, 2026-11-26).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from biotite.structure import AtomArray, concatenate, repeat
-from biotite.structure.io import pdbx
 
 from protgraph.errors import StructureFileError
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 
-__all__ = ["ChainCopies", "build_assembly", "copy_chains", "read_remark_350"]
-
-_COLUMNS = {
-    "auth_asym_id": "chain_id",
-    "auth_seq_id": "res_id",
-    "auth_comp_id": "res_name",
-    "auth_atom_id": "atom_name",
-    "pdbx_PDB_ins_code": "ins_code",
-    "label_alt_id": "altloc_id",
-    "type_symbol": "element",
-    "occupancy": "occupancy",
-    "B_iso_or_equiv": "b_factor",
-}
-
-_LISTS = {"asym_id_list", "oper_expression"}  # texts of any number of lines; white space is no part of an id
+__all__ = ["ChainCopies", "cif_copies", "copy_chains", "pdb_copies", "read_remark_350"]
 
 
-def build_assembly(
-    atoms: AtomArray, label_asym_id: np.ndarray, operators: Mapping[str, CategoryTable], name: str
-) -> AtomArray:
-    """Apply the operations of an assembly to the chains that it lists.
-
-    Parameters
-    ----------
-    atoms : AtomArray
-        One model, with annotations ``b_factor``, ``occupancy`` and ``altloc_id``.
-    label_asym_id : ndarray
-        ``(A,)`` str, chain id of the database.
-    operators : mapping of str to CategoryTable
-        Categories ``pdbx_struct_assembly_gen`` and ``pdbx_struct_oper_list``.
-    name : str
-        Name of the assembly.
-
-    Returns
-    -------
-    AtomArray
-        Copy by copy, with annotation ``atom_id``, equal for the copies of an atom.
-
-    Raises
-    ------
-    InvalidFileError
-        A category or column is missing.
-    """
-    site = {column: atoms.get_annotation(annotation) for column, annotation in _COLUMNS.items()}
-    site["group_PDB"] = np.where(atoms.hetero, "HETATM", "ATOM")
-    site["label_asym_id"] = label_asym_id
-    site["id"] = np.arange(len(atoms))
-    site["pdbx_PDB_model_num"] = np.ones(len(atoms), np.int32)
-    for axis, column in enumerate(("Cartn_x", "Cartn_y", "Cartn_z")):
-        site[column] = np.ascontiguousarray(atoms.coord[:, axis])
-    categories = {"atom_site": pdbx.BinaryCIFCategory(site)}
-    for category, table in operators.items():
-        columns = {item: _array(table.column(item)) for item in table.names}
-        for item in _LISTS & set(columns):
-            columns[item] = np.array([re.sub(r"\s", "", text) for text in columns[item].astype(str).tolist()])
-        categories[category] = pdbx.BinaryCIFCategory(columns)
-    assembly = pdbx.get_assembly(
-        pdbx.BinaryCIFBlock(categories), name, model=1, altloc="all", use_author_fields=True,
-        extra_fields=["atom_id", "b_factor", "occupancy"],
-    )  # fmt: skip
-    assembly.box = atoms.box
-    return assembly
-
-
-def _array(column: ColumnValues) -> np.ndarray:
-    """Return numbers of BinaryCIF as they are, since a float32 written as text would be read as another float64."""
-    is_number = not column.is_text and column.mask is None
-    return column.values if is_number else column.texts()
-
-
-@dataclass(frozen=True)
-class ChainCopies:
-    """Chains of a PDB file and the operations that make their copies.
+class ChainCopies(NamedTuple):
+    """Chains, and the operations that make their copies.
 
     Parameters
     ----------
     chains : list of str
-    rows : list of list of float
-        Three rows of an operation after each other, each with three elements of the rotation and one of the shift, Å.
+    operations : list of sequence of ndarray
+        For each copy the steps to apply one after the other, ``(3, 4)`` float64 each: three rows, each with three
+        elements of the rotation and one of the shift, Å.
     """
+
+    chains: list[str]
+    operations: Sequence[Sequence[np.ndarray]]
+
+
+def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies]) -> tuple[AtomArray, np.ndarray]:
+    """Apply operations to the chains that they are for, part by part and copy by copy.
+
+    Parameters
+    ----------
+    atoms : AtomArray
+    ids : ndarray
+        ``(A,)`` str, chain of each atom.
+    parts : sequence of ChainCopies
+
+    Returns
+    -------
+    assembly : AtomArray
+    number : ndarray
+        ``(M,)`` int64 from 0, copy of its chain that each atom belongs to.
+    """
+    copies, numbers = [], []
+    counts: Counter[str] = Counter()
+    for chains, operations in parts:
+        rows = np.flatnonzero(np.isin(ids, chains))
+        coord = np.empty((len(operations), len(rows), 3))
+        for moved, steps in zip(coord, operations, strict=True):
+            moved[:] = atoms.coord[rows]
+            for step in steps:
+                moved[:] = moved @ step[:, :3].T + step[:, 3]
+        copies.append(repeat(atoms[rows], coord))
+        earlier = np.array([counts[chain] for chain in ids[rows].tolist()], np.int64)  # copies of other parts
+        numbers.append((np.arange(len(operations))[:, None] + earlier).ravel())
+        counts.update(dict.fromkeys(chains, len(operations)))
+    return concatenate(copies), np.concatenate(numbers)
+
+
+def cif_copies(generators: CategoryTable, operations: CategoryTable, name: str) -> list[ChainCopies]:
+    """Return the chains (``label_asym_id``) and operations of an assembly of ``pdbx_struct_assembly_gen``.
+
+    Parameters
+    ----------
+    generators, operations : CategoryTable
+        Categories ``pdbx_struct_assembly_gen`` and ``pdbx_struct_oper_list``.
+    name : str
+        Name of the assembly.
+    """
+    steps = dict(zip(_texts(operations, "id"), _matrices(operations), strict=True))
+    parts = []
+    rows = zip(*(_texts(generators, item) for item in ("assembly_id", "asym_id_list", "oper_expression")), strict=True)
+    for assembly, chains, expression in rows:
+        if assembly == name:
+            # These texts may have any number of lines; white space is no part of an id.
+            ids = _operation_ids(re.sub(r"\s", "", expression))
+            copies = [list(map(steps.__getitem__, operation)) for operation in ids]
+            parts.append(ChainCopies(re.sub(r"\s", "", chains).split(","), copies))
+    return parts
+
+
+def _operation_ids(expression: str) -> list[tuple[str, ...]]:
+    """Return the steps of each operation of an expression, e.g. "1,3-5"; of two factors the last is applied first.
+
+    Examples
+    --------
+    >>> _operation_ids("(X0)(1-2,5)")
+    [('1', 'X0'), ('2', 'X0'), ('5', 'X0')]
+    """
+    factors = []
+    for factor in filter(None, expression.replace(")", "").split("(")):
+        ids: list[str] = []
+        for item in factor.split(","):
+            first, is_range, last = item.partition("-")
+            ids += map(str, range(int(first), int(last) + 1)) if is_range else [item]
+        factors.append(ids)
+    return list(product(*reversed(factors)))
+
+
+def _matrices(operations: CategoryTable) -> np.ndarray:
+    """Return the operations, ``(rows, 3, 4)`` float64."""
+    names = [[*(f"matrix[{i}][{j}]" for j in (1, 2, 3)), f"vector[{i}]"] for i in (1, 2, 3)]
+    columns = [[_numbers(operations.column(item)) for item in row] for row in names]
+    return np.array(columns).transpose(2, 0, 1)
+
+
+def _numbers(column: ColumnValues) -> np.ndarray:
+    """Return numbers of BinaryCIF as they are, since a float32 written as text would be read as another float64."""
+    is_number = not column.is_text and column.mask is None
+    return (column.values if is_number else column.texts()).astype(np.float64)
+
+
+def _texts(table: CategoryTable, item: str) -> list[str]:
+    return table.column(item).texts().tolist()
+
+
+@dataclass(frozen=True)
+class Biomt:
+    """Chains of REMARK 350, and the rows of their BIOMT records: four numbers each, three rows for each operation."""
 
     chains: list[str] = field(default_factory=list)
     rows: list[list[float]] = field(default_factory=list)
 
 
-def read_remark_350(text: str, where: str) -> dict[str, list[ChainCopies]]:
+def read_remark_350(text: str, where: str) -> dict[str, list[Biomt]]:
     """Parse the biological assemblies of a PDB file, by name.
 
     A record "BIOMOLECULE: 1, 2" begins two assemblies with the same operations. The chain NULL is the blank one.
@@ -112,8 +144,8 @@ def read_remark_350(text: str, where: str) -> dict[str, list[ChainCopies]]:
     StructureFileError
         A record cannot be read.
     """
-    assemblies: dict[str, list[ChainCopies]] = {}
-    current: list[ChainCopies] = []
+    assemblies: dict[str, list[Biomt]] = {}
+    current: list[Biomt] = []
     for line in re.findall(r"^REMARK 350 (.*)", text, re.MULTILINE):
         begin, _, rest = line.strip().partition(":")
         words = rest.replace(",", " ").split()
@@ -123,7 +155,7 @@ def read_remark_350(text: str, where: str) -> dict[str, list[ChainCopies]]:
                 assemblies.setdefault(name, []).append(current)
         elif begin in ("APPLY THE FOLLOWING TO CHAINS", "AND CHAINS"):
             if begin != "AND CHAINS" or not current:
-                current.append(ChainCopies())
+                current.append(Biomt())
             current[-1].chains.extend("" if word == "NULL" else word for word in words)
         elif begin.startswith("BIOMT"):
             if not current:
@@ -144,8 +176,8 @@ def _biomt_row(line: str, where: str) -> list[float]:
     return row
 
 
-def copy_chains(atoms: AtomArray, parts: list[ChainCopies], where: str) -> AtomArray:
-    """Apply operations of REMARK 350 to the chains that they are for, part by part and copy by copy.
+def pdb_copies(parts: Sequence[Biomt], where: str) -> list[ChainCopies]:
+    """Return the chains and operations of an assembly of :func:`read_remark_350`.
 
     Raises
     ------
@@ -153,14 +185,11 @@ def copy_chains(atoms: AtomArray, parts: list[ChainCopies], where: str) -> AtomA
         The records of an operation are not complete.
     """
     copies = []
-    for part in parts:
-        if len(part.rows) == 0 or len(part.rows) % 3:
+    for biomt in parts:
+        if len(biomt.rows) == 0 or len(biomt.rows) % 3:
             raise StructureFileError(
-                f"{where}: REMARK 350 has {len(part.rows)} BIOMT records for chains {', '.join(part.chains)}. "
+                f"{where}: REMARK 350 has {len(biomt.rows)} BIOMT records for chains {', '.join(biomt.chains)}. "
                 "Required: three for each operation."
             )
-        chosen = atoms[np.isin(atoms.chain_id, part.chains)]
-        operations = np.array(part.rows).reshape(-1, 3, 4)
-        coord = [chosen.coord @ operation[:, :3].T + operation[:, 3] for operation in operations]
-        copies.append(repeat(chosen, np.array(coord)))
-    return concatenate(copies)
+        copies.append(ChainCopies(biomt.chains, np.array(biomt.rows).reshape(-1, 1, 3, 4)))
+    return copies

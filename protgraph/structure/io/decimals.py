@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["plain_decimals"]
+__all__ = ["fixed_point", "plain_decimals"]
 
 _DIGITS = 15  # characters of a number that fit a float64 without rounding
 _WIDTHS = (4, 8, 16)  # characters that are joined, with one for the end
@@ -46,6 +46,49 @@ def plain_decimals(chars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = slice(start, start + _BLOCK)
         numbers[rows], is_plain[rows] = _convert(chars[:, rows])
     return numbers, is_plain
+
+
+def fixed_point(chars: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Convert numbers of a fixed number of decimals to float64: blanks, an optional minus, digits, and the decimals.
+
+    Parameters
+    ----------
+    chars : ndarray
+        ``(width, rows)`` uint8, ASCII; at most eight digits.
+    decimals : int
+        Digits after the point; 0 if there is no point, and then at least one digit.
+
+    Returns
+    -------
+    numbers : ndarray
+        ``(rows,)`` float64.
+    is_fixed : ndarray
+        ``(rows,)`` bool, False where the text has another form; the number is then undefined.
+
+    Examples
+    --------
+    >>> chars = np.frombuffer(b" -0.25 12.50  1e5 ", np.uint8).reshape(3, 6)
+    >>> [x.tolist() for x in fixed_point(np.ascontiguousarray(chars.T), 2)]
+    [[-0.25, 12.5, 15.0], [True, True, False]]
+    """
+    point = len(chars) - decimals - 1 if decimals else len(chars)
+    digit = chars - np.uint8(_ZERO)
+    is_digit = digit <= 9
+    digit *= is_digit.view(np.uint8)
+    is_blank, is_minus = chars[:point] == _SPACE, chars[:point] == _MINUS
+    # Before the point: each character is a digit, unless only blanks are before it.
+    is_fixed = (is_digit[:point] | is_blank | is_minus).all(axis=0)
+    is_fixed &= (is_digit[1:point] | is_blank[:-1]).all(axis=0)
+    if decimals:
+        is_fixed &= (chars[point] == _DOT) & is_digit[point + 1 :].all(axis=0)
+    else:
+        is_fixed &= is_digit[-1]
+    digits = np.concatenate([digit[:point], digit[point + 1 :]])
+    width = next(w for w in _WIDTHS if w >= len(digits))
+    padded = np.zeros((width, chars.shape[1]), np.uint8)
+    padded[width - len(digits) :] = digits
+    numbers = _join_digits(padded) / 10.0**decimals
+    return np.negative(numbers, out=numbers, where=is_minus.any(axis=0)), is_fixed
 
 
 def _convert(chars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

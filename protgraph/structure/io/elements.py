@@ -33,8 +33,6 @@ _ORGANIC = frozenset("HDCNOSP")  # elements of amino acids, nucleotides and wate
 _DUMMY = re.compile(r"Q|LP|EP\d*$|PS\d+$|D[CNOS]")
 _DUMMY_SYMBOLS = ("PS", "LP", "EP", "Q", "QQ", "DU")
 _LETTERS = frozenset("HDCNOSPAX")  # atoms of amino acids begin with these; A and X: amide N or O
-_BLANK = ord(" ")
-_NO_SYMBOL = 0  # code of two characters that are no symbol
 
 
 def element_symbols(columns: np.ndarray) -> np.ndarray:
@@ -50,30 +48,18 @@ def element_symbols(columns: np.ndarray) -> np.ndarray:
     ndarray
         ``(A,)`` "<U2"; "" if the columns do not hold a symbol, e.g. the line numbers of files before 1996.
     """
-    return _symbols_of(np.ascontiguousarray(columns).view("<u2")[:, 0])
-
-
-def _symbols_of(code: np.ndarray) -> np.ndarray:
-    return _symbol_table().take(code, axis=0).view("U2")[:, 0]
-
-
-@cache
-def _symbol_table() -> np.ndarray:
-    """Return the symbol of each pair of characters as two code points, ``(65536, 2)`` uint32; 0 without one."""
-    table = np.zeros((1 << 16, 2), np.uint32)
-    for symbol in _SYMBOLS:
-        written = {symbol, symbol.lower(), symbol.capitalize()}
-        for text in {side for w in written for side in (w.rjust(2), w.ljust(2))}:
-            low, high = text.encode()
-            table[low | high << 8, : len(symbol)] = [ord(letter) for letter in symbol]
-    return table
+    codes, index = np.unique(np.ascontiguousarray(columns).view("<u2")[:, 0], return_inverse=True)
+    texts = [int(code).to_bytes(2, "little").decode("ascii") for code in codes]
+    return np.array(list(map(_symbol, texts)), "U2")[index]
 
 
 @cache
-def _is_organic_letter() -> np.ndarray:
-    """Return True for pairs of characters that are the symbol of an element of amino acids, ``(65536,)`` bool."""
-    symbols = _symbol_table()
-    return np.isin(symbols[:, 0], [ord(letter) for letter in _ORGANIC]) & (symbols[:, 1] == 0)
+def _symbol(text: str) -> str:
+    """Return the symbol of two characters in upper case, "" if they are none; "cA" is none."""
+    letters = text.strip()
+    symbol = letters.upper()
+    is_symbol = len(text) <= 2 and symbol in _SYMBOLS and letters in (symbol, symbol.lower(), symbol.capitalize())
+    return symbol if is_symbol else ""
 
 
 def complete_elements(
@@ -101,22 +87,18 @@ def complete_elements(
     >>> elements.tolist(), inferred
     (['ZN', 'C', 'CA'], 2)
     """
-    width = symbols.itemsize // 4
-    points = np.ascontiguousarray(symbols).view(np.uint32).reshape(-1, width)  # (A, width)
-    code = np.maximum(points[:, 0], _BLANK)
-    code |= (np.maximum(points[:, 1], _BLANK) if width > 1 else np.uint32(_BLANK)) << np.uint32(8)
-    if points.max(initial=0) > 127 or (width > 2 and points[:, 2].any()):
-        code[(points > 127).any(axis=1) | points[:, 2:].any(axis=1)] = _NO_SYMBOL
-    elements, is_plain = _symbols_of(code), _is_organic_letter().take(code)
-    if index is not None:
-        elements, is_plain = elements.take(index), is_plain.take(index)
+    if index is None:
+        symbols, index = np.unique(symbols, return_inverse=True)
+    known = list(map(_symbol, symbols.tolist()))
+    elements = np.array(known, "U2")[index]
+    is_plain = np.array([symbol in _ORGANIC for symbol in known], bool)[index]
     if is_plain.all():  # as in most files
         return elements, 0
     rows = np.flatnonzero(~is_plain)
     some = elements[rows]
     rows = rows[(some == "") | contradicts_residue(some, res_name[rows])]
     if len(rows):
-        written = (symbols if index is None else symbols[index])[rows]
+        written = symbols[index[rows]]
         names = zip(res_name[rows].tolist(), atom_name[rows].tolist(), strict=True)
         elements[rows] = [element_of_name(residue, atom) for residue, atom in names]
         elements[rows[is_dummy_symbol(written)]] = UNKNOWN_ELEMENT

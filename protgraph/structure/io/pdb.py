@@ -18,10 +18,8 @@ from protgraph.structure.io.elements import (
     infer_element,
     is_dummy_symbol,
 )
-from protgraph.structure.io.pdb_columns import parse_numbers, parse_texts
-from protgraph.structure.io.pdb_dialects import join_residue_numbers, read_column_21
-from protgraph.structure.io.pdb_lines import PDBText
-from protgraph.structure.io.repair import repair_numbers, shift_long_serials
+from protgraph.structure.io.pdb_lines import PDBText, parse_numbers, parse_texts
+from protgraph.structure.io.repair import join_residue_numbers, read_column_21, repair_numbers, shift_long_serials
 from protgraph.structure.io.unit_cell import unit_cell_vectors
 from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES, THREE_LETTER
 from protgraph.structure.residues.chain_breaks import CA_BOND

@@ -18,8 +18,7 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.errors import OptionError, StructureFileError
-from protgraph.structure.io.pdb_columns import parse_numbers
-from protgraph.structure.io.pdb_lines import PDBText, model_lines
+from protgraph.structure.io.pdb_lines import PDBText, model_lines, parse_numbers
 from protgraph.structure.io.polymers import Polymers
 from protgraph.structure.io.repair import shift_long_serials
 from protgraph.structure.io.unit_cell import edges_and_angles

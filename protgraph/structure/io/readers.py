@@ -18,7 +18,7 @@ import numpy as np
 from biotite.structure import AtomArray
 
 from protgraph.errors import EmptyStructureError, ProtgraphError, SelectionError, StructureFileError
-from protgraph.structure.io.assembly import build_assembly, copy_chains, read_remark_350
+from protgraph.structure.io.assembly import cif_copies, copy_chains, pdb_copies, read_remark_350
 from protgraph.structure.io.atom_site import AtomSite
 from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
 from protgraph.structure.io.cif_column import DataBlock
@@ -30,10 +30,9 @@ from protgraph.structure.io.pdb_values import REMARK
 from protgraph.structure.io.registered_readers import ParsedFile, Reader, installed_readers
 from protgraph.structure.io.repair import check_last_record
 from protgraph.structure.io.sniff import FileContent, decode_text, detect_format, read_file, without_padding
+from protgraph.structure.residues.structure import MOLECULE
 
 __all__ = ["read_atoms", "read_with"]
-
-_FIELDS = ["b_factor", "occupancy"]
 
 # Categories of mmCIF and BinaryCIF that are read.
 _CATEGORIES = ("atom_site", "cell", "ma_qa_metric", "pdbx_struct_assembly_gen", "pdbx_struct_oper_list", DETAILS)
@@ -77,7 +76,7 @@ def read_atoms(
         models = reader.models()
         if not 1 <= model <= models:
             raise SelectionError(f"{path}: no model {model}. The file has models 1 to {models}.")
-        atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model, _FIELDS)
+        atoms = _assemble(reader, model, assembly) if assembly is not None else reader.atoms(model)
     if len(atoms) == 0:
         raise EmptyStructureError(f"{path}: model {model} has no atoms")
     texts = dict.fromkeys((*reader.notes, *(str(w.message) for w in caught)))
@@ -128,13 +127,14 @@ class _Reader(ABC):
     def predicted(self) -> bool: ...
 
     @abstractmethod
-    def atoms(self, model: int, fields: list[str]) -> AtomArray: ...
+    def atoms(self, model: int) -> AtomArray: ...
 
     @abstractmethod
     def assemblies(self) -> list[str]: ...
 
     @abstractmethod
-    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray: ...
+    def assembly(self, name: str, model: int) -> tuple[AtomArray, np.ndarray]:
+        """Return the copies of all chains, and the number of the copy that each atom is in; see :func:`copy_chains`."""
 
 
 class _PDBReader(_Reader):
@@ -156,7 +156,7 @@ class _PDBReader(_Reader):
         header = self.records.header
         return _PREDICTED.search(header) is not None and _OTHER_VALUES not in header
 
-    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+    def atoms(self, model: int) -> AtomArray:
         read = read_model(self.records, model, where=self.path)
         self.notes, self.inferred_elements = (*self._padding, *read.notes), read.inferred_elements
         return read.atoms
@@ -164,10 +164,9 @@ class _PDBReader(_Reader):
     def assemblies(self) -> list[str]:
         return list(read_remark_350(self.text, self.path))
 
-    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
-        atoms = self.atoms(model, fields)
-        atoms.set_annotation("atom_id", np.arange(len(atoms)))
-        return copy_chains(atoms, read_remark_350(self.text, self.path)[name], self.path)
+    def assembly(self, name: str, model: int) -> tuple[AtomArray, np.ndarray]:
+        atoms = self.atoms(model)
+        return copy_chains(atoms, atoms.chain_id, pdb_copies(read_remark_350(self.text, self.path)[name], self.path))
 
 
 class _CIFReader(_Reader):
@@ -200,7 +199,7 @@ class _CIFReader(_Reader):
             return False
         return any("plddt" in name.lower() for name in metrics.column("name").texts())
 
-    def atoms(self, model: int, fields: list[str]) -> AtomArray:
+    def atoms(self, model: int) -> AtomArray:
         atoms = self.site.atoms(model)
         self.notes, self.inferred_elements = (*self.notes, *self.site.notes), self.site.inferred_elements
         return atoms
@@ -209,10 +208,16 @@ class _CIFReader(_Reader):
         generators = self.block.get("pdbx_struct_assembly_gen")
         return [] if generators is None else list(dict.fromkeys(generators.column("assembly_id").texts().tolist()))
 
-    def assembly(self, name: str, model: int, fields: list[str]) -> AtomArray:
-        operators = ("pdbx_struct_assembly_gen", "pdbx_struct_oper_list")
-        tables = {category: table for category in operators if (table := self.block.get(category)) is not None}
-        return build_assembly(self.atoms(model, fields), self.site.label_asym_id(model), tables, name)
+    def assembly(self, name: str, model: int) -> tuple[AtomArray, np.ndarray]:
+        generators, operations = map(self.block.get, ("pdbx_struct_assembly_gen", "pdbx_struct_oper_list"))
+        if operations is None:
+            raise StructureFileError(f"{self.path}: no category pdbx_struct_oper_list, which assemblies require.")
+        atoms = self.atoms(model)
+        if MOLECULE in atoms.get_annotation_categories():  # a copy is a chain of its own
+            atoms.del_annotation(MOLECULE)
+        copies, number = copy_chains(atoms, self.site.label_asym_id(model), cif_copies(generators, operations, name))
+        order = np.argsort(number, kind="stable")  # the first copy of all chains, then the second
+        return copies[order], number[order]
 
 
 class _BinaryCIFReader(_CIFReader):
@@ -250,18 +255,7 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
     if assembly not in available:
         names = f"It has {', '.join(map(repr, available))}." if available else "It describes none."
         raise SelectionError(f"{reader.path}: the file has no assembly {assembly!r}. {names}")
-    atoms = reader.assembly(assembly, model, [*_FIELDS, "atom_id"])
-    # The nth occurrence of an atom belongs to the nth copy of its chain; serials alone repeat in large PDB files.
-    names = ("chain_id", "res_id", "ins_code", "res_name", "atom_name", "altloc_id", "atom_id")
-    columns = [atoms.get_annotation(name) for name in names]
-    order = np.lexsort((np.arange(len(atoms)), *columns))
-    differs = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
-    first = np.flatnonzero(np.concatenate([[True], differs]))
-    copy = np.empty(len(atoms), np.int64)
-    copy[order] = np.arange(len(atoms)) - np.repeat(first, np.diff(first, append=len(atoms)))
-    number = np.char.add("-", (copy + 1).astype(str))
-    atoms.set_annotation("chain_id", np.char.add(atoms.chain_id, np.where(copy > 0, number, "")))
-    for name in ("atom_id", "label_asym_id", "sym_id"):
-        if name in atoms.get_annotation_categories():
-            atoms.del_annotation(name)
+    atoms, number = reader.assembly(assembly, model)
+    suffix = np.char.add("-", (number + 1).astype(str))
+    atoms.set_annotation("chain_id", np.char.add(atoms.chain_id, np.where(number > 0, suffix, "")))
     return atoms

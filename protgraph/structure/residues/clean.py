@@ -186,9 +186,8 @@ def _residues(
     """Return the residues that have a CA, ``seq_pos`` still 0, and counts for the report."""
     atoms = structure.atoms
     rows, residue, start = unique.rows, unique.residue, unique.start
-    part = _as_slice(rows)
-    coord, slot = atoms.coord[part].astype(np.float32), slot[part]
-    atom_name, element = atoms.atom_name[part].copy(), atoms.element[part].copy()
+    coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
+    atom_name, element = atoms.atom_name[rows], atoms.element[rows]
     backbone = backbone_of(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, CA, 0])
     oxygens = _name_oxygens(backbone, coord, atom_name, element, residue)
@@ -265,13 +264,6 @@ def _count_names(res_name: np.ndarray, amino_acid: np.ndarray, has_ca: np.ndarra
         counts["modified"] = {name: n for name, n in number.items() if aatype(name) != UNKNOWN}
         counts["unknown"] = {name: n for name, n in number.items() if aatype(name) == UNKNOWN}
     return counts
-
-
-def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
-    """Return a slice of the same rows if they are consecutive, as in most files."""
-    if len(rows) == 0 or rows[-1] - rows[0] != len(rows) - 1 or (rows[1:] <= rows[:-1]).any():
-        return rows
-    return slice(int(rows[0]), int(rows[-1]) + 1)
 
 
 def _of_chains(structure: Structure, names: Sequence[str], *, ligands: bool, nucleic: bool) -> Residues:

@@ -17,8 +17,7 @@ from protgraph.structure import clean, load_structure
 from protgraph.structure.io import elements
 from protgraph.structure.io.elements import element_symbols, infer_element
 from protgraph.structure.io.pdb import read_model
-from protgraph.structure.io.pdb_columns import NUMBERS, parse_numbers, parse_texts
-from protgraph.structure.io.pdb_lines import PDBText
+from protgraph.structure.io.pdb_lines import NUMBERS, PDBText, parse_numbers, parse_texts
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.residues.structure import MOLECULE
 
