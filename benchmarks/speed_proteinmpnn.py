@@ -7,14 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-
-from benchmarks.synthetic_inputs import threads
-from benchmarks.timing import Measurement, interleave
-from protgraph import registry
-from protgraph.data.datasets.target import Target
-from protgraph.data.graph.protein_graph import collate
-from protgraph.design import (
+from protgraph_plugins.design import (
     Constraints,
     Decoding,
     decoding_ranks,
@@ -22,6 +15,13 @@ from protgraph.design import (
     sample_sequences,
     teacher_forced_log_probs,
 )
+from torch import Tensor, nn
+
+from benchmarks.synthetic_inputs import threads
+from benchmarks.timing import Measurement, interleave
+from protgraph import registry
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.model import ProteinModel, build_model, pretrained
 from protgraph.structure import ALPHABET, Residues, clean, load_structure
 

@@ -71,13 +71,11 @@ _HOME = {
     "component": "protgraph.model",
     "load_checkpoint": "protgraph.checkpoint",
     "pretrained": "protgraph.model",
-    # training, prediction, design, comparison
+    # training, prediction, comparison
     "Recipe": "protgraph.recipes",
     "TrainedModel": "protgraph.checkpoint",
     "BenchSpec": "protgraph.bench",
-    "DesignSpec": "protgraph.design",
     "FitConfig": "protgraph.train",
-    "design_sequences": "protgraph.design",
     "embed": "protgraph.inference",
     "explain": "protgraph.inference",
     "evaluate": "protgraph.evaluation",
@@ -87,7 +85,6 @@ _HOME = {
     "predict": "protgraph.inference",
     "run_recipe": "protgraph.recipes",
     "run_bench": "protgraph.bench",
-    "score_sequences": "protgraph.design",
     "write_report": "protgraph.bench",
     # writing components
     "ComponentError": "protgraph.errors",
@@ -109,7 +106,6 @@ _HOME = {
 _PACKAGES = (
     "bench",
     "data",
-    "design",
     "errors",
     "featurize",
     "model",

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from protgraph_plugins.design import Decoding, encode
 from torch import Tensor
 
 from protgraph import FieldSpec, ProteinModel, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
 from protgraph.data.graph import field
-from protgraph.design import Decoding, encode
 from protgraph.model import pretrained
 from protgraph.structure.residues import UNKNOWN
 

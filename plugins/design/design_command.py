@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from protgraph_plugins.design.command_inputs import (
+    Device,
+    Files,
+    Model,
+    ProteinReader,
+    Weights,
+    load_model,
+    protein_files,
+)
 
-from protgraph.cli.console import text_console
-from protgraph.cli.interrupted import end_interrupted, end_with_files_left
-from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
-from protgraph.cli.read_options import chain_names, chains_option, print_reader_notes, reads_structures
+from protgraph.cli import (
+    FAILURES_SUFFIX,
+    Overwrite,
+    chain_names,
+    chains_option,
+    check_output,
+    end_interrupted,
+    end_with_files_left,
+    progress_bar,
+    reads_structures,
+)
 
 if TYPE_CHECKING:
-    from protgraph.design import Design
-    from protgraph.design.run import RefusedProteins
-    from protgraph.featurize import Failure
-    from protgraph.model import ProteinModel
-    from protgraph.structure import ReadOptions, Residues
+    from protgraph_plugins.design import Design, RefusedProteins
 
-__all__ = ["Device", "ProteinReader", "design_command", "load_model", "models_with_weights", "protein_files"]
+    from protgraph.structure import ReadOptions
+
+__all__ = ["design_command"]
 
 ENTRY_POINTS = {"protgraph.commands": {"design": "design_command"}}
 
 _SILENCE = 20.0  # seconds without a line when standard error is no terminal
 
-Files = Annotated[list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), or folders.")]
-Model = Annotated[str, typer.Option(help="A model with published weights, or a checkpoint of 'protgraph train'.")]
-Weights = Annotated[Path | None, typer.Option(help="File of weights of this model, in the published layout.")]
 DesignedChains = chains_option("Chains to design, 'A,B'; the others are visible and fixed.")
 Seed = Annotated[int, typer.Option(help="Seed of decoding orders, types and noise.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 
 
 @reads_structures(chains=False)
@@ -91,9 +100,10 @@ def design_command(
       protgraph design dimer.pdb --chain A --fixed A:10-20 --omit C -o d.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
-    from protgraph.design import DesignSpec, write_design_fasta, write_designs
-    from protgraph.design import design_sequences as run
+    from protgraph_plugins.design import DesignSpec, design_sequences, write_design_fasta, write_designs
+
     from protgraph.structure.io import FASTA_SUFFIXES
+    from protgraph.wording import count_noun
 
     sources = protein_files(files)
     tables = [pssm, pssm_log_odds, *omit.split(","), *bias.split(",")]
@@ -114,15 +124,18 @@ def design_command(
         pssm_threshold=pssm_threshold,
         tied=tuple(tied or ()),
     )
-    options = {"copies": n, "temperature": _temperatures(temperature), "seed": seed, "noise": noise}
+    temperatures = _temperatures(temperature)
     network = load_model(model, weights, device)
     proteins, refused = ProteinReader(sources, network, read), []
-    progress = _Progress(n * len(options["temperature"]), len(proteins.residues), keeps_designs=save is not None)
-    designs = run(
+    progress = _Progress(n * len(temperatures), len(proteins.residues), keeps_designs=save is not None)
+    designs = design_sequences(
         network,
         proteins.residues,
         spec,
-        **options,
+        copies=n,
+        temperature=temperatures,
+        seed=seed,
+        noise=noise,
         details=save is not None,
         sidechains=side_chains,
         refused=refused,
@@ -131,7 +144,7 @@ def design_command(
     count = write_design_fasta(out, progress.records(designs, model=model, seed=seed))
     if count:
         designed = len(progress.sequences)
-        typer.echo(f"{_counted(count - designed, 'sequence')} for {_counted(designed, 'protein')} → {out}")
+        typer.echo(f"{count_noun(count - designed, 'sequence')} for {count_noun(designed, 'protein')} → {out}")
     if progress.designs and save is not None:
         typer.echo(f"arrays → {write_designs(save, progress.designs)}")
     if progress.stopped is not None:
@@ -142,30 +155,16 @@ def design_command(
 class _Progress:
     """Sequences that are sampled: a bar on a terminal, else a line at times; and what was finished before Ctrl-C.
 
-    Parameters
-    ----------
-    each : int
-        Sequences per protein.
-    proteins : int
-    keeps_designs : bool
-
-    Attributes
-    ----------
-    designs : list of Design
-    sequences : dict of str to int
-        Name of each designed protein → number of its sequences.
-    stopped : KeyboardInterrupt or None
+    ``copies`` is the number of sequences per protein. ``sequences`` has the number of finished ones by the name of the
+    protein, and ``designs`` the designs, if they are kept.
     """
 
-    def __init__(self, each: int, proteins: int, *, keeps_designs: bool) -> None:
-        from rich.progress import Progress
-
-        self.each, self.total, self.keeps_designs = each, each * proteins, keeps_designs
+    def __init__(self, copies: int, proteins: int, *, keeps_designs: bool) -> None:
+        self.copies, self.total, self.keeps_designs = copies, copies * proteins, keeps_designs
         self.designs: list[Design] = []
         self.sequences: dict[str, int] = {}
         self.stopped: KeyboardInterrupt | None = None
-        self._console = text_console(stderr=True)
-        self._bar = Progress(console=self._console, transient=True, disable=not self._console.is_terminal)
+        self._bar = progress_bar()
         self._task = self._bar.add_task("sequences", total=self.total)
         self._done, self._start, self._printed = 0, time.monotonic(), time.monotonic()
 
@@ -174,14 +173,14 @@ class _Progress:
         self._done += count
         self._bar.advance(self._task, count)
         now = time.monotonic()
-        if not self._console.is_terminal and now - self._printed > _SILENCE:
+        if self._bar.disable and now - self._printed > _SILENCE:
             left = (now - self._start) * (self.total / self._done - 1) / 60
             typer.echo(f"{self._done} of {self.total} sequences, about {left:.0f} min left", err=True)
             self._printed = now
 
     def records(self, designs: Iterator[Design], *, model: str, seed: int) -> Iterator[tuple[str, str]]:
         """Yield the FASTA records of designs, until Ctrl-C."""
-        from protgraph.design import design_records
+        from protgraph_plugins.design import design_records
 
         with self._bar:
             try:
@@ -203,19 +202,15 @@ def _end(
     failures = proteins.failures_with(refused)
     write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), failures)
     e, most = progress.stopped, max(progress.sequences.values(), default=0)
-    complete = [name for name, count in progress.sequences.items() if count == progress.each]
+    complete = [name for name, count in progress.sequences.items() if count == progress.copies]
     if most and not complete:
         end_interrupted(
             e,
-            f"{most} of {progress.each} sequences are finished, {out} has them. To continue, repeat the command with a "
-            "smaller --n, another --seed and another --out.",
+            f"{most} of {progress.copies} sequences are finished, {out} has them. To continue, repeat the command with "
+            "a smaller --n, another --seed and another --out.",
         )
     done = {proteins.source_of(name) for name in complete} | {failure.source for failure in failures}
     end_with_files_left(e, out, sources, done)
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _temperatures(text: str) -> list[float]:
@@ -225,120 +220,3 @@ def _temperatures(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError as e:
         raise OptionError(f"invalid temperature: {text!r}. Use a number, or several: '0.1,0.2'.") from e
-
-
-def protein_files(files: Sequence[Path]) -> list[str]:
-    """Return the structure files, archive entries and graph stores of sources; FASTA files in folders are skipped."""
-    from protgraph.featurize import expand_sources
-    from protgraph.structure.io import FASTA_SUFFIXES
-
-    named = list(map(str, files))
-    return [
-        source
-        for source in expand_sources(files)
-        if source in named or not source.lower().removesuffix(".gz").endswith(FASTA_SUFFIXES)
-    ]
-
-
-def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:
-    """Load a model that predicts residue types, by registry name with published weights or from a checkpoint.
-
-    Raises
-    ------
-    OptionError
-        The model has no weights, ``weights`` is given for a checkpoint, or the checkpoint used types as input.
-    WiringError
-        The model predicts another target.
-    """
-    from protgraph.checkpoint import load_checkpoint
-    from protgraph.design import check_design_model
-    from protgraph.errors import OptionError
-    from protgraph.model import pretrained
-    from protgraph.model.build import as_model_spec
-    from protgraph.model.devices import find_device
-
-    if name.endswith(".safetensors"):
-        if weights is not None:
-            raise OptionError(f"--weights does not apply to a checkpoint: {name}. Leave it out or use a registry name.")
-        trained = load_checkpoint(name)
-        model = trained.single_model("design")
-        if model.decoder is None and (trained.visible_types or "residue_type" not in trained.hidden):
-            raise OptionError(
-                f"model not usable for design: {name}. Task {trained.task!r} gives it the types of other residues as "
-                "input.\nTrain it on inverse_folding."
-            )
-    elif as_model_spec(name).weights:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = pretrained(name, file=weights)
-        for message in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)):
-            typer.echo(f"warning: {message}", err=True)
-    else:
-        raise OptionError(
-            f"no published weights for model {name!r}. Use a .safetensors checkpoint of 'protgraph train', or one of "
-            f"{', '.join(models_with_weights())}."
-        )
-    check_design_model(model)
-    return model.to(find_device(device)).eval()
-
-
-def models_with_weights() -> list[str]:
-    """Return the names of models with published weights whose last layer is a decoder."""
-    from protgraph.errors import PluginLoadError
-    from protgraph.nn.decoder import Decoder
-    from protgraph.registry import layers, models
-
-    names = []
-    for base in models:
-        try:
-            family = models.family(base)
-            for name in [f"{base}.{variant}" for variant in family.variants] if family else [base]:
-                graph = models.get(name)
-                if graph.weights and issubclass(layers.get(graph.layers[-1].name), Decoder):
-                    names.append(name)
-        except PluginLoadError:  # reported by protgraph doctor
-            continue
-    return names
-
-
-class ProteinReader:
-    """Proteins of files, and the files that failed.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        Structure files, archive entries and graph stores; see :func:`protein_files`.
-    model : ProteinModel
-    read : ReadOptions
-    """
-
-    def __init__(self, sources: Sequence[str], model: ProteinModel, read: ReadOptions) -> None:
-        from dataclasses import replace
-
-        from protgraph.featurize import ModelInputs, iter_graphs, successes
-
-        self.failures: list[Failure] = []
-        results = list(successes(iter_graphs(sources, model.plan, read=read, step=ModelInputs()), self.failures))
-        print_reader_notes({p.source: p.residues.report for p in results})
-        names = [p.residues.name for p in results]
-        self.residues: list[Residues] = [
-            replace(p.residues, name=p.source) if names.count(p.residues.name) > 1 else p.residues for p in results
-        ]
-        self._source = {id(r): p.source for r, p in zip(self.residues, results, strict=True)}
-
-    def source_of(self, name: str) -> str:
-        """Return the source of a protein by its name in :attr:`residues`."""
-        return next(self._source[id(r)] for r in self.residues if r.name == name)
-
-    def finish(self, out: Path, refused: RefusedProteins, others: Sequence[Failure] = ()) -> None:
-        """List failures beside the output; exit with 1 if any protein succeeded, else with 2."""
-        from protgraph.cli.failures import report_failures
-
-        failures = [*self.failures_with(refused), *others]
-        report_failures(failures, out, any_succeeded=len(self.residues) > len(refused))
-
-    def failures_with(self, refused: RefusedProteins) -> list[Failure]:
-        """Return the files that could not be read, and the proteins that were refused."""
-        from protgraph.featurize import Failure
-
-        return self.failures + [Failure.of(self._source[id(r)], "", e) for r, e in refused]

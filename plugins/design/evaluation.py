@@ -1,20 +1,27 @@
-"""Evaluate sequence design: perplexity and recovery of native sequences, and the confusion matrix of types."""
+"""Evaluate sequence design: perplexity and recovery of native sequences, and the confusion matrix of types.
+
+In a benchmark, models with a decoder are evaluated by :func:`evaluate_dataset` (group ``protgraph.evaluators``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from protgraph_plugins.design.run import design_sequences, score_sequences
+from protgraph_plugins.design.spec import DesignSpec
 
-from protgraph.design.run import design_sequences, score_sequences
-from protgraph.design.spec import DesignSpec
+from protgraph.data import Dataset
 from protgraph.errors import OptionError
+from protgraph.featurize import Failure, ModelInputs, dataset_requests, iter_graphs, successes
 from protgraph.model import ProteinModel
 from protgraph.structure import Residues
 from protgraph.structure.residues import UNKNOWN
 
-__all__ = ["DesignMetrics", "evaluate_design"]
+__all__ = ["DatasetMetrics", "DesignMetrics", "evaluate_dataset", "evaluate_design"]
+
+ENTRY_POINTS = {"protgraph.evaluators": {"decoder": "evaluate_dataset"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +105,46 @@ def _rows_by_chain(residues: Residues, mask: np.ndarray) -> list[np.ndarray]:
     """Return the rows of each chain in a mask, without empty chains."""
     rows = [np.flatnonzero((residues.chain == name) & mask) for name in residues.chain_names]
     return [chain for chain in rows if len(chain)]
+
+
+@dataclass
+class DatasetMetrics:
+    """Results on the splits of a dataset.
+
+    ``residues`` is the number of evaluated residues; ``failures`` are proteins that cannot be read or featurized.
+    """
+
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    confusion: dict[str, list[list[int]]] = field(default_factory=dict)
+    residues: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+
+def evaluate_dataset(
+    model: ProteinModel, dataset: Dataset, task: str, *, without: Collection[str] = (), seed: int = 0
+) -> DatasetMetrics:
+    """Evaluate each split of a dataset with :func:`evaluate_design`; sequences are sampled at a temperature of 0.1.
+
+    Parameters
+    ----------
+    model : ProteinModel
+    dataset : Dataset
+    task : str
+        Task whose splits and proteins are used.
+    without : collection of str
+        Splits to skip.
+    seed : int
+    """
+    result = DatasetMetrics()
+    examples = [example for example in dataset.examples(task) if example.split not in without]
+    read = dataset.read_options.with_ligands(model.plan.needs_ligands)
+    requests = dataset_requests(dataset, examples, read)
+    graphs = iter_graphs(requests, model.plan, read=read, step=ModelInputs())
+    residues = {graph.protein: graph.residues for graph in successes(graphs, result.failures)}
+    for split in dataset.splits(task):
+        proteins = [residues[e.id] for e in examples if e.split == split and e.id in residues]
+        if proteins:
+            design = evaluate_design(model, proteins, seed=seed)
+            result.residues += design.residues
+            result.metrics[split], result.confusion[split] = design.metrics, design.confusion.tolist()
+    return result

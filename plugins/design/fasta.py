@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.design.results import Design
 
-from protgraph import __version__
-from protgraph.design.results import Design
+import protgraph
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure import ALPHABET, Residues
@@ -40,7 +40,8 @@ def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[s
     designed, fixed = _split_chains(residues, design.designed)
     yield (
         f"{residues.name}, score={design.native_score:.4f}, global_score={design.native_global_score:.4f}, "
-        f"fixed_chains={fixed}, designed_chains={designed}, model_name={model}, protgraph={__version__}, seed={seed}",
+        f"fixed_chains={fixed}, designed_chains={designed}, model_name={model}, protgraph={protgraph.__version__}, "
+        f"seed={seed}",
         _letters(design, residues.aatype, designed),
     )
     recovery, number, before = design.recovery, 0, None

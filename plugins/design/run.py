@@ -9,12 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
-
-from protgraph.argument_types import check_arguments
-from protgraph.data import pack
-from protgraph.design.constraints import Constraints
-from protgraph.design.decoding import (
+from protgraph_plugins.design.constraints import Constraints
+from protgraph_plugins.design.decoding import (
     Decoding,
     check_design_model,
     conditional_log_probs,
@@ -27,11 +23,15 @@ from protgraph.design.decoding import (
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
-from protgraph.design.fasta import parse_sequence
-from protgraph.design.results import Design, Scores
-from protgraph.design.sampling import SamplingRequest, check_temperature, sample_designs
-from protgraph.design.spec import DesignSpec
-from protgraph.design.unresolved import model_rows, without_unresolved
+from protgraph_plugins.design.fasta import parse_sequence
+from protgraph_plugins.design.results import Design, Scores
+from protgraph_plugins.design.sampling import SamplingRequest, check_temperature, sample_designs
+from protgraph_plugins.design.spec import DesignSpec
+from protgraph_plugins.design.unresolved import model_rows, without_unresolved
+from torch import Tensor
+
+from protgraph.argument_types import check_arguments
+from protgraph.data import pack
 from protgraph.errors import Interrupted, OptionError, ProtgraphError
 from protgraph.model import ProteinModel, nonfinite_error
 from protgraph.structure import Residues
@@ -219,37 +219,45 @@ def score_sequences(
 
     accepted = _accepted(proteins, lambda r: _Scored.of(model, r, chains, sequences), refused)
     for batch in pack(accepted, lambda item: len(item.rows), max_size=batch_residues):
-        decoding = encode(model, noisy_copies([item.rows for item in batch], noise, seed))
-        device = decoding.aatype.device
-        in_chains = torch.from_numpy(np.concatenate([item.in_chains for item in batch])).to(device)
-        mask = in_chains & torch.from_numpy(np.concatenate([item.present for item in batch])).to(device)
+        failed: set[int] = set()  # a protein that failed has no further sequence
+        for index, scores, known in _scores_of_batch(model, batch, mode=mode, orders=orders, seed=seed, noise=noise):
+            if index in failed:
+                continue
+            error = _score_error(model, batch[index], scores.log_probs[known])
+            if error is None:
+                yield scores
+            else:
+                failed.add(index)
+                _refuse(batch[index].protein, error, refused)
 
-        # Residues that are not scored are decoded first.
-        deviates, _ = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)
-        last = in_chains if mode == "conditional" else mask & decoding.decodable
-        order = random_decoding_order(last, decoding.proteins, deviates.to(device))
-        rank = decoding_ranks(order, decoding.proteins)
 
-        # Each pass scores one sequence of every protein; a protein that failed has no further one.
-        failed: set[int] = set()
-        for number in range(max(len(item.sequences) for item in batch)):
-            types = [item.sequences[min(number, len(item.sequences) - 1)][1] for item in batch]
-            aatype = decoding.aatype.clone()
-            aatype[mask] = torch.from_numpy(np.concatenate(types)).to(device)
-            log_probs = _log_probs(decoding, mode, rank, aatype, mask).double()
-            log_probs = log_probs.masked_fill(~decoding.decodable[mask, None], torch.nan)
-            counts = decoding.proteins.sum(mask.long()).tolist()
-            values = [x.cpu().numpy() for x in log_probs.split(counts)]
-            known = [x.cpu().numpy() for x in decoding.decodable[mask].split(counts)]
-            for index, item in enumerate(batch):
-                if number >= len(item.sequences) or index in failed:
-                    continue
-                error = _score_error(model, item, values[index][known[index]])
-                if error is not None:
-                    failed.add(index)
-                    _refuse(item.protein, error, refused)
-                else:
-                    yield Scores(item.residues, types[index], values[index], item.sequences[number][0])
+def _scores_of_batch(
+    model: ProteinModel, batch: Sequence[_Scored], *, mode: str, orders: int, seed: int, noise: float
+) -> Iterator[tuple[int, Scores, np.ndarray]]:
+    """Yield index and scores of each protein, sequence after sequence, and a mask ``(R,)`` of rows with a backbone."""
+    decoding = encode(model, noisy_copies([item.rows for item in batch], noise, seed))
+    device = decoding.aatype.device
+    in_chains = torch.from_numpy(np.concatenate([item.in_chains for item in batch])).to(device)
+    mask = in_chains & torch.from_numpy(np.concatenate([item.present for item in batch])).to(device)
+    counts = decoding.proteins.sum(mask.long()).tolist()
+    known = [x.cpu().numpy() for x in decoding.decodable[mask].split(counts)]
+
+    # Residues that are not scored are decoded first.
+    deviates, _ = random_deviates(decoding.proteins.sizes, range(orders), seed=seed)
+    last = in_chains if mode == "conditional" else mask & decoding.decodable
+    rank = decoding_ranks(random_decoding_order(last, decoding.proteins, deviates.to(device)), decoding.proteins)
+
+    # Each pass scores one sequence of every protein; those with fewer sequences repeat their last one.
+    for number in range(max(len(item.sequences) for item in batch)):
+        types = [item.sequences[min(number, len(item.sequences) - 1)][1] for item in batch]
+        aatype = decoding.aatype.clone()
+        aatype[mask] = torch.from_numpy(np.concatenate(types)).to(device)
+        log_probs = _log_probs(decoding, mode, rank, aatype, mask).double()
+        log_probs = log_probs.masked_fill(~decoding.decodable[mask, None], torch.nan)
+        values = [x.cpu().numpy() for x in log_probs.split(counts)]
+        for index, item in enumerate(batch):
+            if number < len(item.sequences):
+                yield index, Scores(item.residues, types[index], values[index], item.sequences[number][0]), known[index]
 
 
 def _score_error(model: ProteinModel, item: _Scored, log_probs: np.ndarray) -> ProtgraphError | None:

@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
-from torch import Tensor
-
-from protgraph.design.constraints import Constraints
-from protgraph.design.decoding import (
+from protgraph_plugins.design.constraints import Constraints
+from protgraph_plugins.design.decoding import (
     Decoding,
     decoding_ranks,
     encode,
@@ -26,7 +23,10 @@ from protgraph.design.decoding import (
     teacher_forced_log_probs,
     tie_order,
 )
-from protgraph.design.results import Design
+from protgraph_plugins.design.results import Design
+from scipy.spatial import cKDTree
+from torch import Tensor
+
 from protgraph.errors import Interrupted, OptionError
 from protgraph.model import ProteinModel
 from protgraph.ops import Proteins
@@ -281,7 +281,7 @@ def _schedule(order: Tensor, designed: Tensor, proteins: Proteins, groups: Seque
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """Options of a sampling run; see :func:`protgraph.design.design_sequences`."""
+    """Options of a sampling run; see :func:`protgraph_plugins.design.design_sequences`."""
 
     copies: int
     temperatures: Sequence[float]
@@ -310,48 +310,83 @@ def sample_designs(
     Interrupted
         On Ctrl-C, with the designs of the chunks that were finished.
     """
-    n, device = sum(map(len, proteins)), next(model.parameters()).device
-    near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(device)
-    fixed = [~c.designed.numpy() for c in constraints] if request.sidechains else []
-    # Arrays of the chunks of each temperature.
-    chunks: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
-    decoding, merged, native = None, Constraints.concatenate(constraints, device), None
+    sampling = _ChunkedSampling(model, proteins, constraints, request)
     interruption: KeyboardInterrupt | None = None
     try:
-        for copies in request.chunks(n):
-            if request.noise:  # each copy is a protein of its own
-                noisy = [r for copy in copies for r in noisy_copies(proteins, request.noise, request.seed, copy)]
-                decoding = encode(model, noisy, known=fixed * len(copies))
-                merged = Constraints.concatenate([*constraints] * len(copies), device)
-            elif decoding is None:
-                decoding = encode(model, proteins, known=fixed)
-            sizes, total = decoding.proteins.sizes[: len(proteins)], len(decoding.aatype)
-            normal, uniform = random_deviates(sizes, copies, seed=request.seed)
-            normal, uniform = normal.view(-1, total).to(device), uniform.view(-1, total).to(device)
-            order = random_decoding_order(merged.designed & decoding.decodable, decoding.proteins, normal)
-            for number, temperature in enumerate(request.temperatures):
-                sampled = sample_sequences(
-                    decoding, merged, copies=len(order), temperature=temperature, order=order, uniform=uniform
-                )
-                if native is None:
-                    native = _native_scores(decoding, merged, sampled.order[0])[:, : len(proteins)]
-                is_near = near.repeat(total // n)
-                chunks[number].append(_arrays(decoding, merged, sampled, len(copies), request.details, is_near))
-            if request.on_sequences is not None:
-                request.on_sequences(len(copies) * len(request.temperatures) * len(proteins))
+        for copies in request.chunks(sum(map(len, proteins))):
+            sampling.sample(copies)
     except KeyboardInterrupt as e:
-        interruption, finished = e, min(map(len, chunks))
-        if not finished:
+        if not sampling.finished:
             raise
-        chunks = [of_temperature[:finished] for of_temperature in chunks]
-    parts = [arrays for of_temperature in chunks for arrays in of_temperature]
-    arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    copies_each = len(arrays["score"]) // len(request.temperatures)
-    temperatures = torch.tensor(request.temperatures, dtype=torch.float64).repeat_interleave(copies_each)
-    designs = _designs(proteins, merged.designed[:n] & decoding.decodable[:n], arrays, temperatures, native)
+        interruption = e
+    designs = sampling.designs()
     if interruption is not None:
         raise Interrupted(interruption, designs) from interruption
     return designs
+
+
+class _ChunkedSampling:
+    """Encoded proteins, and the arrays of the chunks of copies that were sampled at each temperature."""
+
+    def __init__(
+        self,
+        model: ProteinModel,
+        proteins: Sequence[Residues],
+        constraints: Sequence[Constraints],
+        request: SamplingRequest,
+    ) -> None:
+        self.model, self.proteins, self.constraints, self.request = model, proteins, constraints, request
+        self.device = next(model.parameters()).device
+        self.near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(self.device)
+        self.fixed = [~c.designed.numpy() for c in constraints] if request.sidechains else []
+        self.merged = Constraints.concatenate(constraints, self.device)
+        self.decoding: Decoding | None = None
+        self.native: Tensor | None = None
+        self.chunks: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
+
+    @property
+    def finished(self) -> int:
+        """Number of chunks that were sampled at all temperatures."""
+        return min(map(len, self.chunks))
+
+    def sample(self, copies: range) -> None:
+        """Sample some copies of all proteins at all temperatures."""
+        decoding, request = self._encode(copies), self.request
+        sizes, total = decoding.proteins.sizes[: len(self.proteins)], len(decoding.aatype)
+        normal, uniform = random_deviates(sizes, copies, seed=request.seed)
+        normal, uniform = normal.view(-1, total).to(self.device), uniform.view(-1, total).to(self.device)
+        order = random_decoding_order(self.merged.designed & decoding.decodable, decoding.proteins, normal)
+        near = self.near.repeat(total // len(self.near))
+        for chunks, temperature in zip(self.chunks, request.temperatures, strict=True):
+            sampled = sample_sequences(
+                decoding, self.merged, copies=len(order), temperature=temperature, order=order, uniform=uniform
+            )
+            if self.native is None:
+                self.native = _native_scores(decoding, self.merged, sampled.order[0])[:, : len(self.proteins)]
+            chunks.append(_arrays(decoding, self.merged, sampled, len(copies), request.details, near))
+        if request.on_sequences is not None:
+            request.on_sequences(len(copies) * len(request.temperatures) * len(self.proteins))
+
+    def _encode(self, copies: range) -> Decoding:
+        """Encode the proteins once, or with noise one copy of them for each sequence."""
+        if self.request.noise:
+            noise, seed = self.request.noise, self.request.seed
+            noisy = [r for copy in copies for r in noisy_copies(self.proteins, noise, seed, copy)]
+            self.decoding = encode(self.model, noisy, known=self.fixed * len(copies))
+            self.merged = Constraints.concatenate([*self.constraints] * len(copies), self.device)
+        elif self.decoding is None:
+            self.decoding = encode(self.model, self.proteins, known=self.fixed)
+        return self.decoding
+
+    def designs(self) -> list[Design]:
+        """Return the designs of each protein, of the finished chunks."""
+        parts = [arrays for chunks in self.chunks for arrays in chunks[: self.finished]]
+        arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        copies = len(arrays["score"]) // len(self.chunks)
+        temperatures = torch.tensor(self.request.temperatures, dtype=torch.float64).repeat_interleave(copies)
+        n = len(self.near)
+        designed = self.merged.designed[:n] & self.decoding.decodable[:n]
+        return _designs(self.proteins, designed, arrays, temperatures, self.native)
 
 
 @torch.no_grad()

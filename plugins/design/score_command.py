@@ -9,16 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from protgraph_plugins.design.command_inputs import (
+    Device,
+    Files,
+    Model,
+    ProteinReader,
+    Weights,
+    load_model,
+    protein_files,
+)
 
-from protgraph import __version__
-from protgraph.cli.design import Device, Files, Model, ProteinReader, Weights, load_model, protein_files
-from protgraph.cli.output_path import Overwrite, check_output
-from protgraph.cli.read_options import chain_names, chains_option, reads_structures
-from protgraph.cli.structure_output import Chimerax, Defattr, Pymol, Structure, StructureOutput
+import protgraph
+from protgraph.cli import (
+    Chimerax,
+    Defattr,
+    Overwrite,
+    Pymol,
+    Structure,
+    StructureOutput,
+    chain_names,
+    chains_option,
+    check_output,
+    reads_structures,
+)
 from protgraph.file_io import atomic_write
 
 if TYPE_CHECKING:
-    from protgraph.design import Scores
+    from protgraph_plugins.design import Scores
+
     from protgraph.structure import ReadOptions
     from protgraph.structure.io import ResidueValues
 
@@ -83,27 +101,37 @@ def score_command(
       protgraph score dimer.cif --chain A --sequences dimer.fasta -o scores.csv
       protgraph score 1ubq.cif -o scores.csv --structure scored.cif --pymol scored.pml
     """
-    from protgraph.design import read_design_sequences, sequences_by_protein
-    from protgraph.design import score_sequences as run
-    from protgraph.design.results import check_score_value
+    from protgraph_plugins.design import read_design_sequences, score_sequences, sequences_by_protein
+    from protgraph_plugins.design.results import check_score_value
+
     from protgraph.wording import count_noun
 
     sources = protein_files(files)
     inputs = [*files, *sources, model, weights, sequences]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=list(_WRITERS))
-    viewers = (structure, defattr, pymol, chimerax)
-    shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    structures = StructureOutput(
+        structure, defattr, pymol, chimerax, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+    )
     check_score_value(value)
     records = read_design_sequences(sequences) if sequences else ()
     network = load_model(model, weights, device)
     proteins, refused = ProteinReader(sources, network, read), []
-    given = sequences_by_protein(records, [r.name for r in proteins.residues])
-    how = {"chains": chain_names(chains), "mode": mode, "orders": orders, "seed": seed, "noise": noise}
     values: dict[str, ResidueValues] = {}
-    origin = (f"model {model}", f"mode {mode}", f"protgraph {__version__}")
+    origin = (f"model {model}", f"mode {mode}", f"protgraph {protgraph.__version__}")
 
     def printed() -> Iterator[Scores]:
-        for s in run(network, proteins.residues, **how, sequences=given, refused=refused):
+        scored = score_sequences(
+            network,
+            proteins.residues,
+            chains=chain_names(chains),
+            mode=mode,
+            orders=orders,
+            seed=seed,
+            noise=noise,
+            sequences=sequences_by_protein(records, [r.name for r in proteins.residues]),
+            refused=refused,
+        )
+        for s in scored:
             typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
             values.setdefault(proteins.source_of(s.residues.name), s.residue_values(value, origin=origin))
             yield s
@@ -111,13 +139,13 @@ def score_command(
     count = _WRITERS[out.suffix](out, printed())
     if count:
         typer.echo(f"{count_noun(count, 'residue')} → {out}")
-    failures = shown.write(values) if shown.is_used and count else []
+    failures = structures.write(values) if structures.is_used and count else []
     proteins.finish(out, refused, failures)
 
 
 def _write_npz(path: Path, scores: Iterable[Scores]) -> int:
     """Write the arrays of all sequences, and return the number of residues."""
-    from protgraph.design import write_scores
+    from protgraph_plugins.design import write_scores
 
     collected = list(scores)
     if collected:
@@ -134,7 +162,8 @@ def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
             for s in scores:
                 if not count:
                     table.writerow(_columns(s))
-                table.writerows(_rows(s))
+                for identity, numbers in _rows(s):
+                    table.writerow([*identity, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers)])
                 count += len(s.residues)
         if not count:
             temporary.unlink()
@@ -143,13 +172,12 @@ def _write_csv(path: Path, scores: Iterable[Scores]) -> int:
 
 def _write_parquet(path: Path, scores: Iterable[Scores]) -> int:
     """Write a table with a row per residue, and return the number of rows."""
-    from protgraph.inference.result_table import ResultTable
+    from protgraph.inference import ResultTable
 
     rows, columns = [], ()
     for s in scores:
         columns = _columns(s)
-        numbers = zip(s.sequence_log_probs.tolist(), s.log_probs.tolist(), strict=True)
-        rows += [(*key, log_p, *all_types) for key, (log_p, all_types) in zip(_identities(s), numbers, strict=True)]
+        rows += [(*identity, *numbers) for identity, numbers in _rows(s)]
     if rows:
         ResultTable(columns, rows).write(path)
     return len(rows)
@@ -165,16 +193,14 @@ def _columns(s: Scores) -> tuple[str, ...]:
     return (*identity, *ALPHABET[: s.log_probs.shape[1]])
 
 
-def _identities(s: Scores) -> Iterator[tuple[str | int, ...]]:
-    """Yield protein, sequence, chain, number, insertion code and type of each residue."""
+def _rows(s: Scores) -> Iterator[tuple[tuple[str | int, ...], list[float]]]:
+    """Yield protein, sequence, chain, number, insertion code and type of each residue, and its log-probabilities."""
+    import numpy as np
+
     from protgraph.structure import ALPHABET
 
     r = s.residues
-    keys = zip(r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), s.aatype.tolist(), strict=True)
-    return ((r.name, s.name, chain, number, code, ALPHABET[kind]) for chain, number, code, kind in keys)
-
-
-def _rows(s: Scores) -> Iterator[list[object]]:
-    log_probs = s.sequence_log_probs
-    for n, key in enumerate(_identities(s)):
-        yield [*key, *("" if math.isnan(x) else f"{x:.7g}" for x in (log_probs[n], *s.log_probs[n]))]
+    identities = zip(r.chain.tolist(), r.res_id.tolist(), r.ins_code.tolist(), s.aatype.tolist(), strict=True)
+    numbers = np.column_stack([s.sequence_log_probs, s.log_probs]).tolist()
+    for (chain, number, code, aatype), log_probs in zip(identities, numbers, strict=True):
+        yield (r.name, s.name, chain, number, code, ALPHABET[aatype]), log_probs

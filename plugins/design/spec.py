@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from protgraph_plugins.design.constraints import Constraints
+from protgraph_plugins.design.selection import parse_ties, select_residues, select_rows
 
 from protgraph.argument_types import check_fields
-from protgraph.design.constraints import Constraints
-from protgraph.design.selection import parse_ties, select_residues, select_rows
 from protgraph.errors import OptionError, ProtgraphError
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.residues import UNKNOWN

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from protgraph_plugins.design.results import Design
 
-from protgraph.design.results import Design
 from protgraph.errors import SelectionError
 from protgraph.model import ProteinModel
 from protgraph.structure import Residues

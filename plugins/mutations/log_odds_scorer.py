@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from protgraph_plugins.mutations.mutation import Mutation
-from protgraph_plugins.mutations.residue_index import ResidueIndex
-from torch import Tensor
-
-from protgraph.design import (
+from protgraph_plugins.design import (
     SCORING_MODES,
     Decoding,
     check_design_model,
@@ -25,6 +21,10 @@ from protgraph.design import (
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
+from protgraph_plugins.mutations.mutation import Mutation
+from protgraph_plugins.mutations.residue_index import ResidueIndex
+from torch import Tensor
+
 from protgraph.errors import OptionError
 from protgraph.model import ProteinModel, nonfinite_error
 from protgraph.structure import ALPHABET, Residues

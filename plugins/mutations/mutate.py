@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from protgraph_plugins.design import Device, protein_files
 from protgraph_plugins.mutations.options import (
     Ensemble,
     Mode,
@@ -20,7 +21,7 @@ from protgraph_plugins.mutations.options import (
     print_convention,
 )
 
-from protgraph.cli import Device, Overwrite, check_output, protein_files, reads_structures, report_failures
+from protgraph.cli import Overwrite, check_output, reads_structures, report_failures
 from protgraph.errors import OptionError
 from protgraph.wording import count_noun
 

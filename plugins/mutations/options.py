@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from protgraph_plugins.design import load_model, models_with_weights
 
-from protgraph.cli import allow_generators, load_model, models_with_weights
+from protgraph.cli import allow_generators
 from protgraph.errors import OptionError, UnknownNameError, suggest
 from protgraph.registry import models, mutation_scorers
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from protgraph_plugins.design import Device
 from protgraph_plugins.mutations.options import (
     Ensemble,
     Mode,
@@ -19,7 +20,6 @@ from protgraph_plugins.mutations.options import (
 )
 
 from protgraph.cli import (
-    Device,
     Overwrite,
     chain_names,
     chains_option,
@@ -139,8 +139,7 @@ def scan_command(
 def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:
     """Return the rows of residues in the chains and at the positions, ``(R,)``."""
     import numpy as np
-
-    from protgraph.design import select_residues
+    from protgraph_plugins.design import select_residues
 
     mask = np.ones(len(residues), bool)
     if chains:

@@ -28,7 +28,7 @@ __all__ = ["SESSION", "describe_folder", "has_training_split", "plan_jobs"]
 SESSION = "session"
 
 #: Packages whose code changes numbers; tables, figures and the command line do not.
-_CORE = ("structure", "ops", "data", "featurize", "nn", "model", "task", "train", "design")
+_CORE = ("structure", "ops", "data", "featurize", "nn", "model", "task", "train")
 
 
 def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
@@ -164,6 +164,7 @@ def _sources(spec: BenchSpec, graph: ModelSpec | None, name: str, task: Task) ->
     components: list[tuple[Registry, str]] = [(registry.tasks, task.name), (registry.heads, task.target.head_name)]
     if not spec.is_folder(name):
         components.append((registry.datasets, spec.dataset_of(name)))
+    components.append((registry.evaluators, "decoder"))  # evaluates models with a decoder
     if graph is not None:
         components += [(registry.featurizers, component.name) for component in graph.features]
         components += [(registry.layers, component.name) for component in graph.layers]

@@ -1,11 +1,13 @@
-"""Test trained models in a benchmark: rows of models that were trained elsewhere."""
+"""Test models in a benchmark that were trained elsewhere: checkpoints and published weights."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from protgraph import registry
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.run_predictions import save_predictions
 from protgraph.errors import OptionError
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
 
     from protgraph.checkpoint.checkpoint_file import Checkpoint
     from protgraph.data.datasets.dataset import Dataset
+    from protgraph.model import ProteinModel
     from protgraph.task.predictions import SplitPredictions
     from protgraph.task.task import Task
 
-__all__ = ["calibrated", "evaluate_trained", "held_out"]
+__all__ = ["SampledRow", "calibrated", "evaluate_published", "evaluate_trained", "evaluated_by_sampling", "held_out"]
 
 
 def evaluate_trained(job: BenchJob) -> BenchRow:
@@ -72,6 +75,65 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
         predictions=save_predictions(scores, job),
         **({} if test is None else describe_test_split(test, task)),
     )
+
+
+class SampledRow(NamedTuple):
+    """Row of a model that was evaluated by sampling, the number of sampled residues, and the time that it took."""
+
+    row: BenchRow
+    residues: int
+    seconds: float
+
+
+def evaluate_published(job: BenchJob) -> BenchRow:
+    """Evaluate the published weights of a job's model on the test splits, without training.
+
+    Raises
+    ------
+    OptionError
+        The task does not predict residue types.
+    """
+    import torch
+
+    from protgraph.labels.loading import resolve_task
+    from protgraph.model import pretrained
+    from protgraph.process_memory import peak_memory, reset_peak_memory
+    from protgraph.structure import ALPHABET
+
+    start = time.perf_counter()
+    device = torch.device("cpu")
+    dataset = job.data()
+    task = resolve_task(job.task, dataset)
+    if task.target.level != "node" or task.target.names not in (tuple(ALPHABET), tuple(ALPHABET[:-1])):
+        raise OptionError(
+            f"model {job.model!r} has published weights for residue types; task {task.name!r} has another target. Use "
+            "a variant without weights, which is trained on the task."
+        )
+    reset_peak_memory(device)
+    model = pretrained(job.graph)
+    row = replace(BenchRow.of(job, task), parameters=model.num_parameters)
+    sampled = evaluated_by_sampling(row, dataset, model, without=("train", "val"))
+    return replace(
+        sampled.row,
+        residues_per_second=sampled.residues / sampled.seconds,
+        seconds=time.perf_counter() - start,
+        peak_memory_mib=peak_memory(device),
+    )
+
+
+def evaluated_by_sampling(
+    row: BenchRow, dataset: Dataset, model: ProteinModel, *, without: Collection[str]
+) -> SampledRow:
+    """Add the metrics and the confusion of sampled sequences to the row of a model with a decoder.
+
+    Proteins that cannot be read or featurized are added to the failures of the row. Splits in ``without`` are skipped.
+    """
+    evaluate = registry.evaluators.get("decoder")
+    start = time.perf_counter()
+    result = evaluate(model, dataset, row.task, without=without, seed=row.seed)
+    failures = tuple(dict.fromkeys([*row.failures, *result.failures]))
+    row = replace(row, metrics=result.metrics, confusion=result.confusion, failures=failures)
+    return SampledRow(row, result.residues, time.perf_counter() - start)
 
 
 def held_out(dataset: Dataset, task: str) -> Dataset:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.run_predictions import save_predictions
-from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
-from protgraph.bench.trained_rows import evaluate_trained
+from protgraph.bench.trained_rows import evaluate_published, evaluate_trained, evaluated_by_sampling
 from protgraph.errors import ProtgraphError
 from protgraph.process_memory import release_memory
 
@@ -29,8 +28,9 @@ TRAIN = "protgraph.bench.worker:train_job"
 def train_job(job: BenchJob) -> BenchRow:
     """Train, choose the best epoch on validation, and test it once; see :func:`protgraph.train.fit`.
 
-    A model with published weights and a trained model are not trained. For a model with a decoder on a task of residue
-    types, the metrics are those of :func:`protgraph.design.evaluate_design`, with sampled sequences.
+    A model with published weights and a trained model are not trained. A model with a decoder on a task of residue
+    types is evaluated by sampling sequences, with the function of the entry point ``decoder`` of
+    ``protgraph.evaluators``.
     """
     from protgraph.bench.protein_scores import describe_test_split
     from protgraph.train import FitConfig, fit
@@ -57,8 +57,8 @@ def train_job(job: BenchJob) -> BenchRow:
     )
     if result.model.decoder is not None and result.task.decoder_inputs is not None:
         row = replace(row, protein_scores=(), predictions={})  # of the logits, not of sampled sequences
-        row, _, seconds = with_sampled_sequences(row, job.data(), result.model, without=("train",))
-        row = replace(row, seconds=row.seconds + seconds)
+        sampled = evaluated_by_sampling(row, job.data(), result.model, without=("train",))
+        row = replace(sampled.row, seconds=row.seconds + sampled.seconds)
     return row
 
 

@@ -44,11 +44,6 @@ _HOME = {
     # commands
     "allow_generators": "protgraph.deferred_imports",
     "CommandGroup": "protgraph.cli.command_group",
-    # models that predict residue types
-    "Device": "protgraph.cli.design",
-    "load_model": "protgraph.cli.design",
-    "models_with_weights": "protgraph.cli.design",
-    "protein_files": "protgraph.cli.design",
 }
 
 __all__ = [*_HOME]

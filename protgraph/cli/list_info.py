@@ -31,7 +31,7 @@ def list_command(
         str | None,
         typer.Argument(
             help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models, mutation_scorers, "
-            "commands or relatives.  [default: all]"
+            "commands, relatives or evaluators.  [default: all]"
         ),
     ] = None,
 ) -> None:

@@ -16,7 +16,7 @@ from protgraph.featurize.pipeline import expand_sources, iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
 from protgraph.featurize.result import GraphResult, count_notes, model_notes, reader_notes, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
-from protgraph.featurize.store_requests import store_requests
+from protgraph.featurize.store_requests import dataset_requests, store_requests
 
 __all__ = [
     "AllFeatures",
@@ -35,6 +35,7 @@ __all__ = [
     "axes",
     "build_graph",
     "count_notes",
+    "dataset_requests",
     "model_notes",
     "reader_notes",
     "expand_sources",

@@ -39,7 +39,7 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
         True: uses ``Residues.ligands``, so files are read with ligands and nucleic acids.
     inserts_unresolved : bool
         True: design and scoring insert a residue without coordinates for each missing residue number
-        (:func:`protgraph.structure.insert_unresolved`).
+        between the ends of a chain.
     out : dict of str to FieldSpec
         Specs of the written fields, with the widths set by :meth:`declare`.
     """

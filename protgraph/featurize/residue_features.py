@@ -223,7 +223,7 @@ class DecodingRank(TensorFeaturizer):
     Notes
     -----
     If all types are hidden, all residues share the last rank and are predicted from the structure alone. Training
-    uses random ranks (:func:`protgraph.task.with_random_order`); :mod:`protgraph.design` sets its own orders.
+    uses random ranks (:func:`protgraph.task.with_random_order`); sequence design sets its own orders.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("seq_pos", "aatype")

@@ -15,6 +15,7 @@ from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.registries import (
     commands,
     datasets,
+    evaluators,
     featurizers,
     heads,
     layers,
@@ -45,6 +46,7 @@ __all__ = [
     "component_options",
     "datasets",
     "distributions_with_components",
+    "evaluators",
     "featurizers",
     "heads",
     "import_source",

@@ -12,6 +12,7 @@ from protgraph.registry.registry import Registry
 __all__ = [
     "commands",
     "datasets",
+    "evaluators",
     "featurizers",
     "heads",
     "layers",
@@ -67,6 +68,10 @@ _RELATIVES = ComponentType(
     "a function from examples to those with a relative in other datasets", "types:FunctionType", instances=True
 )
 
+_EVALUATOR = ComponentType(
+    "a function evaluate(model, dataset, task, *, without, seed)", "types:FunctionType", instances=True
+)
+
 featurizers = Registry(kind="featurizer", group="protgraph.featurizers", type_=_FEATURIZER)
 layers = Registry(kind="layer", group="protgraph.layers", type_=_LAYER)
 heads = Registry(kind="head", group="protgraph.heads", type_=_HEAD)
@@ -79,6 +84,7 @@ metrics = Registry(kind="metric", group="protgraph.metrics", type_=_METRIC)
 readers = Registry(kind="reader", group="protgraph.readers", type_=_READER)
 commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
 relatives = Registry(kind="relative", group="protgraph.relatives", type_=_RELATIVES, session=False)
+evaluators = Registry(kind="evaluator", group="protgraph.evaluators", type_=_EVALUATOR, session=False)
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -93,4 +99,5 @@ registries: dict[str, Registry] = {
     "readers": readers,
     "commands": commands,
     "relatives": relatives,
+    "evaluators": evaluators,
 }

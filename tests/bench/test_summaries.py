@@ -13,7 +13,8 @@ import pytest
 from protgraph.bench.paired_tests import holm, sign_permutation_tests
 from protgraph.bench.rows import BenchJob, BenchRow
 from protgraph.bench.summaries import Spread, compare_with_baselines, summarize
-from protgraph.bench.tables import csv_table, markdown_table
+from protgraph.bench.tables import confusion_table, csv_table, markdown_table
+from protgraph.structure import ALPHABET
 
 BASELINES = ("majority", "mlp")
 
@@ -185,3 +186,11 @@ def test_an_undefined_baseline_is_a_dash_and_is_not_compared(rows):
     (text,) = compare_with_baselines(summaries, ["majority", "mlp"])
     assert "baselines mlp" in text and "accuracy is undefined, not compared: majority" in text
     assert "nan" not in csv_table(summaries)
+
+
+def test_the_confusion_table_has_recovery_and_the_most_frequent_confusion():
+    counts = np.zeros((20, 20), int)
+    ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
+    counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
+    table = confusion_table(counts).markdown()
+    assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table

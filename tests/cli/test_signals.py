@@ -144,8 +144,8 @@ def test_an_earlier_checkpoint_is_replaced_by_the_best_epoch(run, here):
 
 
 COMMANDS = {
-    "design": ("protgraph.cli.design.load_model", ["design", "A/1a19.bcif", "-o", "x.fasta"]),
-    "score": ("protgraph.cli.score.load_model", ["score", "A/1a19.bcif", "-o", "x.csv"]),
+    "design": ("protgraph_plugins.design.design_command.load_model", ["design", "A/1a19.bcif", "-o", "x.fasta"]),
+    "score": ("protgraph_plugins.design.score_command.load_model", ["score", "A/1a19.bcif", "-o", "x.csv"]),
     "generate": ("protgraph.checkpoint.load_checkpoint", ["generate", "m.safetensors", "-o", "x.fasta"]),
     "attention": ("protgraph.featurize.iter_graphs", ["attention", "transformer", "A/1a19.bcif", "-o", "x"]),
     "view": ("protgraph.structure.io.read_residues", ["view", "A/1a19.bcif", "-o", "x.html"]),

@@ -26,6 +26,8 @@ class ApiCall:
 
 def api_names(place: Path) -> dict[str, Any]:
     """Return the objects that the expressions use; files are written beside ``place``."""
+    from protgraph_plugins import design
+
     import protgraph
     from protgraph.featurize import FeaturePlan
 
@@ -43,6 +45,7 @@ def api_names(place: Path) -> dict[str, Any]:
     pg.fit("gcn", folder, "secondary_structure", config=pg.FitConfig(epochs=1, device="cpu")).save(checkpoint)
     return {
         "pg": pg,
+        "design": design,
         "protgraph": protgraph,
         "folder": folder,
         "table": table,
@@ -237,19 +240,19 @@ _TRAINING = _calls(
     ("pg.generate(checkpoint)", "secondary_structure"),
     ("pg.generate(None)", "checkpoint", "None"),
     ("pg.generate(checkpoint, n='x')", "n", "'x'"),
-    ("list(pg.design_sequences(None, [residues]))", "model", "None", "ProteinModel"),
-    ("list(pg.design_sequences(model, [residues]))", "secondary_structure"),
-    ("list(pg.design_sequences(inverse, None))", "proteins", "None"),
-    ("list(pg.design_sequences(inverse, residues))", "proteins", "Residues"),
-    ("list(pg.design_sequences(inverse, [3]))", "proteins", "3"),
-    ("list(pg.design_sequences(inverse, [residues], 'A'))", "spec", "'A'", "DesignSpec"),
-    ("list(pg.design_sequences(inverse, [residues], copies='two'))", "copies", "'two'"),
-    ("list(pg.score_sequences(None, [residues]))", "model", "None", "ProteinModel"),
-    ("list(pg.score_sequences(inverse, 'x.pdb'))", "proteins", "'x.pdb'"),
-    ("list(pg.score_sequences(inverse, [residues], mode='conditionl'))", "'conditionl'"),
-    ("pg.DesignSpec(chains=3)", "chains", "3"),
-    ("pg.DesignSpec(fixed=3)", "fixed", "3"),
-    ("pg.DesignSpec(pssm_weight='x')", "pssm_weight", "'x'"),
+    ("list(design.design_sequences(None, [residues]))", "model", "None", "ProteinModel"),
+    ("list(design.design_sequences(model, [residues]))", "secondary_structure"),
+    ("list(design.design_sequences(inverse, None))", "proteins", "None"),
+    ("list(design.design_sequences(inverse, residues))", "proteins", "Residues"),
+    ("list(design.design_sequences(inverse, [3]))", "proteins", "3"),
+    ("list(design.design_sequences(inverse, [residues], 'A'))", "spec", "'A'", "DesignSpec"),
+    ("list(design.design_sequences(inverse, [residues], copies='two'))", "copies", "'two'"),
+    ("list(design.score_sequences(None, [residues]))", "model", "None", "ProteinModel"),
+    ("list(design.score_sequences(inverse, 'x.pdb'))", "proteins", "'x.pdb'"),
+    ("list(design.score_sequences(inverse, [residues], mode='conditionl'))", "'conditionl'"),
+    ("design.DesignSpec(chains=3)", "chains", "3"),
+    ("design.DesignSpec(fixed=3)", "fixed", "3"),
+    ("design.DesignSpec(pssm_weight='x')", "pssm_weight", "'x'"),
     ("pg.run_bench(None)", "spec", "None", "BenchSpec"),
     ("pg.run_bench('spec.toml')", "spec", "'spec.toml'", "BenchSpec"),
     ("pg.write_report('spec.toml', [])", "spec", "'spec.toml'", "BenchSpec"),

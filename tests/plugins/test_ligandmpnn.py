@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import Decoding, DesignSpec, design_records, design_sequences, unconditional_log_probs
 from protgraph_plugins.ligandmpnn.atoms import nearest_points
 from protgraph_plugins.ligandmpnn.context_embed import ContextEmbed
 from protgraph_plugins.ligandmpnn.family import VARIANTS
@@ -17,7 +18,6 @@ from torch.nn.functional import gelu, layer_norm
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.design import Decoding, DesignSpec, design_records, design_sequences, unconditional_log_probs
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError, WiringError
 from protgraph.featurize import iter_graphs, successes
 from protgraph.featurize.plan import FeaturePlan

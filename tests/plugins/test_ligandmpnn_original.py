@@ -9,12 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.ligandmpnn.family import VARIANTS
-from protgraph_plugins.ligandmpnn.featurizers import group_and_period
-from protgraph_plugins.ligandmpnn.weights import convert_ligandmpnn_state, find_ligandmpnn_file
-
-import protgraph as pg
-from protgraph.design import (
+from protgraph_plugins.design import (
     Constraints,
     conditional_log_probs,
     decoding_ranks,
@@ -24,6 +19,11 @@ from protgraph.design import (
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
+from protgraph_plugins.ligandmpnn.family import VARIANTS
+from protgraph_plugins.ligandmpnn.featurizers import group_and_period
+from protgraph_plugins.ligandmpnn.weights import convert_ligandmpnn_state, find_ligandmpnn_file
+
+import protgraph as pg
 from protgraph.model import pretrained
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, atom37
 

@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn.family import VARIANTS
-from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, read_proteinmpnn_state
-
-import protgraph as pg
-from protgraph.data.datasets.target import Target
-from protgraph.data.graph.protein_graph import collate
-from protgraph.design import (
+from protgraph_plugins.design import (
     Constraints,
     Decoding,
     conditional_log_probs,
@@ -25,6 +19,12 @@ from protgraph.design import (
     teacher_forced_log_probs,
     unconditional_log_probs,
 )
+from protgraph_plugins.proteinmpnn.family import VARIANTS
+from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, read_proteinmpnn_state
+
+import protgraph as pg
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, MissingExtraError, WiringError
 from protgraph.featurize.plan import inputs
 from protgraph.model import ModelSpec, build_model, pretrained

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import Decoding, teacher_forced_log_probs
 from protgraph_plugins.proteinmpnn import blocks, featurizers
 from protgraph_plugins.proteinmpnn.blocks import map_blocks, split_edges
 
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Decoding, teacher_forced_log_probs
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 

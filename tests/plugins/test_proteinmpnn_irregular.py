@@ -7,6 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import (
+    Decoding,
+    DesignSpec,
+    conditional_log_probs,
+    design_sequences,
+    insert_unresolved,
+    score_sequences,
+    teacher_forced_log_probs,
+    unconditional_log_probs,
+)
 from protgraph_plugins.proteinmpnn.weights import (
     convert_proteinmpnn_state,
     find_proteinmpnn_file,
@@ -15,14 +25,6 @@ from protgraph_plugins.proteinmpnn.weights import (
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import (
-    Decoding,
-    conditional_log_probs,
-    insert_unresolved,
-    score_sequences,
-    teacher_forced_log_probs,
-    unconditional_log_probs,
-)
 from protgraph.model import pretrained
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
@@ -223,8 +225,8 @@ def test_exact_variants_score_and_design_the_given_residues(structures_dir):
     assert np.abs(scores.log_probs[known] - alone.numpy()[known]).max() <= 1e-5
     assert np.isnan(scores.log_probs[~known]).all() and not known.all()
     row = int(np.flatnonzero(known)[15])
-    bias = pg.design.DesignSpec(fixed=",".join(np.delete(residues.ids, row)), bias="W=3")
-    (design,) = pg.design.design_sequences(model, [residues], bias, copies=2, details=True, seed=3)
+    bias = DesignSpec(fixed=",".join(np.delete(residues.ids, row)), bias="W=3")
+    (design,) = design_sequences(model, [residues], bias, copies=2, details=True, seed=3)
     assert design.residues is residues and design.designed.nonzero()[0].tolist() == [row]
     assert (design.aatype == residues.aatype)[:, np.arange(n) != row].all()
     (last,) = score_sequences(model, [residues], mode="conditional", seed=3)

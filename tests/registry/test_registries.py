@@ -12,7 +12,7 @@ from protgraph.registry import registries
 
 def test_registries_with_one_entry_point_group_each() -> None:
     kinds = ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models", "mutation_scorers"]
-    kinds += ["metrics", "readers", "commands", "relatives"]
+    kinds += ["metrics", "readers", "commands", "relatives", "evaluators"]
     assert list(registries) == kinds
     assert {f"protgraph.{plural}" for plural in registries} == {r.group for r in registries.values()}
     assert all(plural == f"{r.kind}s" for plural, r in registries.items())

@@ -9,9 +9,7 @@ import pytest
 import torch
 
 import protgraph as pg
-from protgraph.checkpoint import load_checkpoint
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import design_sequences
 from protgraph.errors import LeakError, OptionError
 from protgraph.evaluation import evaluate
 from protgraph.inference import predict
@@ -78,17 +76,6 @@ def test_a_prediction_depends_on_the_backbone_only(decoder, small, tmp_path):
         alone = decoder.model(collate([without_types(graph)]))["logits"].softmax(1)
     probabilities = torch.tensor([row[-20:] for row in found.rows])
     assert torch.allclose(probabilities, alone, atol=1e-6)
-
-
-def test_a_checkpoint_samples_sequences_independent_of_native_types(decoder, small, tmp_path):
-    model = load_checkpoint(decoder.save(tmp_path / "decoder.safetensors")).model
-    example = small.examples("inverse_folding", "test")[0]
-    residues = clean(load_structure(example.path, chains=list(example.chains)))
-    (made,) = design_sequences(model, [residues], copies=2, temperature=1.0, seed=1)
-    assert made.aatype.shape == (2, len(residues)) and made.aatype.max() < 20
-    blank = replace(residues, aatype=np.full_like(residues.aatype, 20))
-    (again,) = design_sequences(model, [blank], copies=2, temperature=1.0, seed=1)
-    assert np.array_equal(made.aatype, again.aatype)
 
 
 def test_a_decoder_model_whose_encoder_reads_types_is_an_error(small):

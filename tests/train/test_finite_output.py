@@ -8,10 +8,8 @@ import torch
 
 import protgraph as pg
 from protgraph.checkpoint import Checkpoint
-from protgraph.design import score_sequences
 from protgraph.errors import ComponentError
 from protgraph.inference import embed, predict
-from protgraph.structure import clean, load_structure
 from protgraph.train import search_embeddings
 
 TARGETS = {
@@ -66,19 +64,3 @@ def test_a_weight_that_is_nan_is_named(files):
         dict(model.named_parameters())[name][:] = torch.nan
     result = predict(Checkpoint(model=model, task="helix"), files[:1], device="cpu")
     assert not result.rows and [name in f.message for f in result.failures] == [True]
-
-
-@pytest.mark.parametrize("mode", ["teacher_forced", "conditional", "unconditional"])
-def test_scores_that_are_nan_are_refused_with_the_component(files, mode):
-    proteins = [clean(load_structure(file)) for file in files]
-    model = pg.build_model("proteinmpnn.small", pg.tasks.get("inverse_folding").target, seed=0).eval()
-    refused = []
-    assert len(list(score_sequences(model, proteins, mode=mode, refused=refused))) == 3 and not refused
-    name = next(name for name, _ in model.named_parameters() if name.startswith("head"))
-    with torch.no_grad():
-        dict(model.named_parameters())[name][:] = torch.nan
-    assert not list(score_sequences(model, proteins, mode=mode, refused=refused))
-    assert [r.name for r, _ in refused] == ["1crn", "1ubq", "1orc"]
-    assert all(isinstance(e, ComponentError) and name in str(e) and r.name in str(e) for r, e in refused)
-    with pytest.raises(ComponentError, match=name):
-        list(score_sequences(model, proteins[:1], mode=mode))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from protgraph.design import design_sequences
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
@@ -35,7 +33,7 @@ def test_the_ligand_binding_task_hides_ligands(structures_dir):
     assert builtin.INVERSE_FOLDING.inputs.visible(residues, "2erl").ligands is residues.ligands
 
 
-def test_context_atoms_contribute_gradients_and_ligand_confidence(small, structures_dir, tmp_path):
+def test_context_atoms_contribute_gradients(small, tmp_path):
     found = fit("ligandmpnn", small, "inverse_folding", config=FitConfig(epochs=1, lr=3e-3), cache=tmp_path)
     layer = next(x for x in found.model.layers if type(x).__name__ == "ContextAtomEncoder")
     store = prepare(small, found.task.for_decoder(), found.model.plan, cache=tmp_path).splits["train"]
@@ -43,6 +41,3 @@ def test_context_atoms_contribute_gradients_and_ligand_confidence(small, structu
         found.model.zero_grad()
         found.model(store[store.names.index(name)])["logits"].square().sum().backward()
         assert bool(layer.pair.weight.grad is not None and layer.pair.weight.grad.any()) == has_ligand
-    bound = clean(load_structure(structures_dir / "1lcd.bcif"), ligands=True, nucleic=True)
-    (made,) = design_sequences(found.model, [bound], copies=2)
-    assert made.aatype.shape == (2, len(bound)) and np.isfinite(made.ligand_confidence).all()

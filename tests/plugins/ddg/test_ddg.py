@@ -10,9 +10,9 @@ import torch
 from protgraph_plugins.ddg.site_packing import SitePacking
 from protgraph_plugins.ddg.type_features import TypeFeatures
 from protgraph_plugins.ddg.type_scores import ProteinMPNNSite
+from protgraph_plugins.design import conditional_log_probs, encode
 
 from protgraph.data.graph.fields import field
-from protgraph.design import conditional_log_probs, encode
 from protgraph.model import pretrained
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import virtual_cb

@@ -10,14 +10,12 @@ from protgraph_datasets.pdb_core import PdbCore
 
 import protgraph as pg
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.sequence_design import evaluate_published, with_sampled_sequences
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.tables import confusion_table
+from protgraph.bench.trained_rows import evaluate_published, evaluated_by_sampling
 from protgraph.data.datasets.dataset import Example
 from protgraph.errors import OptionError
 from protgraph.labels.loading import resolve_task
 from protgraph.model.build import as_model_spec, build_model
-from protgraph.structure import ALPHABET
 
 
 class TwoChains(PdbCore):
@@ -73,7 +71,7 @@ def test_each_file_is_opened_once_and_a_failure_is_recorded(tmp_path, opened_fil
     model = build_model("proteinmpnn", resolve_task("inverse_folding", dataset).target, seed=0)
     row = BenchRow("key", "proteinmpnn", "inverse_folding", "two_splits", 0)
     opened_files.clear()
-    row, residues, _ = with_sampled_sequences(row, dataset, model, without=("train",))
+    row, residues, _ = evaluated_by_sampling(row, dataset, model, without=("train",))
     path = str(dataset.examples("inverse_folding")[0].path)
     assert opened_files.count(path) == 1 and opened_files.count(str(broken)) == 1
     assert list(row.metrics) == ["val", "test"] and residues > 0
@@ -86,11 +84,3 @@ def test_a_task_with_another_target_is_an_error(weights):
     pg.datasets.register("two_chains", TwoChains)
     with pytest.raises(OptionError, match="'proteinmpnn.v_48_002'.*'secondary_structure'"):
         evaluate_published(job("secondary_structure"))
-
-
-def test_the_confusion_table_has_recovery_and_the_most_frequent_confusion():
-    counts = np.zeros((20, 20), int)
-    ala, leu, ile = (ALPHABET.index(letter) for letter in "ALI")
-    counts[leu, leu], counts[leu, ile], counts[ala, ala] = 6, 2, 1
-    table = confusion_table(counts).markdown()
-    assert "| L | 8 | 0.750 | I (0.25) |" in table and "| A | 1 | 1.000 |  |" in table

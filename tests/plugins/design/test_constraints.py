@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
+from protgraph_plugins.design import Constraints
 
-from protgraph.design import Constraints
 from protgraph.errors import OptionError
 
 EVERY = torch.ones(2, dtype=torch.bool)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from protgraph_plugins.design import design_sequences, evaluate_design, score_sequences
 
 import protgraph as pg
-from protgraph.design import design_sequences, evaluate_design, score_sequences
 from protgraph.errors import OptionError
 from protgraph.task.builtin import INVERSE_FOLDING
 

@@ -6,9 +6,15 @@ import gzip
 
 import numpy as np
 import pytest
+from protgraph_plugins.design import (
+    Design,
+    design_records,
+    read_design_sequences,
+    sequences_by_protein,
+    write_design_fasta,
+)
 
 import protgraph as pg
-from protgraph.design import Design, design_records, read_design_sequences, sequences_by_protein, write_design_fasta
 from protgraph.errors import OptionError
 
 

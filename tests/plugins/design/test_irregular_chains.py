@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import DesignSpec, design_records, design_sequences, score_sequences
 
 import protgraph as pg
-from protgraph.checkpoint.checkpoint_file import Checkpoint, save_checkpoint
-from protgraph.design import DesignSpec, design_records, design_sequences, score_sequences
+from protgraph.checkpoint import Checkpoint, save_checkpoint
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 from protgraph.task.builtin import INVERSE_FOLDING

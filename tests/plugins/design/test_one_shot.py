@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import DesignSpec, design_sequences, score_sequences
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
-from protgraph.design import DesignSpec, design_sequences, score_sequences
 from protgraph.errors import WiringError
 from protgraph.model import build_model
 from protgraph.task import BACKBONE_ALONE

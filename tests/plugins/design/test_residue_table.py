@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from protgraph_plugins.design import read_residue_table
 
-from protgraph.design import read_residue_table
 from protgraph.errors import OptionError, SelectionError
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from protgraph.design import design_sequences, score_sequences, write_designs, write_scores
+from protgraph_plugins.design import design_sequences, score_sequences, write_designs, write_scores
 
 
 @pytest.fixture(scope="module")

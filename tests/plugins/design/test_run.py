@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from protgraph_plugins.design import DesignSpec, design_sequences, score_sequences
 
 import protgraph as pg
-from protgraph.design import DesignSpec, design_sequences, score_sequences
-from protgraph.errors import OptionError, SelectionError
+from protgraph.errors import ComponentError, OptionError, SelectionError
+from protgraph.model import build_model
 from protgraph.structure import ALPHABET
 
 
@@ -169,6 +171,34 @@ def test_large_seeds_give_different_sequences(model, proteins):
             for s in (10**25, 10**25 + 1)
         )
         assert not np.array_equal(one.aatype, other.aatype)
+
+
+@pytest.mark.parametrize("mode", ["teacher_forced", "conditional", "unconditional"])
+def test_scores_that_are_nan_are_refused_with_the_component(structures_dir, mode):
+    files = [structures_dir / f"{name}.bcif" for name in ("1crn", "1ubq", "1orc")]
+    proteins = [pg.clean(pg.load_structure(file)) for file in files]
+    model = pg.build_model("proteinmpnn.small", pg.tasks.get("inverse_folding").target, seed=0).eval()
+    refused = []
+    assert len(list(score_sequences(model, proteins, mode=mode, refused=refused))) == 3 and not refused
+    name = next(name for name, _ in model.named_parameters() if name.startswith("head"))
+    with torch.no_grad():
+        dict(model.named_parameters())[name][:] = torch.nan
+    assert not list(score_sequences(model, proteins, mode=mode, refused=refused))
+    assert [r.name for r, _ in refused] == ["1crn", "1ubq", "1orc"]
+    assert all(isinstance(e, ComponentError) and name in str(e) and r.name in str(e) for r, e in refused)
+    with pytest.raises(ComponentError, match=name):
+        list(score_sequences(model, proteins[:1], mode=mode))
+
+
+def test_a_refused_protein_is_the_one_that_was_given(model, proteins):
+    """Also for a model that reads a row for each missing residue number."""
+    network = build_model("proteinmpnn.exact_v_48_020", model.target, seed=0).eval()
+    with torch.no_grad():
+        network.head.mlp[0].weight.fill_(torch.nan)
+    incomplete = proteins[0].select(np.arange(30) != 9)
+    refused = []
+    assert not list(score_sequences(network, [incomplete], refused=refused))
+    assert [residues is incomplete for residues, _ in refused] == [True]
 
 
 @pytest.mark.cuda

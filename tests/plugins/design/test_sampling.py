@@ -8,11 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-import protgraph as pg
-from protgraph.data.datasets.target import Target
-from protgraph.data.graph.protein_graph import collate
-from protgraph.design import (
+from protgraph_plugins.design import (
     Constraints,
     Decoding,
     decoding_ranks,
@@ -22,6 +18,10 @@ from protgraph.design import (
     sample_sequences,
     teacher_forced_log_probs,
 )
+
+import protgraph as pg
+from protgraph.data.datasets.target import Target
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import build_model
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from protgraph_plugins.design.selection import Tie, parse_tie, parse_ties, select_residues
 
-from protgraph.design.selection import Tie, parse_tie, parse_ties, select_residues
 from protgraph.errors import OptionError, SelectionError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.design import DesignSpec
 
-from protgraph.design import DesignSpec
 from protgraph.errors import OptionError, SelectionError
 
 

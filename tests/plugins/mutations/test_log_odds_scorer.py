@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.design import encode, score_sequences
 from protgraph_plugins.mutations import LogOddsScorer, MutationScorer, parse_mutations, scan_mutations
 
-from protgraph.design import encode, score_sequences
 from protgraph.errors import MutationError, OptionError
 from protgraph.model import pretrained
 from protgraph.nn.decoder import Decoder
