@@ -58,7 +58,7 @@ def dssp(residues: Residues, *, prefer_pi: bool = True) -> np.ndarray:
     >>> "".join(dssp(clean(load_structure("datasets/pdb_core/structures/1crn.bcif"))))
     'CEECSSHHHHHHHHHHHTTTCCHHHHHHHHSCEECSSSCCCGGGCC'
     """
-    is_complete = residues.backbone_mask.all(1)
+    is_complete = np.asarray(residues.backbone_mask.all(1))
     states = np.full(len(residues), "-")
     if is_complete.any():
         states[is_complete] = _states(residues if is_complete.all() else residues.select(is_complete), prefer_pi)
@@ -195,8 +195,8 @@ def _runs(bridges: np.ndarray, antiparallel: bool) -> list[_Ladder]:
     bounds = np.concatenate([[0], new, [len(i)]])
     runs = []
     for start, end in pairwise(bounds.tolist() if len(i) else ()):
-        ends = sorted((int(j[start]), int(j[end - 1])))
-        runs.append(_Ladder(int(i[start]), int(i[end - 1]), *ends, end - start))
+        low, high = sorted((int(j[start]), int(j[end - 1])))
+        runs.append(_Ladder(int(i[start]), int(i[end - 1]), low, high, end - start))
     return sorted(runs)
 
 

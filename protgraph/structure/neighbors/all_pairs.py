@@ -146,12 +146,13 @@ def _smallest(key: np.ndarray, width: int, parts: int) -> np.ndarray:
 
 def _squared_distances(axes: np.ndarray, target_axes: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return the values of :func:`~protgraph.structure.vectors.squared` to the candidates, ``(R, width)`` float64."""
-    total = None
+    total: np.ndarray | None = None
     for x, y in zip(target_axes, axes, strict=True):
         difference = y.take(candidates)
         difference -= x[:, None]
         difference *= difference
         total = difference if total is None else np.add(total, difference, out=total)
+    assert total is not None  # there are three axes
     return total
 
 

@@ -83,7 +83,10 @@ class NodeAtoms:
         """Return readable ids, ``(M,)`` str: "A:42" for residues, "A:42:CB" for atoms."""
         if self.node_type == "residue":
             return np.array(residue_ids(residues.chain, residues.res_id, residues.ins_code), dtype=str)
-        ids = np.array([*residues.ids, *(residues.ligands.ids if self.is_ligand.any() else ())], dtype=str)
+        names = residues.ids
+        if residues.ligands is not None and self.is_ligand.any():
+            names = [*names, *residues.ligands.ids]
+        ids = np.array(names, dtype=str)
         return np.char.add(np.char.add(ids[self.residue], ":"), self.name)
 
     @cached_property

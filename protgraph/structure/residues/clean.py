@@ -192,11 +192,11 @@ def _residues(
     has_ca = ~np.isnan(backbone[:, CA, 0])
     oxygens = _name_oxygens(backbone, coord, atom_name, element, residue)
     res_name, amino_acid = atoms.res_name[start], table.amino_acid[table.run[start]]
-    named = _count_names(res_name, amino_acid, has_ca)
+    named: dict[str, Any] = {**_count_names(res_name, amino_acid, has_ca)}
     alpha = (slot == CA).nonzero()[0]
     categories, of_residue = atoms.get_annotation_categories(), rows[alpha]
-    of_alpha = {"b_factor": np.zeros(len(start), np.float32), "occupancy": np.ones(len(start), np.float32)}
-    for column, values in of_alpha.items():
+    b_factor, occupancy = np.zeros(len(start), np.float32), np.ones(len(start), np.float32)
+    for column, values in (("b_factor", b_factor), ("occupancy", occupancy)):
         if column in categories:
             value = atoms.get_annotation(column)[of_residue]
             values[residue[alpha]] = np.where(np.abs(value) < _LARGEST, value, 0.0)  # NaN too
@@ -209,7 +209,8 @@ def _residues(
         aatype=amino_acid,
         pos=backbone[:, CA],
         backbone=backbone,
-        **of_alpha,
+        b_factor=b_factor,
+        occupancy=occupancy,
         seq_pos=np.zeros(len(start), np.int64),
         atom_pos=coord,
         atom_name=atom_name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from protgraph.errors import StructureFileError
 
@@ -105,7 +106,7 @@ class LossReport:
 
     def merge(self, *others: LossReport) -> LossReport:
         """Return the sum of reports; equal warnings are kept once."""
-        sums: dict[str, object] = {}
+        sums: dict[str, Any] = {}
         for other in others:
             for name, value in vars(other).items():
                 if value:
@@ -117,14 +118,21 @@ class LossReport:
         empty = LossReport()
         return replace(self, **{name: getattr(empty, name) for name in names})
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the entries that are not zero or empty, as JSON types."""
-        plain = {int: int, tuple: list}
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: plain.get(type(value), dict)(value) for name, value in values.items() if value}
+        entries: dict[str, Any] = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, Mapping) and value:
+                entries[entry.name] = dict(value)
+            elif isinstance(value, tuple) and value:
+                entries[entry.name] = list(value)
+            elif value:
+                entries[entry.name] = value
+        return entries
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> LossReport:
+    def from_dict(cls, data: Mapping[str, Any]) -> LossReport:
         """Return a report from the output of :meth:`to_dict`.
 
         Raises
@@ -137,7 +145,10 @@ class LossReport:
             raise StructureFileError(
                 f"unknown entry {unknown[0]!r} of a loss report. Was it written by a newer version?"
             )
-        return cls(**{name: tuple(value) if name == "warnings" else value for name, value in data.items()})
+        entries = dict(data)
+        if "warnings" in entries:
+            entries["warnings"] = tuple(entries["warnings"])
+        return cls(**entries)
 
     def changes(self) -> list[str]:
         """Return one readable line for each thing that the reader repaired, renamed or had to decide.
@@ -171,7 +182,7 @@ def _counted(count: int, text: str) -> str:
     return f"{count} {text.format(s='' if count == 1 else 's')}"
 
 
-def _add(a: object, b: object) -> object:
+def _add(a: Any, b: Any) -> Any:
     if isinstance(a, int):
         return a + b
     if isinstance(a, tuple):

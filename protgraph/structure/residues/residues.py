@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -164,11 +165,12 @@ class Residues:
     def select(self, keep: np.ndarray) -> Residues:
         """Return the residues with ``keep`` ``(N,)`` bool True, with their atoms; the report is unchanged."""
         rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
-        arrays = {name: getattr(self, name)[keep] for name in rows}
+        arrays: dict[str, Any] = {name: getattr(self, name)[keep] for name in rows}
         if self.occupancy is not None:
             arrays["occupancy"] = self.occupancy[keep]
         number = np.cumsum(keep) - 1  # (N,) new index of each kept residue
-        return replace(self, **arrays, **self._atoms(keep[self.atom_residue], number))
+        arrays |= self._atoms(keep[self.atom_residue], number)
+        return replace(self, **arrays)
 
     def chains(self, names: str | Sequence[str]) -> Residues:
         """Return the residues of the named chains, in file order; the report counts the others.
@@ -216,7 +218,7 @@ class Residues:
         what = {what} if isinstance(what, str) else set(what)
         if what - HIDEABLE:
             raise OptionError(f"cannot hide {sorted(what - HIDEABLE)}. Choose from {sorted(HIDEABLE)}.")
-        changes: dict[str, object] = {}
+        changes: dict[str, Any] = {}
         if "residue_type" in what:
             changes["aatype"] = np.full_like(self.aatype, UNKNOWN)
             changes["res_name"] = np.full(len(self), "UNK")
@@ -290,7 +292,7 @@ class Residues:
             atom_pos=(self.atom_pos + atoms).astype(self.atom_pos.dtype),
         )
 
-    def _atoms(self, keep: np.ndarray, number: np.ndarray) -> dict[str, np.ndarray]:
+    def _atoms(self, keep: np.ndarray, number: np.ndarray) -> dict[str, Any]:
         """Return the arrays of the kept atoms, with residues renumbered by ``number`` ``(N,)``."""
         arrays = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
         return {**arrays, "atom_residue": number[self.atom_residue[keep]]}
