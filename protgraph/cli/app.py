@@ -102,7 +102,7 @@ class _LazyGroup(TyperGroup):
         if registered is None:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(registered, cmd_name)
+            self.commands[cmd_name] = _load(registered)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -134,7 +134,7 @@ def _commands_of(group: str) -> dict[str, str]:
     return names
 
 
-def _load(registered: str, name: str) -> Any:
+def _load(registered: str) -> Any:
     """Import a command or group; one that cannot be imported raises when it is used, so that others have their help."""
     try:
         if registered not in commands:
@@ -142,9 +142,9 @@ def _load(registered: str, name: str) -> Any:
         command = commands.get(registered)
         if isinstance(command, CommandGroup):
             return _group(registered, command)
-        return _single(registered, name, command)
+        return _single(registered, command)
     except ProtgraphError as e:
-        return _BrokenCommand(name, e)
+        return _BrokenCommand(registered, e)
 
 
 class _BrokenCommand(TyperCommand):
@@ -159,10 +159,10 @@ class _BrokenCommand(TyperCommand):
         raise self.error
 
 
-def _single(registered: str, name: str, function: Any) -> Any:
+def _single(registered: str, function: Any) -> Any:
     """Return the command of a function, with its help as plain text: ``[fit]`` in it is a TOML table, not markup."""
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name)(function)
+    single.command(registered)(function)
     try:
         command = typer.main.get_command(single)
     except Exception as e:  # typer raises several types for a parameter that it cannot read from the command line

@@ -92,7 +92,7 @@ def _checked(component: Component, run: CheckOptions, foreign: ForeignChecks) ->
         results = check_component(component, device=run.device, dtype=run.dtype, full=run.full, only=run.only)
     status, lines = _summary(component, results, verbose=run.verbose)
     row = None
-    if run.with_errors and component.kind not in ("task", "dataset"):
+    if run.with_errors and component.kind in ("featurizer", "layer", "head", "model"):
         row = foreign.row(component) if is_isolated else measure_equivariance(component)
     release_component_dictionary()
     release_modules()

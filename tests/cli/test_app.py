@@ -58,10 +58,10 @@ def failing(monkeypatch: pytest.MonkeyPatch):
     """Return a function that makes ``protgraph list`` raise an error."""
 
     def arrange(error: Exception) -> None:
-        def names(*args: object, **options: object) -> None:
+        def problems(*args: object, **options: object) -> None:
             raise error
 
-        monkeypatch.setattr("protgraph.registry.Registry.names", names)
+        monkeypatch.setattr("protgraph.registry.Registry.problems", problems)
 
     return arrange
 
@@ -82,7 +82,7 @@ def test_an_os_error_is_one_message_on_stderr(run, failing) -> None:
 def test_debug_shows_the_traceback(run, failing, args: list[str]) -> None:
     failing(StructureFileError("bad"))
     result = run(*args)
-    assert result.code == 2 and "Traceback" in result.err and "in names" in result.err
+    assert result.code == 2 and "Traceback" in result.err and "in problems" in result.err
     assert "Traceback" not in run("list").err
 
 

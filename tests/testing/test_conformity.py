@@ -26,6 +26,17 @@ def test_head(component, check):
     check(component)
 
 
+@pg.testing.parametrize_with_checks(pg.readers)
+def test_reader(component, check):
+    check(component)
+
+
+@pytest.mark.slow
+@pg.testing.parametrize_with_checks(pg.commands)
+def test_command(component, check):
+    check(component)
+
+
 #: Checked in a process of its own, tests/cli/test_check.py.
 LARGEST = "bert.devlin2019"
 
