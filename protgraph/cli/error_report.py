@@ -135,6 +135,6 @@ def _plugin_folders() -> Iterator[tuple[Path, str]]:
 
 
 def _short(filename: str) -> str:
-    """Return ``protgraph/train/fit.py`` for our files, the path as it is for others."""
+    """Return ``protgraph/train/training.py`` for our files, the path as it is for others."""
     path = Path(filename)
     return str(path.relative_to(_PACKAGE.parent)) if _PACKAGE in path.parents else filename

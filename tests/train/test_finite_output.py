@@ -10,7 +10,6 @@ import protgraph as pg
 from protgraph.checkpoint import Checkpoint
 from protgraph.errors import ComponentError
 from protgraph.inference import embed, predict
-from protgraph.train import search_embeddings
 
 TARGETS = {
     "classes": pg.Target("helix", "node", "classification", 2),
@@ -53,8 +52,6 @@ def test_a_protein_with_nan_is_a_failure_and_the_others_are_predicted(target, fi
     assert list(result.files) == [str(files[0]), str(files[2])] and np.isfinite(result.node).all()
     rows = predict(checkpoint, files, device="cpu").rows
     assert rows == [row for file in files[::2] for row in predict(checkpoint, [file], device="cpu").rows]
-    hits = search_embeddings(files[1], result, checkpoint=checkpoint)
-    assert not hits.rows and [f.source for f in hits.failures] == [str(files[1])]
 
 
 def test_a_weight_that_is_nan_is_named(files):

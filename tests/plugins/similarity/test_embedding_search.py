@@ -10,6 +10,8 @@ import torch
 from protgraph_plugins.similarity import embedding_search, search_embeddings
 from protgraph_plugins.similarity.embedding_search import nearest_by_cosine
 
+import protgraph as pg
+from protgraph.checkpoint import Checkpoint
 from protgraph.errors import CheckpointError, DatasetError, OptionError, SelectionError
 from protgraph.inference import Embeddings, embed
 
@@ -119,3 +121,24 @@ def test_wrong_arguments(known, tmp_path):
     for name in ("a.npz", "b.npz", "gone.npz"):
         with pytest.raises(DatasetError, match=name):
             search_embeddings("1ubq", tmp_path / name)
+
+
+def test_a_query_with_nan_is_a_failure(structures_dir):
+    @pg.layers.register("nan_for_long_query", replace=True)
+    class NanForLong(pg.GraphLayer):
+        reads, writes = ("h",), ("h",)
+
+        def __init__(self, fields):
+            super().__init__(fields)
+            self.declare(h=fields["h"].irreps)
+
+        def forward(self, f):
+            return {"h": f["h"] * (float("nan") if len(f["h"]) > 70 else 1.0)}
+
+    layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("nan_for_long_query")]
+    target = pg.Target("helix", "node", "classification", 2)
+    checkpoint = Checkpoint(pg.build_model(pg.ModelSpec("acme", ["knn"], layers), target, seed=0), task="helix")
+    embeddings = embed(checkpoint, [structures_dir / "1crn.bcif"], device="cpu")
+    query = structures_dir / "1ubq.bcif"  # 76 residues
+    hits = search_embeddings(query, embeddings, checkpoint=checkpoint)
+    assert not hits.rows and [failure.source for failure in hits.failures] == [str(query)]
