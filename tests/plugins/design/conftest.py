@@ -12,10 +12,9 @@ import protgraph as pg
 from protgraph.data.datasets.target import Target
 from protgraph.model import build_model
 from protgraph.structure import ALPHABET
-from tests.cli.conftest import run
 from tests.train.conftest import small
 
-__all__ = ["run", "small"]
+__all__ = ["small"]
 
 
 @pytest.fixture(scope="session")
