@@ -157,21 +157,21 @@ def compare_structures(
 
 def _all_atoms(model: Residues, reference: Residues, match: ResidueMatch) -> tuple[LocalDistanceScores, int]:
     """Compute lDDT of all heavy atoms, and count those of corresponding residues that the model lacks."""
-    places = {int(own): int(other) for own, other in zip(match.model, match.reference, strict=True)}
-    found = {
-        (places[residue], name): atom
-        for atom, (residue, name) in enumerate(zip(model.atom_residue.tolist(), model.atom_name.tolist(), strict=True))
-        if residue in places
-    }
-    kept = reference.atom_name != _TERMINAL_OXYGEN
-    residue, names = reference.atom_residue[kept], reference.atom_name[kept].tolist()
-    keys = list(zip(residue.tolist(), names, strict=True))
-    atoms = np.array([found.get(key, -1) for key in keys])
+    # atom of the model for each atom of the reference, by residue and name; -1 for none
+    counterpart = dict(zip(match.model.tolist(), match.reference.tolist(), strict=True))
+    atom_of_name = {}
+    names = zip(model.atom_residue.tolist(), model.atom_name.tolist(), strict=True)
+    for atom, (residue, name) in enumerate(names):
+        if residue in counterpart:
+            atom_of_name[counterpart[residue], name] = atom
+    compared = reference.atom_name != _TERMINAL_OXYGEN
+    residues = reference.atom_residue[compared]
+    keys = list(zip(residues.tolist(), reference.atom_name[compared].tolist(), strict=True))
+    atoms = np.array([atom_of_name.get(key, -1) for key in keys])
     positions = np.where((atoms >= 0)[:, None], model.atom_pos[atoms].astype(np.float64), np.nan)
-    same = _equivalent_atoms(reference.res_name, keys)
-    scores = compute_lddt(positions, reference.atom_pos[kept], residue=residue, equivalent=same)
-    missing = int((atoms[np.isin(residue, match.reference)] < 0).sum())
-    return scores, missing
+    equivalent = _equivalent_atoms(reference.res_name, keys)
+    scores = compute_lddt(positions, reference.atom_pos[compared], residue=residues, equivalent=equivalent)
+    return scores, int((atoms[np.isin(residues, match.reference)] < 0).sum())
 
 
 def _equivalent_atoms(res_name: np.ndarray, keys: list[tuple[int, str]]) -> np.ndarray:
