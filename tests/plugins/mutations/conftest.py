@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import run
 from tests.nn.conftest import scene, seed
 from tests.structure.conftest import pdb_lines, write_pdb
 
-__all__ = ["pdb_lines", "run", "scene", "seed", "write_pdb"]
+__all__ = ["pdb_lines", "scene", "seed", "write_pdb"]
