@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from protgraph.cli.doctor_load import Loaded, import_library, load_component
-from protgraph.registry import PluginProblem, distributions_with_components, registries
+from protgraph.registry import PluginProblem, distributions_with_components, hooks, registries
 from protgraph.registry.import_source import IMPORT_VARIABLE
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
 from protgraph.wording import count_noun
@@ -74,7 +74,7 @@ def doctor_command(
             count = f"{good} of {len(_components(name))} loaded"
             typer.echo(f"  {f'{name} {version}':<30} {count:<20} {seconds:6.1f} s")
             problems += [PluginProblem(kind, one, f"{name} {version}", text) for kind, one, text in found]
-    problems += [problem for registry in registries.values() for problem in registry.problems()]
+    problems += [problem for registry in (registries | hooks).values() for problem in registry.problems()]
     _report([*problems, *metadata_problems()])
 
 
@@ -100,7 +100,7 @@ def _version(distribution: str) -> str:
 def _components(distribution: str) -> list[tuple[str, str, str]]:
     """Return group, kind and name of the components of a distribution."""
     components = []
-    for registry in registries.values():
+    for registry in (registries | hooks).values():
         components += [(registry.group, registry.kind, one.name) for one in registry.providers_of(distribution)]
     return components
 

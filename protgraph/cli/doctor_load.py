@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from protgraph.errors import ProtgraphError
 from protgraph.process_state import describe_changes, new_threads, read_state
-from protgraph.registry import registries
+from protgraph.registry import hooks, registries
 
 __all__ = ["Loaded", "import_library", "load_component"]
 
@@ -56,7 +56,7 @@ def load_component(component: tuple[str, str, str] | None) -> Loaded:
             import_module(module)
         return Loaded()
     group, distribution, name = component
-    registry = next(registry for registry in registries.values() if registry.group == group)
+    registry = next(registry for registry in (registries | hooks).values() if registry.group == group)
     provider = next(one for one in registry.providers_of(distribution) if one.name == name)
     state, threads = read_state(), set(threading.enumerate())
     error = ""

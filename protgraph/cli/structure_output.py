@@ -56,8 +56,6 @@ ExplainStructure = Annotated[
 
 #: Viewer → name in messages and suffix of its scripts.
 _VIEWERS = {"pymol": ("PyMOL", ".pml"), "chimerax": ("ChimeraX", ".cxc")}
-#: Entry points of functions that write scripts: (path, structures, values, *, attributes) → path.
-_SCRIPT_GROUP = "protgraph.viewer_scripts"
 
 
 class StructureOutput:
@@ -231,15 +229,14 @@ class ExplainOutput:
 
 def _script_writer(viewer: str) -> Callable[..., Path]:
     """Return the function that writes scripts for a viewer, from an extension."""
-    from protgraph.registry.discovery import installed_providers
+    from protgraph.registry import viewer_scripts
 
-    providers = installed_providers("viewer script", _SCRIPT_GROUP).get(viewer)
-    if not providers:
+    if viewer not in viewer_scripts:
         raise MissingExtraError(
             f"--{viewer}: no installed distribution writes scripts of {_VIEWERS[viewer][0]}. Color the file of "
             "--structure by B factor, or install the extension 'view' of protgraph-pyg."
         )
-    return providers[0].load()
+    return viewer_scripts.get(viewer)
 
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from protgraph.errors import OptionError, WorkerDiedError
 from protgraph.prepare.shard_task import ShardTask
-from protgraph.registry.registry import Registry
+from protgraph.registry.registries import engines
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied
 
@@ -21,12 +21,6 @@ __all__ = ["engines", "run_local", "run_shards"]
 ENTRY_POINTS = {"protgraph.engines": {"local": "run_local"}}
 
 Result = TypeVar("Result")
-
-engines = Registry(kind="engine", group="protgraph.engines")
-"""Name of an engine → function of tasks, a picklable function and a number of processes.
-
-It yields each task with its result, as :func:`run_local`. A task whose process died is repeated once; if it dies
-again, the result is a :class:`~protgraph.worker_process.WorkerDied`."""
 
 
 def run_shards(

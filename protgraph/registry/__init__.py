@@ -15,9 +15,11 @@ from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
 from protgraph.registry.registries import (
     commands,
     datasets,
+    engines,
     evaluators,
     featurizers,
     heads,
+    hooks,
     layers,
     metrics,
     models,
@@ -25,8 +27,10 @@ from protgraph.registry.registries import (
     readers,
     registries,
     relatives,
+    stores,
     tasks,
     trained_models,
+    viewer_scripts,
 )
 from protgraph.registry.registry import Registry
 
@@ -46,9 +50,11 @@ __all__ = [
     "component_options",
     "datasets",
     "distributions_with_components",
+    "engines",
     "evaluators",
     "featurizers",
     "heads",
+    "hooks",
     "import_source",
     "layers",
     "metrics",
@@ -56,7 +62,9 @@ __all__ = [
     "readers",
     "registries",
     "relatives",
+    "stores",
     "tasks",
     "mutation_scorers",
     "trained_models",
+    "viewer_scripts",
 ]

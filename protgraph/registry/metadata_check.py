@@ -8,7 +8,7 @@ from importlib import metadata
 
 from protgraph.errors import suggest
 from protgraph.registry.provider import PluginProblem, is_component_name
-from protgraph.registry.registries import registries
+from protgraph.registry.registries import hooks, registries
 
 __all__ = ["malformed_metadata", "metadata_problems"]
 
@@ -45,7 +45,7 @@ def malformed_metadata() -> list[PluginProblem]:
 
 def metadata_problems() -> list[PluginProblem]:
     """Return unknown groups, names that components cannot have, and values that are not "module:attribute"."""
-    groups = {registry.group: registry.kind for registry in registries.values()}
+    groups = {registry.group: registry.kind for registry in (registries | hooks).values()}
     problems = []
     for _, source, lines in _entry_point_files():
         group = ""

@@ -12,9 +12,11 @@ from protgraph.registry.registry import Registry
 __all__ = [
     "commands",
     "datasets",
+    "engines",
     "evaluators",
     "featurizers",
     "heads",
+    "hooks",
     "layers",
     "metrics",
     "models",
@@ -22,8 +24,10 @@ __all__ = [
     "readers",
     "registries",
     "relatives",
+    "stores",
     "tasks",
     "trained_models",
+    "viewer_scripts",
 ]
 
 _FEATURIZER = ComponentType(
@@ -64,6 +68,8 @@ _COMMAND = ComponentType(
     instances=True,
 )
 
+# --- hooks: what an extension of the core adds to one of its functions ---
+
 _RELATIVES = ComponentType(
     "a function from examples to those with a relative in other datasets", "types:FunctionType", instances=True
 )
@@ -83,8 +89,18 @@ mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_sc
 metrics = Registry(kind="metric", group="protgraph.metrics", type_=_METRIC)
 readers = Registry(kind="reader", group="protgraph.readers", type_=_READER)
 commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
+
 relatives = Registry(kind="relative", group="protgraph.relatives", type_=_RELATIVES, session=False)
 evaluators = Registry(kind="evaluator", group="protgraph.evaluators", type_=_EVALUATOR, session=False)
+engines = Registry(kind="engine", group="protgraph.engines")
+"""Name of an engine → function of tasks, a picklable function and a number of processes.
+
+It yields each task with its result, as :func:`protgraph.prepare.engines.run_local`. A task whose process died is
+repeated once; if it dies again, the result is a :class:`~protgraph.worker_process.WorkerDied`."""
+stores = Registry(kind="store", group="protgraph.stores")
+"""Scheme of an address, e.g. "s3" → function from the address of a graph store to its ``StoreFiles``."""
+viewer_scripts = Registry(kind="viewer_script", group="protgraph.viewer_scripts", session=False)
+"""Viewer → function that writes a script: (path, structures, values, *, attributes) → path."""
 
 registries: dict[str, Registry] = {
     "featurizers": featurizers,
@@ -98,6 +114,12 @@ registries: dict[str, Registry] = {
     "metrics": metrics,
     "readers": readers,
     "commands": commands,
+}
+#: Registries of single functions that extensions add; ``protgraph list`` does not show them.
+hooks: dict[str, Registry] = {
     "relatives": relatives,
     "evaluators": evaluators,
+    "engines": engines,
+    "stores": stores,
+    "viewer_scripts": viewer_scripts,
 }

@@ -7,15 +7,16 @@ import sys
 
 import pytest
 
-from protgraph.registry import registries
+from protgraph.registry import hooks, registries
 
 
 def test_registries_with_one_entry_point_group_each() -> None:
     kinds = ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models", "mutation_scorers"]
-    kinds += ["metrics", "readers", "commands", "relatives", "evaluators"]
+    kinds += ["metrics", "readers", "commands"]
     assert list(registries) == kinds
-    assert {f"protgraph.{plural}" for plural in registries} == {r.group for r in registries.values()}
-    assert all(plural == f"{r.kind}s" for plural, r in registries.items())
+    assert list(hooks) == ["relatives", "evaluators", "engines", "stores", "viewer_scripts"]
+    for plural, registry in (registries | hooks).items():
+        assert registry.group == f"protgraph.{plural}" == f"protgraph.{registry.kind}s"
 
 
 def test_listing_loads_neither_torch_nor_plugins() -> None:
@@ -31,6 +32,6 @@ def test_listing_loads_neither_torch_nor_plugins() -> None:
     assert result.stdout.strip() == "set() set()"
 
 
-@pytest.mark.parametrize("plural", registries)
+@pytest.mark.parametrize("plural", registries | hooks)
 def test_every_installed_component_loads(plural: str) -> None:
-    assert registries[plural].problems(load=True) == []
+    assert (registries | hooks)[plural].problems(load=True) == []

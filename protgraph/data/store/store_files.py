@@ -18,12 +18,9 @@ from protgraph.data.store.store_description import (
     read_description,
     shard_path,
 )
-from protgraph.registry.registry import Registry
+from protgraph.registry.registries import stores
 
 __all__ = ["StoreFiles", "is_store", "store_files", "store_index", "stores"]
-
-stores = Registry(kind="store", group="protgraph.stores")
-"""Scheme of an address, e.g. "s3" → function from the address of a store to its :class:`StoreFiles`."""
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9]+):/+(?=[^/])")  # pathlib joins the slashes
 
