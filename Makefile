@@ -55,6 +55,8 @@ lint: $(VENV)/.installed-test  ## check code style, docstrings, language and ent
 	$(BIN)/python tools/check_numbers.py
 	$(BIN)/python tools/check_readability.py
 	$(BIN)/python tools/entry_points.py --check
+	$(BIN)/python tools/stubs.py --check
+	$(BIN)/python tools/check_types.py
 
 docs: $(VENV)/.installed-docs  ## build the documentation site: build/site/index.html
 	$(BIN)/mkdocs build --strict

@@ -50,7 +50,7 @@ def summary(name: str) -> str:
 def home(package: str, name: str) -> str:
     """Return ``module.name`` of the module that defines a name which a package exports."""
     tree = _tree(_path(package))
-    modules = {n: f"{package}.{m}" for n, m in _dictionary(package, "_MODULES").items()} | _dictionary(package, "_HOME")
+    modules = _dictionary(package, "_HOME")
     for item in (i for i in ast.walk(tree) if isinstance(i, ast.ImportFrom) and i.module):
         modules |= {alias.asname or alias.name: item.module for alias in item.names}
     module = modules.get(name)
@@ -84,8 +84,7 @@ def anchor(path: str) -> str | None:
 def exports(package: str) -> list[str]:
     """Return the names that a package exports, sorted."""
     names = _exported(_tree(_path(package)))
-    lazy = [*_dictionary(package, "_MODULES"), *_dictionary(package, "_HOME")]
-    return sorted({*names, *lazy} - {"__version__"}, key=str.lower)
+    return sorted({*names, *_dictionary(package, "_HOME")} - {"__version__"}, key=str.lower)
 
 
 def _dictionary(package: str, variable: str) -> dict[str, str]:

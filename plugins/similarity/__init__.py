@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from protgraph.lazy_names import lazy_names
 
-_NAMES = {
-    "chains": ("ChainSequences", "read_chain_sequences"),
-    "embedding_search": ("SearchHits", "search_embeddings"),
-    "homologs": ("HomologyRule", "Homologs", "cluster_homologs", "find_homologs"),
-    "leaks": ("SplitCheck", "SplitLeak", "check_splits"),
-    "pair_search": ("cluster_pairs",),
-    "pose": ("PoseCheck", "PoseLeak", "check_pose"),
-    "splits": ("DatasetSplit", "split_dataset"),
-    "structure_comparison": ("ResidueMatch", "StructureComparison", "compare_structures", "match_residues"),
-    "structure_pairs": ("ChainTrace", "StructurePairs", "StructureRule", "find_structure_pairs"),
-    "superposition_search": ("SuperpositionScores", "superposition_scores"),
-    "tm_align": ("StructureAlignment", "align_structures"),
-}
 # Public name → module that exports it.
-_HOME = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
+_HOME = {
+    "ChainSequences": "protgraph_plugins.similarity.chains",
+    "read_chain_sequences": "protgraph_plugins.similarity.chains",
+    "SearchHits": "protgraph_plugins.similarity.embedding_search",
+    "search_embeddings": "protgraph_plugins.similarity.embedding_search",
+    "Homologs": "protgraph_plugins.similarity.homologs",
+    "HomologyRule": "protgraph_plugins.similarity.homologs",
+    "cluster_homologs": "protgraph_plugins.similarity.homologs",
+    "find_homologs": "protgraph_plugins.similarity.homologs",
+    "SplitCheck": "protgraph_plugins.similarity.leaks",
+    "SplitLeak": "protgraph_plugins.similarity.leaks",
+    "check_splits": "protgraph_plugins.similarity.leaks",
+    "cluster_pairs": "protgraph_plugins.similarity.pair_search",
+    "PoseCheck": "protgraph_plugins.similarity.pose",
+    "PoseLeak": "protgraph_plugins.similarity.pose",
+    "check_pose": "protgraph_plugins.similarity.pose",
+    "DatasetSplit": "protgraph_plugins.similarity.splits",
+    "split_dataset": "protgraph_plugins.similarity.splits",
+    "ResidueMatch": "protgraph_plugins.similarity.structure_comparison",
+    "StructureComparison": "protgraph_plugins.similarity.structure_comparison",
+    "compare_structures": "protgraph_plugins.similarity.structure_comparison",
+    "match_residues": "protgraph_plugins.similarity.structure_comparison",
+    "ChainTrace": "protgraph_plugins.similarity.structure_pairs",
+    "StructurePairs": "protgraph_plugins.similarity.structure_pairs",
+    "StructureRule": "protgraph_plugins.similarity.structure_pairs",
+    "find_structure_pairs": "protgraph_plugins.similarity.structure_pairs",
+    "SuperpositionScores": "protgraph_plugins.similarity.superposition_search",
+    "superposition_scores": "protgraph_plugins.similarity.superposition_search",
+    "StructureAlignment": "protgraph_plugins.similarity.tm_align",
+    "align_structures": "protgraph_plugins.similarity.tm_align",
+}
 
-__all__ = [*_HOME]
-
+__all__ = list(_HOME)
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -15,7 +15,7 @@ from protgraph.structure.io.registered_readers import Reader
 from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 
-featurizers: Registry[type[Featurizer], Featurizer]
+featurizers: Registry[type[Featurizer], Any]  # each stage has its own call
 layers: Registry[type[GraphLayer], GraphLayer]
 heads: Registry[type[Head], Head]
 models: Registry[ModelSpec, ModelSpec]

@@ -120,7 +120,7 @@ class ProteinBatches(Sampler[list[int]]):
 
     def __init__(
         self,
-        sizes: Sequence[int],
+        sizes: Sequence[int] | np.ndarray,
         *,
         indices: Sequence[int] | None = None,
         batch_size: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 import protgraph as pg
 from protgraph.structure.neighbors import sort_edges
@@ -31,7 +31,7 @@ class TemplateLongRange(pg.EdgeFeaturizer):
         self.radius, self.separation = radius, separation
 
     def __call__(self, residues: pg.Residues) -> pg.EdgeList:
-        pairs = cKDTree(residues.pos).query_pairs(self.radius, output_type="ndarray").astype(np.int64)  # (P, 2)
+        pairs = KDTree(residues.pos).query_pairs(self.radius, output_type="ndarray").astype(np.int64)  # (P, 2)
         i, j = pairs.T
         same_chain = residues.chain[i] == residues.chain[j]
         far = ~same_chain | (np.abs(residues.seq_pos[i] - residues.seq_pos[j]) >= self.separation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 import protgraph as pg
 
@@ -36,6 +36,6 @@ class TemplateCrowding(pg.StructureFeaturizer):
         self.radius = radius
 
     def __call__(self, residues: pg.Residues) -> dict[str, np.ndarray]:
-        tree = cKDTree(residues.pos)
+        tree = KDTree(residues.pos)
         near = tree.query_ball_point(residues.pos, self.radius, return_length=True)  # (N,), with itself
         return {"template_crowding": np.log(near).astype(np.float32)[:, None]}  # (N, 1)
