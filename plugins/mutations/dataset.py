@@ -237,11 +237,12 @@ def _check_variants(variants: Sequence[SourceVariant], structures: Mapping[str, 
     first: dict[tuple[str, str], SourceVariant] = {}
     for number, text in texts.items():
         variant = variants[number]
-        earlier = first.setdefault((variant.structure, text), variant)
-        if earlier is not variant:
+        earlier = first.get((variant.structure, text))
+        if earlier is not None:
             raise DatasetError(
                 f"{variant.row} and {earlier.row}: the same variant {text} of {variant.structure}. Give one value."
             )
+        first[variant.structure, text] = variant
     failures = []
     for number in sorted(errors):
         v = variants[number]

@@ -103,6 +103,7 @@ class _LazyGroup(TyperGroup):
             return None
         if cmd_name not in self.commands:
             self.commands[cmd_name] = _load(registered)
+            self.commands[cmd_name].name = cmd_name  # in a group: without the name of the group
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -28,7 +28,7 @@ from protgraph.labels.loading import (
     check_labels_are_used,
     find_proteins,
     folder_dataset,
-    is_registered,
+    is_registered_dataset,
     load_dataset,
     open_proteins,
     resolve_task,
@@ -128,7 +128,7 @@ def inspect_dataset(
     """
     check_kind(kind)
     name = task.name if isinstance(task, Task) else task
-    if is_registered(dataset) or are_graphs(dataset):
+    if is_registered_dataset(dataset) or are_graphs(dataset):
         known = load_dataset(
             dataset, labels=labels, task=task, columns=columns, kind=kind, unknown=unknown, seed=seed, read=read
         )

@@ -40,7 +40,7 @@ __all__ = [
     "check_labels_are_used",
     "find_proteins",
     "folder_dataset",
-    "is_registered",
+    "is_registered_dataset",
     "load_dataset",
     "load_proteins",
     "open_proteins",
@@ -116,7 +116,7 @@ def load_dataset(
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
         return _graph_list(dataset, task, seed)
-    if is_registered(dataset):
+    if is_registered_dataset(dataset):
         return _with_task(_registered_dataset(dataset, labels, read), task)
 
     # Files: first the names, then the table and what the task reads of it, and last the files.
@@ -155,7 +155,7 @@ def load_proteins(
         As of :func:`load_dataset`. A folder without a task is a dataset without tasks, unless its table has one label
         column, which is the task then.
     """
-    if is_registered(dataset):
+    if is_registered_dataset(dataset):
         return load_dataset(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
     table = None if labels is None else read_label_table(labels, columns=_label_names(task, None))
     if task is not None or (table is not None and len(table.labels) == 1):
@@ -176,7 +176,7 @@ def are_graphs(dataset: object) -> bool:
     return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
-def is_registered(dataset: object) -> bool:
+def is_registered_dataset(dataset: object) -> bool:
     """Return True for a Dataset and for the name of a registered one."""
     return isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
 

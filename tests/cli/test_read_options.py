@@ -156,7 +156,8 @@ def test_design_and_score_use_the_options(run, small_file, tmp_path, monkeypatch
         given["read"] = read
         raise OptionError("enough")
 
-    monkeypatch.setattr(f"protgraph.cli.{command}.load_model", lambda *_: SimpleNamespace(plan=None))
+    module = f"protgraph_plugins.design.{command}_command"
+    monkeypatch.setattr(f"{module}.load_model", lambda *_: SimpleNamespace(plan=None))
     monkeypatch.setattr("protgraph.featurize.iter_graphs", graphs)
     options = ["--altloc", "B", "--assembly", "1", "--model-number", 2]
     result = run(command, small_file, *options, "-o", tmp_path / f"out.{'csv' if command == 'score' else 'fasta'}")

@@ -9,6 +9,7 @@ import pytest
 from biotite.structure.io.pdb import PDBFile
 from protgraph_datasets.db55_pairs.dataset import GAP, Db55Pairs, pair_labels, separated
 
+from protgraph.data.datasets import preparation
 from protgraph.data.datasets.preparation import damaged_files, prepare_dataset
 from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.structure import Structure, clean, load_structure
@@ -78,7 +79,7 @@ def test_partners_are_far_apart_in_a_pose_without_information(source):
 def test_a_prepared_folder_has_the_labels_of_the_source(source, tmp_path):
     dataset = Db55Pairs(folder=str(tmp_path))
     (tmp_path / "source").mkdir()
-    dataset.write(SourceFolder(source, tmp_path / "source"), tmp_path)
+    preparation._write(dataset, SourceFolder(source, tmp_path / "source"), tmp_path, None)
     prepared = Db55Pairs(folder=str(tmp_path))
     assert damaged_files(prepared) == []
     splits = {example.id: example.split for example in prepared.examples("interface_pairs")}
