@@ -18,7 +18,7 @@ import threading
 from protgraph.errors import MissingExtraError, StructureFileError
 from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
-__all__ = ["TIME_LIMIT", "compress", "decompress"]
+__all__ = ["TIME_LIMIT", "decompress"]
 
 _REFERENCES = 2  # to a text in a variable and in the call of getrefcount
 
@@ -58,20 +58,6 @@ def decompress(entry: bytes, path: str | os.PathLike[str] = "content", *, time_l
         reason = str(text.error).strip() or type(text.error).__name__
         raise StructureFileError(f"{path}: foldcomp failed to decompress the entry: {reason}") from text.error
     return text
-
-
-def compress(lines: str, title: str) -> bytes:
-    """Return the foldcomp entry of the ATOM records of a chain without gaps.
-
-    Raises
-    ------
-    MissingExtraError
-        foldcomp is not installed.
-    """
-    _require_package(title)
-    import foldcomp
-
-    return foldcomp.compress(title, lines)
 
 
 def _require_package(path: str | os.PathLike[str]) -> None:

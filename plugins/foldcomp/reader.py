@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from biotite.structure.io.pdb import PDBFile
 from protgraph_plugins.foldcomp.database import FILES, open_foldcomp_database
-from protgraph_plugins.foldcomp.decoder import compress
 from protgraph_plugins.foldcomp.entry import MAGIC, foldcomp_text
 
-from protgraph.structure import ParsedFile, Reader, to_atom_array
+from protgraph.structure import ParsedFile, Reader
 from protgraph.structure.io import FileContent, read_atoms
 
 __all__ = ["FoldcompReader"]
@@ -54,11 +52,8 @@ class FoldcompReader(Reader):
         return [f"{path}{suffix}" for suffix in FILES if os.path.isfile(f"{path}{suffix}")]
 
     def example(self, folder: Path) -> list[Path]:
-        from protgraph.testing import make_protein
-
-        file = PDBFile()
-        file.set_structure(to_atom_array(make_protein([12])))
-        entry = compress("".join(f"{line}\n" for line in file.lines if line.startswith("ATOM")), "example")
+        """Write crambin (PDB entry 1crn) as a file, and twice as a database."""
+        entry = Path(__file__).with_name("1crn.fcz").read_bytes()
         single, database = folder / "example.fcz", folder / "database"
         single.write_bytes(entry)
         database.write_bytes(2 * (entry + b"\0"))
