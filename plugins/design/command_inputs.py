@@ -1,4 +1,4 @@
-"""What the commands read: models that predict residue types, and proteins of structure files."""
+"""Inputs of the commands: models that predict residue types, and proteins of structure files."""
 
 from __future__ import annotations
 

@@ -31,24 +31,30 @@ class FoldcompReader(Reader):
     bytes_per_residue = 16.0
 
     def recognizes(self, content: bytes) -> bool:
+        """Return True for the first bytes of an entry."""
         return content.startswith(MAGIC)
 
     def parse(self, content: bytes, path: str, model: int) -> ParsedFile:
+        """Decompress an entry and read its PDB text."""
         text, made_up = foldcomp_text(content, path)
         parsed = read_atoms(FileContent(path, text.encode()), model=model)
         predicted = parsed.predicted or _ALPHAFOLD_ID.search(text) is not None
         return replace(parsed, warnings=(*made_up, *parsed.warnings), predicted=predicted)
 
     def matches(self, path: str) -> bool:
+        """Return True for a database: a file with an index and a lookup table beside it."""
         return os.path.isfile(f"{path}.index") and os.path.isfile(f"{path}.lookup") and os.path.isfile(path)
 
     def entries(self, path: str) -> Sequence[str]:
+        """Return the names of the entries of a database, in the order of its file."""
         return open_foldcomp_database(path)
 
     def read(self, path: str, name: str) -> bytes:
+        """Return an entry of a database."""
         return open_foldcomp_database(path).read(name)
 
     def files(self, path: str) -> list[str]:
+        """Return the files of a database."""
         return [f"{path}{suffix}" for suffix in FILES if os.path.isfile(f"{path}{suffix}")]
 
     def example(self, folder: Path) -> list[Path]:
@@ -63,4 +69,5 @@ class FoldcompReader(Reader):
         return [single, database]
 
     def size(self, path: str, name: str) -> int | None:
+        """Return the size of an entry in bytes."""
         return open_foldcomp_database(path).size_of(name)

@@ -72,7 +72,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 class _Fault(NamedTuple):
-    """Where an exception was raised."""
+    """Place where an exception was raised."""
 
     frame: traceback.FrameSummary | None
     """Innermost frame outside of the libraries."""

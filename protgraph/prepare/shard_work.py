@@ -27,7 +27,7 @@ Apply = Callable[[Callable[[InputRecord], str], Sequence[InputRecord]], Iterable
 
 @dataclass(frozen=True)
 class RecordWork:
-    """What is done with one input record: picklable functions, the same in every process.
+    """Work on one input record: picklable functions, the same in every process.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a recipe reports of its model: results on each split, the page of the card, and a reliability diagram."""
+"""Report of a recipe on its model: results on each split, the page of the card, and a reliability diagram."""
 
 from __future__ import annotations
 

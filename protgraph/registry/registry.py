@@ -35,7 +35,7 @@ from protgraph.registry.provider import (
 __all__ = ["Registry"]
 
 T = TypeVar("T")
-ComponentT = TypeVar("ComponentT")  # what a name stands for: a class, or an instance such as a model spec
+ComponentT = TypeVar("ComponentT")  # what has a name: a class, or an instance such as a model spec
 InstanceT = TypeVar("InstanceT")  # what create returns
 _MISSING: object = object()
 _LISTED = 12  # names in an error that suggests one

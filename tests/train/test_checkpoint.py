@@ -84,7 +84,7 @@ def test_another_process_predicts_the_same_bits(trained, saved, structures_dir, 
     files = [structures_dir / "1orc.bcif", structures_dir / "1hf9.bcif"]
     predict(trained.checkpoint(), files, device="cpu").write(tmp_path / "here.csv")
     code = (
-        "import sys; from protgraph.train import predict; "
+        "import sys; from protgraph.inference import predict; "
         "predict(sys.argv[1], sys.argv[3:], device='cpu').write(sys.argv[2])"
     )
     threads = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}

@@ -105,7 +105,7 @@ def test_the_first_residue_is_sampled_from_the_model(causal, tmp_path):
 
 
 def test_a_saved_checkpoint_generates_and_sequences_are_written_as_fasta(causal, tmp_path):
-    path = pg.train.save_checkpoint(tmp_path / "small.safetensors", causal)
+    path = pg.checkpoint.save_checkpoint(tmp_path / "small.safetensors", causal)
     done = []
     made = generate(path, n=2, length=100, prompt="MK", seed=1, on_residue=done.append)
     assert done == list(range(3, 101))

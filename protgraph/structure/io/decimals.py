@@ -69,7 +69,7 @@ def fixed_point(chars: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarra
     --------
     >>> chars = np.frombuffer(b" -0.25 12.50  1e5 ", np.uint8).reshape(3, 6)
     >>> [x.tolist() for x in fixed_point(np.ascontiguousarray(chars.T), 2)]
-    [[-0.25, 12.5, 15.0], [True, True, False]]
+    [[-0.25, 12.5, 1.5], [True, True, False]]
     """
     point = len(chars) - decimals - 1 if decimals else len(chars)
     digit = chars - np.uint8(_ZERO)

@@ -56,16 +56,22 @@ def metric_builds(runner: Runner) -> None:
 
 
 def metric_values(runner: Runner) -> None:
-    """Check that for one kind of target it is a finite number, and best if every label is predicted."""
-    metric, reasons = _metric(runner), []
-    for inputs in _kinds_of_predictions():
-        reason = _fault_of_values(metric, inputs)
-        if reason is None:
-            return
-        reasons.append(reason)
-    # the reasons of the kinds for which it computes a number say most
-    (_, reason), *_ = sorted(reasons)
-    raise ConformityError(f"{runner.component}: it fits no kind of target. {reason}")
+    """Check that it is a finite number, and best if every label is predicted.
+
+    A metric of some kinds of target may be a number for others by accident. At least as many kinds must confirm
+    its direction as contradict it.
+    """
+    metric = _metric(runner)
+    faults = [_fault_of_values(metric, inputs) for inputs in _kinds_of_predictions()]
+    fitting = faults.count(None)
+    reasons = sorted(fault for fault in faults if fault is not None)
+    contradicting = [reason for rank, reason in reasons if rank == 0]
+    if fitting and fitting >= len(contradicting):
+        return
+    if fitting:
+        raise ConformityError(f"{runner.component}: its direction is not that of its values. {contradicting[0]}")
+    # The reasons of the kinds for which it computes a number are the first ones.
+    raise ConformityError(f"{runner.component}: it fits no kind of target. {reasons[0][1]}")
 
 
 def metric_inputs(runner: Runner) -> None:
@@ -162,7 +168,7 @@ def _fitting(runner: Runner) -> list[tuple[str, SplitPredictions]]:
     fitting = [inputs for inputs in _kinds_of_predictions() if _fault_of_values(metric, inputs) is None]
     if not fitting:
         raise NotApplicable("it fits no kind of target")
-    return [(inputs.task.name, inputs.predictions(inputs.random(0))) for inputs in fitting]
+    return [(inputs.task.name, inputs.predictions(inputs.random(0)).copy()) for inputs in fitting]
 
 
 def _changed(before: SplitPredictions, after: SplitPredictions) -> list[str]:

@@ -53,10 +53,10 @@ def reader_refuses(runner: Runner) -> None:
             if reader.recognizes(content):
                 raise ConformityError(f"{runner.component}: it recognizes {name}, a file of another format")
             if reader.matches(str(path)):
-                raise ConformityError(f"{runner.component}: it matches {name}, which is no container")
+                raise ConformityError(f"{runner.component}: it matches {name}, which is not a container")
         for path in (folder, str(Path(folder, "absent")), "pdb:1ubq", ""):
             if reader.matches(path):
-                raise ConformityError(f"{runner.component}: it matches {path!r}, which is no container")
+                raise ConformityError(f"{runner.component}: it matches {path!r}, which is not a container")
         if (seconds := _time_of_matches(reader, str(Path(folder, "a.pdb")))) > _LONGEST:
             raise ConformityError(
                 f"{runner.component}: matches takes {1e3 * seconds:.3g} ms, and is called for every file of a folder. "
