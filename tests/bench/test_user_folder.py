@@ -87,8 +87,8 @@ def test_unusable_proteins_are_in_the_rows_and_the_report(folder):
         assert failure.error_type == "StructureFileError" and "broken.cif" in failure.message
     text = write_report(spec, rows).read_text()
     assert "train 6, val 1, test 1. Splits: random, seed 0" in text
-    assert "- 2 of 8 proteins share a sequence" in text
-    assert "- secondary_structure, 2 of 2 runs: `broken: " in text and "(failures.csv)" in text
+    assert "2 of 8 proteins share a sequence" in text
+    assert "broken: " in text and "(secondary_structure, 2 of 2 runs)" in text and "(all: failures.csv)" in text
     with open(spec.folder / "failures.csv", newline="") as file:
         [manifest] = csv.DictReader(file)
     assert list(manifest)[:4] == ["source", "protein", "error_type", "message"]

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from protgraph.process_state import describe_changes, new_threads, read_state
-from protgraph.registry import registries
+from protgraph.registry import hooks, registries
 from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
 from tests.first_use.broken_plugins import BROKEN_PLUGINS, MALFORMED_PLUGIN, install_plugin
 
@@ -27,7 +27,7 @@ def test_a_complete_installation_gives_exit_code_0(run, tmp_path: Path, monkeypa
     assert result.code == 0, result.out
     assert version("torch") in result.out
     assert f"{tmp_path}: 3 MiB" in result.out
-    count = sum(len(registry) for registry in registries.values())
+    count = sum(len(registry) for registry in (registries | hooks).values())
     assert f"{count} of {count} loaded" in result.out
 
 
