@@ -10,10 +10,9 @@ from protgraph_plugins.ddg.type_scores import NOTHING_HIDDEN
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
-from protgraph.structure.chemistry.vdw import vdw_radii
-from protgraph.structure.descriptors import virtual_cb
+from protgraph.structure.chemistry import vdw_radii
+from protgraph.structure.descriptors import unit, virtual_cb
 from protgraph.structure.residues import ALPHABET, UNKNOWN
-from protgraph.structure.vectors import unit
 
 __all__ = ["InterfaceSite"]
 ENTRY_POINTS = {"protgraph.featurizers": {"interface_site": "InterfaceSite"}}

@@ -8,9 +8,8 @@ import numpy as np
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
-from protgraph.structure.descriptors import backbone_dihedrals, dssp, three_states, virtual_cb
+from protgraph.structure.descriptors import backbone_dihedrals, dssp, three_states, unit, virtual_cb
 from protgraph.structure.residues import ALPHABET, BACKBONE, UNKNOWN
-from protgraph.structure.vectors import unit
 
 __all__ = ["SitePacking", "surroundings"]
 ENTRY_POINTS = {"protgraph.featurizers": {"site_packing": "SitePacking"}}

@@ -122,4 +122,4 @@ def _print_estimate(found: Estimate, processes: int) -> None:
     about = "about " if found.sample < found.files else ""
     typer.echo(f"residues  {about}{found.residues:.0f}")
     typer.echo(f"bytes     {about}{found.bytes / 1e9:.3f} GB in {count_noun(found.shards, 'shard')}")
-    typer.echo(f"hours     about {found.seconds / 3600:.4f} with {count_noun(processes, 'job')}")
+    typer.echo(f"hours     about {found.seconds / 3600:.2g} with {count_noun(processes, 'job')}")

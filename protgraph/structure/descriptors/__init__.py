@@ -24,6 +24,7 @@ from protgraph.structure.descriptors.solvent_exposure import (
     half_sphere_exposure,
     protrusion,
 )
+from protgraph.structure.vectors import unit
 
 __all__ = [
     "CB_C",
@@ -53,5 +54,6 @@ __all__ = [
     "sidechain_direction",
     "three_states",
     "trace_angles",
+    "unit",
     "virtual_cb",
 ]
