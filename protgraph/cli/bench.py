@@ -98,7 +98,7 @@ def bench_command(
     Examples:
       protgraph bench
       protgraph bench sequences
-      protgraph bench spec.toml --jobs 4
+      protgraph bench run spec.toml --jobs 4
     """
     from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
     from protgraph.bench.job_plan import describe_folder
