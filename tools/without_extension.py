@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Folders of the copy; the others are links to those of the tree.
 _COPIED = ("protgraph", "plugins", "tests")
 #: Modules that cannot be imported without a library that comes with torch for GPUs alone.
-_NEED_GPU = ("protgraph.ops.triton_programs",)
+_NEED_GPU = ("protgraph.ops.kernels.triton_programs",)
 _IMPORT_ALL = f"""
 import importlib, pkgutil, sys
 import protgraph
