@@ -99,11 +99,20 @@ def check_options(
             raise OptionError(f"{label}: {option.name!r} is missing; {usage}")
         if option.name in options and not _fits(options[option.name], option.annotation):
             value = options[option.name]
-            raise OptionError(f"{label}: {option.name}={value!r} is not {option.type_name}; {usage}")
+            hint = suggest(str(value), _literals(option.annotation))
+            text = f"{label}: {option.name}={value!r} is not {option.type_name}; {usage}"
+            raise OptionError(f"{text}.{hint}" if hint else text)
     try:
         _signature(component).bind(*args, **options)
     except TypeError as e:
         raise OptionError(f"{label}: called with {len(args)} positional argument(s): {e}") from e
+
+
+def _literals(annotation: object) -> list[str]:
+    """Return the strings that a ``Literal``, also in a union, allows."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [value for value in typing.get_args(annotation) if isinstance(value, str)]
+    return [value for member in typing.get_args(annotation) for value in _literals(member)]
 
 
 def _hint(key: str, component: Callable[..., object], allowed: Mapping[str, Option]) -> str:

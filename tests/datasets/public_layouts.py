@@ -114,12 +114,13 @@ def lay_out_eigenfold(shared: Path, folder: Path) -> Path:
         unpack_tar(shared / f"{name}.tar.xz", folder / "bcif")
     columns = ("rmsd", "gdt_ts", "tm", "lddt")
     scores: dict[str, list[tuple[object, ...]]] = {}
-    for row in read_tsv(shared / "models.tsv.gz"):
-        target, set_ = row["target"], row["set"]
+    for row in read_tsv(shared / "natives.tsv.gz"):
+        target = row["file"].removesuffix(".bcif")
         native = folder / "structures" / target[:2] / f"{target}.pdb"
         native.parent.mkdir(parents=True, exist_ok=True)
-        if not native.exists():
-            native.symlink_to(folder / "bcif" / "natives" / row["native"])
+        native.symlink_to(folder / "bcif" / "natives" / row["file"])
+    for row in read_tsv(shared / "models.tsv.gz"):
+        target, set_ = row["target"], row["set"]
         model = folder / MODELS.format(set_) / f"{target}.pdb.{row['sample']}.pdb"
         model.parent.mkdir(parents=True, exist_ok=True)
         model.symlink_to(folder / "bcif" / "models" / row["file"])

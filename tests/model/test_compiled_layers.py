@@ -83,6 +83,7 @@ def test_training_with_compiled_layers_has_the_same_losses(family, structures_di
     plain = pg.FitConfig(epochs=2, device="cpu")
     losses = []
     for config in (plain, dataclasses.replace(plain, compile=True)):
-        result = pg.fit(family, files, "secondary_structure", config=config)
+        with torch._inductor.config.patch(fallback_random=True):  # dropout draws the numbers that it draws without
+            result = pg.fit(family, files, "secondary_structure", config=config)
         losses.append([point["train_loss"] for point in result.history])
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
