@@ -39,6 +39,9 @@ DEFERRED = frozenset(
     }
 )
 
+#: Module → one to import before it, as ``import torch`` does: the two import each other in a circle.
+_BEFORE = {"torch._dynamo": "torch._prims"}
+
 #: Libraries that are imported without garbage collection.
 _LARGE = frozenset({"biotite", "e3nn", "lightning", "scipy.spatial", "torch", "torch_geometric"})
 
@@ -55,6 +58,8 @@ class _DeferredModule(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         self.__class__ = ModuleType  # before its code, which may access the module
         spec.loader = self.__loader__ = spec.loader.own
+        if self.__name__ in _BEFORE:
+            import_module(_BEFORE[self.__name__])
         spec.loader.exec_module(self)
         return getattr(self, name)
 

@@ -120,3 +120,18 @@ def test_predictions_leave_the_deferred_modules_unloaded(structures_dir, tmp_pat
     """
     done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_e3nn_is_imported_after_torch_whose_compiler_is_deferred():
+    """e3nn compiles functions, and so runs ``torch._dynamo``, which torch imports after the module it needs."""
+    script = """
+    from protgraph.deferred_imports import defer_imports
+    defer_imports(only_applies_models=True)
+    import torch
+    import e3nn.o3
+    print(e3nn.o3.Irreps("1x1o").dim)
+    """
+    command = [sys.executable, "-c", dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["3"]
