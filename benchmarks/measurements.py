@@ -17,7 +17,6 @@ MEASUREMENTS = {
     "attention": "attention within proteins; PyG's TransformerConv on complete edges; pair factors",
     "edges": "sum over neighbors as a reshape; index_add and scatter",
     "featurize": "file to residue graph; the parsers of biotite, gemmi and Biopython alone, and other programs",
-    "generate": "sequences of a causal transformer with a key-value cache; without a cache",
     "layers": "layers; those of PyG and e3nn, and plain formulas",
     "neighbors": "k-nearest-neighbor search; brute force, scipy's k-d tree, biotite's cell list",
     "proteinmpnn": "scoring and design with ProteinMPNN; the published program",

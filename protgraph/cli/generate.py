@@ -31,7 +31,6 @@ def generate_command(
         typer.Option(help="Sample from the fewest most probable residues whose probabilities add up to this."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
-    cache: Annotated[bool, typer.Option(help="Use a key–value cache.")] = True,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     overwrite: Overwrite = False,
 ) -> None:
@@ -61,7 +60,6 @@ def generate_command(
             n=n,
             length=length,
             prompt=prompt,
-            cache=cache,
             device=device,
             on_residue=lambda done: progress.update(shown, completed=done),
             **options,

@@ -15,14 +15,12 @@ from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
-from protgraph.data.graph.protein_graph import collate
-from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError
+from protgraph.data.graph.protein_graph import collate, make_batch
+from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError, WiringError
 from protgraph.evaluation.evaluation import evaluation_mode
 from protgraph.file_io import atomic_write
 from protgraph.labels.leaks import raise_on_leak
-from protgraph.model.build import ProteinModel
 from protgraph.model.devices import find_device
-from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.nn.sampling import check_sampling, sample_classes
 from protgraph.structure.io.fasta import FastaRecord
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
@@ -70,7 +68,6 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int = 0,
-    cache: bool = True,
     device: str = "auto",
     on_residue: Callable[[int], None] | None = None,
 ) -> list[GeneratedSequence]:
@@ -90,9 +87,6 @@ def generate(
         See :func:`protgraph.nn.sampling.sampling_probabilities`.
     seed : int
         Seed of the sampling.
-    cache : bool
-        Use a key–value cache, so that a step is linear in the number of residues. The logits are the same as without:
-        to 1e-12 in float64, to 1e-5 in float32.
     device : str
         "auto" uses a GPU if there is one.
     on_residue : callable, optional
@@ -105,7 +99,7 @@ def generate(
     CheckpointError, MissingCoordinatesError, LeakError
         The model does not predict residue types, needs a structure, or is not causal.
     WiringError
-        The model reads edges, or a layer has no key–value cache (use ``cache=False``).
+        The model reads edges.
     """
     check_value(seed, Seed, path="seed")
     types = _prompt(prompt, n, length)
@@ -113,12 +107,14 @@ def generate(
     checkpoint = as_checkpoint(checkpoint)
     _check(checkpoint, length)
     generator = torch.Generator().manual_seed(seed)
-    model, whole = checkpoint.single_model("generate").to(find_device(device)), _proteins(checkpoint, types)
-    total, progress = torch.zeros(n, dtype=torch.float64), None
+    model = checkpoint.single_model("generate").to(find_device(device))
+    unknown_proteins = _proteins(checkpoint, types)
+    total = torch.zeros(n, dtype=torch.float64)
     with evaluation_mode(model) as where:
         for place in range(len(prompt), length):
-            batch = first_nodes(_with_types(checkpoint, whole, types), place + 1).to(where)
-            logits, progress = _next(model, batch, progress, cache=cache)
+            # The model is causal, so it needs the residues up to the next one only.
+            batch = _first_nodes(_with_types(checkpoint, unknown_proteins, types), place + 1).to(where)
+            logits = model(batch)["logits"].unflatten(0, (n, place + 1))[:, -1]  # (n, C)
             chosen = sample_classes(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()
             types[:, place] = chosen.cpu()
@@ -183,15 +179,15 @@ def _check(checkpoint: Checkpoint, length: int) -> None:
     raise_on_leak(model, batch, why="generation requires")
 
 
-def _next(
-    model: ProteinModel, batch: Batch, progress: IncrementalState | None, *, cache: bool
-) -> tuple[Tensor, IncrementalState | None]:
-    """Compute the logits ``(n, C)`` of the last residue of each sequence."""
-    if cache:
-        logits, progress = incremental_step(model, batch, progress)
-    else:
-        logits = model(batch)["logits"]
-    return logits.view(batch.num_graphs, -1, logits.size(1))[:, -1], progress
+def _first_nodes(batch: Batch, length: int) -> Batch:
+    """Return the first ``length`` nodes of each protein of a batch of equally long ones, with their fields."""
+    if "edge_index" in batch:
+        raise WiringError("generation needs graphs without edges. Use a model that reads no edges.")
+    n = batch.num_graphs
+    names = [name for name in batch.keys() if name != "batch" and batch.is_node_attr(name)]  # noqa: SIM118
+    tensors = {name: batch[name].unflatten(0, (n, -1))[:, :length].flatten(0, 1) for name in names}
+    sizes = (length,) * n
+    return make_batch(tensors, sizes=sizes, rows=dict.fromkeys(names, sizes), attributes={})
 
 
 def _proteins(checkpoint: Checkpoint, types: Tensor) -> Batch:

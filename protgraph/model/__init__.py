@@ -7,7 +7,6 @@ from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
 from protgraph.model.devices import find_device
 from protgraph.model.diagram import mermaid_text
-from protgraph.model.incremental import IncrementalState, first_nodes, incremental_step
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
@@ -19,7 +18,6 @@ __all__ = [
     "AttentionMap",
     "ComponentSpec",
     "ComponentSummary",
-    "IncrementalState",
     "ModelSpec",
     "ProteinModel",
     "PublishedWeights",
@@ -31,8 +29,6 @@ __all__ = [
     "convert_state",
     "find_device",
     "find_weights",
-    "first_nodes",
-    "incremental_step",
     "mermaid_text",
     "nonfinite_error",
     "pretrained",

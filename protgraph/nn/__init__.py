@@ -16,7 +16,6 @@ from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, run_in_chunks
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.irreps import irreps_blocks, named_irreps_blocks
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.mlp import activation, gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer, Head
@@ -68,7 +67,6 @@ __all__ = [
     "GraphLayer",
     "Head",
     "IrrepsLinear",
-    "KVCache",
     "LOOPS_OVER_PROTEINS",
     "LearnedPositions",
     "LearnedQueries",

@@ -40,8 +40,7 @@ class DotProductAttention(AttentionMixin):
     Parameters
     ----------
     causal : bool
-        Node i attends to itself and to earlier nodes of its protein, in the order of the batch. If keys are other nodes
-        than queries, the L queries are the last L of the M keys.
+        Node i attends to itself and to earlier nodes of its protein, in the order of the batch; only without ``keys``.
     dropout : float
         Dropout probability of attention weights.
     entries : int
@@ -152,13 +151,11 @@ class DotProductAttention(AttentionMixin):
         terms, mask, key_mask = visibility
         # In a causal block padding is never visible: it comes after all nodes.
         padded = block.columns.mask is not None and not self.causal
-        causal = self.causal and not _is_last_row(block)
-        square = not causal or _earlier(block) is None  # the definition of causal in the kernel
-        if not terms and mask is None and key_mask is None and not padded and square:
+        if not terms and mask is None and key_mask is None and not padded:
             width = v.size(3)
             v, scale = _pad(v, q.size(3)), q.size(3) ** -0.5
             q, k = _pad(q, v.size(3)), _pad(k, v.size(3))
-            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=causal, scale=scale)[..., :width]
+            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal, scale=scale)[..., :width]
 
         def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
             extra = self._extra(block, rows, visibility, q)
@@ -172,9 +169,8 @@ class DotProductAttention(AttentionMixin):
         terms, mask, key_mask = visibility
         allowed = []
         if self.causal:
-            i, earlier = torch.arange(block.rows.length, device=like.device)[rows, None], _earlier(block)
-            i = i if earlier is None else i + earlier  # (…, l, 1)
-            allowed.append(i >= torch.arange(block.columns.length, device=i.device))  # (…, l, M)
+            order = torch.arange(block.rows.length, device=like.device)
+            allowed.append(order[rows, None] >= order)  # (l, L)
         elif block.columns.mask is not None:
             allowed.append(block.columns.mask[:, None, None])
         if key_mask is not None:
@@ -221,21 +217,6 @@ def _layout(proteins: Proteins, keys: Proteins | None) -> PaddedLayout | SingleB
     if torch.compiler.is_compiling():
         return SingleBlockLayout(proteins, keys)
     return PaddedLayout(proteins.sizes, keys.sizes, proteins.batch.device, padded=proteins.padded)
-
-
-def _earlier(block: PaddedBlock) -> Tensor | int | None:
-    """Return how many keys precede the first query: a number, or ``(b, 1, 1, 1)``; None if the nodes are the same."""
-    rows, columns = block.rows, block.columns
-    if rows is columns:
-        return None
-    if rows.mask is None or columns.mask is None:
-        return columns.length - rows.length or None
-    return (columns.mask.sum(1) - rows.mask.sum(1)).view(-1, 1, 1, 1)
-
-
-def _is_last_row(block: PaddedBlock) -> bool:
-    """Return whether each protein has one query, its last key."""
-    return block.rows.length == 1 and block.columns.mask is None
 
 
 def _heads(side: PaddedSide, x: Tensor) -> Tensor:

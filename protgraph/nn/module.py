@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, Level, field, is_registered
 from protgraph.errors import WiringError
-from protgraph.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
@@ -158,39 +157,6 @@ class GraphLayer(nn.Module, ABC):
         The fields in ``f`` and in the result all have the shapes of their specs; ``f["edges"]`` and
         ``f["proteins"]`` are :class:`~protgraph.Edges` and :class:`~protgraph.Proteins`, all others tensors.
         """
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """Compute :meth:`forward` for the next nodes of each protein only, given a cache of the earlier ones.
-
-        A layer that reads neither ``edges`` nor ``proteins`` treats nodes independently and leaves the cache as it is.
-        A causal layer overrides this method (see :mod:`protgraph.nn.kv_cache`).
-
-        Parameters
-        ----------
-        f : mapping of str to Tensor
-            Inputs of the next l nodes of each protein, ``(B l, …)`` each.
-        cache : KVCache
-            The cache of the previous step; empty at the first.
-
-        Returns
-        -------
-        dict of str to Tensor
-            The fields in ``writes`` of these nodes, ``(B l, …)`` each.
-        KVCache
-            The cache with these nodes.
-
-        Raises
-        ------
-        WiringError
-            If the layer depends on other nodes and cannot run incrementally.
-        """
-        others = sorted({"edges", "proteins"} & set(self.fields))
-        if others:
-            raise WiringError(
-                f"{type(self).__name__} reads {', '.join(others)} and cannot run incrementally. "
-                "Run the whole model instead."
-            )
-        return self.forward(f), cache
 
 
 class Head(GraphLayer):

@@ -17,7 +17,6 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
-from protgraph.nn.kv_cache import KVCache, next_position_index
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
 from protgraph.nn.positional_encoding import (
@@ -136,59 +135,13 @@ class MultiHeadAttention(nn.Module):
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Attend: ``(N, width)`` to ``(N, dim)``; ``f`` holds ``proteins`` and the optional fields."""
         q, k, v, options = self._project(h, f)
-        return self._result(h, self.attention(q, k, v, f["proteins"], **options))
-
-    def step(self, h: Tensor, f: Mapping[str, Any], cache: KVCache) -> tuple[Tensor, KVCache]:
-        """Attend from the next l nodes of each protein to all nodes so far.
-
-        Parameters
-        ----------
-        h : Tensor
-            ``(B l, width)``, the next nodes.
-        f : mapping of str to Tensor
-            Fields of the next nodes.
-        cache : KVCache
-            Keys (already rotated) and values ``(B, T, H, D)`` of the nodes so far, and what locates or masks them.
-
-        Returns
-        -------
-        Tensor, KVCache
-            ``(B l, dim)`` as :meth:`forward` gives for these nodes, and the extended cache.
-
-        Raises
-        ------
-        WiringError
-            If the attention is not causal or reads pairs, which a cache does not hold.
-        """
-        if not self.attention.causal:
-            raise WiringError("incremental attention must be causal. Build the layer with causal=True.")
-        if self.pair is not None or self.edge is not None or self.mask_level == "pair":
-            raise WiringError("attention on pairs or edges cannot run incrementally. Run the whole model instead.")
-        q, k, v = self._heads(h, f)
-        if self.rotary:
-            place, cache = next_position_index(f, cache)
-            q, k = rotate(q, place), rotate(k, place)
-        q, k = self._with_factors(q, k, f)
-        located = {"mask": f["mask"]} if self.mask_level else {}
-        if self.offset is not None:
-            located |= {name: f[name] for name in ("seq_pos", "chain") if name in f}
-        cache = cache.append(f["proteins"], k=k, v=v, **located)
-        options: dict[str, Any] = {"key_mask": cache["mask"].flatten()} if self.mask_level else {}
-        if self.offset is not None:
-            pos, chain = (cache[name].flatten() if name in cache else None for name in ("seq_pos", "chain"))
-            options["terms"] = [self.offset(f["seq_pos"], f.get("chain"), key_pos=pos, key_chain=chain)]
-        k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)
-        return self._result(h, self.attention(q, k, v, f["proteins"], keys=cache.proteins(), **options)), cache
+        out = self.attention(q, k, v, f["proteins"], **options).flatten(1)  # (N, dim)
+        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
         """Compute the attention weights of ``h (N, width)``, ``(H, L, L)`` per protein; row i, column j."""
         q, k, _, options = self._project(h, f)
         return self.attention.weights(q, k, f["proteins"], **options)
-
-    def _heads(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute queries, keys and values, ``(N, H, D)`` each."""
-        k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)
-        return self.query(h).unflatten(1, (self.heads, -1)), k, v
 
     def _with_factors(self, q: Tensor, k: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """Add the bias of pair factors to the scalar products, which attention divides by √(their length)."""
@@ -200,17 +153,13 @@ class MultiHeadAttention(nn.Module):
         left, right = (f[name] for name in PAIR_FACTORS)
         return extend_by_factors(q * (scaled / width**0.5), k, left, right, weight)
 
-    def _result(self, h: Tensor, out: Tensor) -> Tensor:
-        """Gate and project the output of all heads, ``(N, H, D)`` to ``(N, dim)``."""
-        out = out.flatten(1)
-        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
-
     def position_code(self, length: int) -> PositionCode | None:
         """Return the rotary angles; an offset bias returns its own code."""
         return rotary_code(length, self.query.out_features // self.heads) if self.rotary else None
 
     def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
-        q, k, v = self._heads(h, f)
+        k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)  # (N, H, D)
+        q = self.query(h).unflatten(1, (self.heads, -1))
         if self.rotary:
             place = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
             q, k = rotate(q, place), rotate(k, place)

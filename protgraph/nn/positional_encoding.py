@@ -180,26 +180,15 @@ class OffsetBias(nn.Module):
         self.reach, self.chains = reach, chains
         self.table = nn.Parameter(torch.randn(heads, 2 * reach + 1 + chains) * 0.02)
 
-    def forward(
-        self, seq_pos: Tensor, chain: Tensor | None, *, key_pos: Tensor | None = None, key_chain: Tensor | None = None
-    ) -> PairTerm:
-        """Return the term for attention, evaluated on demand.
-
-        Parameters
-        ----------
-        seq_pos, chain : Tensor
-            ``(N,)`` int64 of the queries.
-        key_pos, key_chain : Tensor, optional
-            ``(M,)`` int64 of the keys, if they are other nodes.
-        """
-        key_pos, key_chain = (seq_pos, chain) if key_pos is None else (key_pos, key_chain)
+    def forward(self, seq_pos: Tensor, chain: Tensor | None) -> PairTerm:
+        """Return the term for attention, evaluated on demand; ``seq_pos`` and ``chain`` ``(N,)`` int64."""
 
         def term(block: PaddedBlock, rows: slice) -> Tensor:
-            i, j = block.rows.take(seq_pos)[:, rows], block.columns.take(key_pos)
+            i, j = block.rows.take(seq_pos)[:, rows], block.columns.take(seq_pos)
             if chain is None:
                 bins = offset_bins(i, j, None, None, self.reach)  # (b, l, M)
             else:
-                own, other = block.rows.take(chain)[:, rows], block.columns.take(key_chain)
+                own, other = block.rows.take(chain)[:, rows], block.columns.take(chain)
                 bins = offset_bins(i, j, own, other, self.reach)
             return self.table.index_select(1, bins.flatten()).view(-1, *bins.shape).transpose(0, 1)
 

@@ -14,7 +14,6 @@ SMALL = {
     "attention": {"SIZES": (5, 9, 12)},
     "edges": {"NODES": 60, "DEGREE": 5},
     "featurize": {"ENTRIES": 2},
-    "generate": {"SEQUENCES": 2, "LENGTH": 4, "CONTEXT": 5},
     "layers": {"PROTEINS": 2, "RESIDUES": 24, "DEGREE": 5},
     "neighbors": {"SIZES": (40, 90), "NEIGHBORS": 6},
     "proteinmpnn": {"ENTRIES": ("3i40_B",), "ORDERS": 2, "COPIES": 2},

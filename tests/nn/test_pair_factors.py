@@ -10,7 +10,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.layers.attention import Attention
 from protgraph.ops import Proteins
 from protgraph.testing.symmetry import random_rotations
@@ -64,17 +63,6 @@ def test_factors_equal_their_dense_products(kind, sizes):
         results.append([y, *torch.autograd.grad(y, [*wrt, *weights], cotangent)])
     for a, b in zip(*results, strict=True):
         assert (a - b).abs().max() <= 1e-12 * b.abs().max() + 1e-15
-
-
-def test_steps_with_factors_equal_the_whole():
-    f = some_inputs((4, 4))
-    f = {name: f[name] for name in ("h", "proteins", "seq_pos", "pair_left", "pair_right")}
-    layer = Attention(specs_of(f), dim=8, heads=2, causal=True)
-    whole, cache = layer(f)["h"].view(2, 4, 8), KVCache()
-    for t in range(4):
-        now = {n: x[[t, 4 + t]] for n, x in f.items() if n != "proteins"} | {"proteins": batch_of((1, 1))}
-        out, cache = layer.step(now, cache)
-        torch.testing.assert_close(out["h"], whole[:, t], rtol=1e-12, atol=1e-13)
 
 
 class _Largest(TorchDispatchMode):

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import gate_linear
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention, split_heads
@@ -83,11 +82,6 @@ class Attention(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: attention between the nodes of each protein."""
         return {"h": self.attention(f["h"], f)}
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """Compute :meth:`forward` for the next nodes of each protein, and append their keys and values to the cache."""
-        h, cache = self.attention.step(f["h"], f, cache)
-        return {"h": h}, cache
 
 
 class GlobalAttention(GraphLayer):

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.standardize import Standardize
 
@@ -120,7 +119,3 @@ class Constant(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return ``h (N, dim)``, the same learned vector for each node."""
         return {"h": self.value.expand(f["proteins"].batch.numel(), -1)}
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """Return the vector for the next nodes; the cache stays as it is."""
-        return self.forward(f), cache

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import KVCache, next_position_index
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.positional_encoding import CHAINS_IN_ORDER, LearnedPositions, PositionCode, position_index, sinusoid
 
@@ -63,12 +62,10 @@ class Position(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Add the code of the position in the chain to ``h (N, C)``."""
-        return self._add(f["h"], position_index(f["seq_pos"], f["proteins"], f.get("chain")))
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """Add the codes of the next positions, which the cache counts."""
-        place, cache = next_position_index(f, cache)
-        return self._add(f["h"], place), cache
+        h = f["h"]
+        index = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
+        code = sinusoid(index, h.size(1), h.dtype) if self.table is None else self.table(index)
+        return {"h": h + code}
 
     def position_code(self, length: int) -> PositionCode | None:
         """Return the sinusoids; learned positions return their own code."""
@@ -76,6 +73,3 @@ class Position(GraphLayer):
             return None
         width = self.scalar_width("h")
         return PositionCode("sinusoidal", sinusoid(torch.arange(length), width, torch.float64))
-
-    def _add(self, h: Tensor, place: Tensor) -> dict[str, Tensor]:
-        return {"h": h + (sinusoid(place, h.size(1), h.dtype) if self.table is None else self.table(place))}

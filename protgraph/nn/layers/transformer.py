@@ -9,9 +9,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.errors import WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import CAUSAL, split_heads
 
@@ -75,22 +73,7 @@ class Transformer(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: attention over all nodes of the protein, and the feed-forward network."""
-        q, k, v = self._heads(f["h"])
-        return {"h": self._result(f["h"], self.attention(q, k, v, f["proteins"]))}
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        """Compute :meth:`forward` for the next nodes of each protein, given the keys and values of the earlier ones."""
-        if not self.attention.causal:
-            raise WiringError("incremental attention must be causal. Build the layer with causal=True.")
-        q, k, v = self._heads(f["h"])
-        cache = cache.append(f["proteins"], k=k, v=v)
-        k, v = cache["k"].flatten(0, 1), cache["v"].flatten(0, 1)
-        out = self.attention(q, k, v, f["proteins"], keys=cache.proteins())
-        return {"h": self._result(f["h"], out)}, cache
-
-    def _heads(self, h: Tensor) -> tuple[Tensor, ...]:
-        return self.qkv(h).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
-
-    def _result(self, h: Tensor, out: Tensor) -> Tensor:
-        out = out.flatten(1)  # (N, dim)
-        return out if self.root is None else out + self.root(h)
+        h = f["h"]
+        q, k, v = self.qkv(h).unflatten(1, self.shape).unbind(1)  # each (N, H, D)
+        out = self.attention(q, k, v, f["proteins"]).flatten(1)  # (N, dim)
+        return {"h": out if self.root is None else out + self.root(h)}

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.kv_cache import KVCache
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.multihead import MultiHeadAttention
@@ -64,11 +63,6 @@ class _Block(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         h = f["h"]
         return {"h": self.update(h, self.attention(self.attention_input(h), f))}
-
-    def step(self, f: Mapping[str, Any], cache: KVCache) -> tuple[dict[str, Tensor], KVCache]:
-        h = f["h"]
-        attended, cache = self.attention.step(self.attention_input(h), f, cache)
-        return {"h": self.update(h, attended)}, cache
 
 
 class PreNormBlock(_Block):
