@@ -257,7 +257,7 @@ def _node_fields(plan: FeaturePlan, name: str) -> list[str]:
     written = set()
     for component, featurizer in (*plan.structure, *plan.tensor):
         if component.name == name:
-            written |= {component.writes.get(key, key) for key in featurizer.out}
+            written |= {component.output_field(key) for key in featurizer.out}
     return [key for key, spec in plan.fields.items() if spec.level == "node" and key in written]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from protgraph.errors import GradientError
 from protgraph.structure.residues.chain_breaks import bonded_to_next
-from protgraph.structure.residues.noise import CA
+from protgraph.structure.residues.residues import CA
 
 if TYPE_CHECKING:
     from protgraph.featurize.plan import FeaturePlan
@@ -52,7 +52,7 @@ def recompute_features(
     f = dict(f)
     constant = _join_coordinates(plan, f, read)
     for node, featurizer in plan.structure:
-        written = {node.writes.get(local, local) for local in featurizer.out}
+        written = {node.output_field(local) for local in featurizer.out}
         if not written & set(read) or not featurizer.needs_coordinates or featurizer.zero_gradient:
             continue
         is_possible = plan.node_type == "residue" and "backbone" in f
@@ -60,7 +60,7 @@ def recompute_features(
         if values is None:
             constant.append(node.name)
         else:
-            f |= {node.writes.get(local, local): value for local, value in values.items()}
+            f |= {node.output_field(local): value for local, value in values.items()}
     if constant and not partial:
         raise GradientError(
             f"gradient with respect to coordinates: {', '.join(constant)} cannot be computed in torch from the "

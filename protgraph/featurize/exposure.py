@@ -124,7 +124,7 @@ class HalfSphereExposure(StructureFeaturizer):
         written: dict[str, np.ndarray] = {}
         sides = {"half_sphere_ca": sidechain_direction(residues), "half_sphere_cb": cb_direction(residues)}
         for name, side in sides.items():
-            mask = side.any(1, keepdims=True)
+            mask = np.asarray(side.any(1, keepdims=True))  # (N, 1)
             written[name] = (half_sphere_exposure(residues, side, radius=self.radius) * mask).astype(np.float32)
             written[f"{name}_mask"] = mask
         return written

@@ -72,9 +72,9 @@ def iter_graphs(
         Make a graph of each part that a featurizer of the plan selects, e.g. of each antibody variable fragment; see
         :meth:`FeaturePlan.parts`.
     jobs : int
-        Processes. A file whose process dies twice, e.g. because memory is exhausted, gives a :class:`Failure`. A
-        step that cannot be pickled or imported, and featurizers registered in this session, run in this process, and
-        the others read files.
+        Processes. A file whose process dies twice, e.g. because memory is exhausted, gives a :class:`Failure`. With a
+        step that cannot be pickled or imported, or featurizers registered in this session, all files are read in this
+        process.
     fatal : tuple of exception types
         Errors of the step that stop the run instead of giving a :class:`Failure`.
 
@@ -95,11 +95,11 @@ def iter_graphs(
     units = request_units(sources, read)
     if jobs < 1:
         raise OptionError(f"iter_graphs: jobs = {jobs}. Allowed: 1 or more.")
-    if jobs == 1:
-        for unit in units:
-            yield from _finish(read_requests(unit, run.read), run, plan)
+    if jobs > 1 and has_portable_features(plan) and is_portable(run):
+        yield from _parallel(units, run, jobs)
         return
-    yield from _parallel(units, run, plan, jobs)
+    for unit in units:
+        yield from _finish(read_requests(unit, run.read), run, plan)
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,7 @@ def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
         if isinstance(source, GraphStore) or is_store(source):
             expanded[str(source.path if isinstance(source, GraphStore) else source)] = None
         else:
+            assert not isinstance(source, ProteinRequest)  # contract: _requests keeps requests as they are
             expanded |= dict.fromkeys(expand_files(source))
     return list(expanded)
 
@@ -193,18 +194,15 @@ def request_units(sources: Source | Iterable[Source], read: ReadOptions) -> list
     return list(units.values())
 
 
-def _parallel(
-    units: Sequence[list[ProteinRequest]], run: _Run, plan: FeaturePlan, jobs: int
-) -> Iterator[GraphResult | Failure]:
-    """Distribute units to processes; what they cannot import is done in this process."""
-    is_whole = has_portable_features(plan) and is_portable(run)
-    work = partial(_work, run=run) if is_whole else partial(_read_only, read=run.read)
-    with closing(WorkerPool(work, workers=jobs).run(units, in_order=True, ahead=_AHEAD)) as results:
+def _parallel(units: Sequence[list[ProteinRequest]], run: _Run, jobs: int) -> Iterator[GraphResult | Failure]:
+    """Distribute units to processes."""
+    pool = WorkerPool(partial(_work, run=run), workers=jobs)
+    with closing(pool.run(units, in_order=True, ahead=_AHEAD)) as results:
         for unit, done in results:
             if isinstance(done, WorkerDied):
                 yield from (_died(request, done, jobs) for request in unit)
             else:
-                yield from done if is_whole else _finish(done, run, plan)
+                yield from done
 
 
 def has_portable_features(plan: FeaturePlan) -> bool:
@@ -232,10 +230,6 @@ def _work(unit: list[ProteinRequest], run: _Run) -> list[GraphResult | Failure]:
     return list(_finish(read_requests(unit, run.read), run, plan))
 
 
-def _read_only(unit: list[ProteinRequest], read: ReadOptions) -> list[ReadProtein]:
-    return list(read_requests(unit, read))
-
-
 def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> Iterator[GraphResult | Failure]:
     """Apply the step to the proteins of one file."""
     begin = time.perf_counter()
@@ -246,7 +240,7 @@ def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> It
             yield Failure.of(protein.label, request.protein, residues, sha256=protein.sha256, seconds=seconds)
         else:
             for part, name in _split(residues, request, run, plan):
-                yield _graph(replace(protein, residues=part), name, run, plan, begin)
+                yield _graph(protein, part, name, run, plan, begin)
                 begin = time.perf_counter()
         begin = time.perf_counter()
 
@@ -259,13 +253,15 @@ def _split(residues: Residues, request: ProteinRequest, run: _Run, plan: Feature
     return [(part, request.protein or ",".join(part.chain_names)) for part in parts]
 
 
-def _graph(protein: ReadProtein, name: str, run: _Run, plan: FeaturePlan, begin: float) -> GraphResult | Failure:
-    """Apply the step to one protein."""
-    label, request, residues, sha256 = protein.label, protein.request, protein.residues, protein.sha256
-    request = replace(request, notes=[])
+def _graph(
+    protein: ReadProtein, residues: Residues, name: str, run: _Run, plan: FeaturePlan, begin: float
+) -> GraphResult | Failure:
+    """Apply the step to one protein, or the residues of a part of it."""
+    label, sha256 = protein.label, protein.sha256
+    request = replace(protein.request, notes=[])
     try:
         graph = run.step(residues, plan, request)
-    except (*run.fatal, OutputFileError):
+    except (OutputFileError, *run.fatal):
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)

@@ -83,72 +83,84 @@ class FeaturePlan:
             raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
         self.node_type = node_type
         self.components: tuple[ComponentSpec, ...] = as_components(features, "features")
+        self.given = dict(given)
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
-        always = (*ALWAYS, "proteins", *(ATOM_FIELDS if node_type != "residue" else ()))
-        self.fields: dict[str, FieldSpec] = {name: field(name) for name in always}
-        self.given = dict(given)
-        self.fields |= {name: field(name).as_(name, irreps=irreps) for name, irreps in self.given.items()}
-        featurizers = [self._create(i, n) for i, n in enumerate(self.components)]
-        for n, featurizer in featurizers:
+        self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
+        if node_type != "residue":
+            self.fields |= {name: field(name) for name in ATOM_FIELDS}
+        for name, irreps in self.given.items():
+            self.fields[name] = field(name).as_(name, irreps=irreps)
+
+        # All options are checked before the wiring.
+        featurizers: list[Featurizer] = []
+        paths = [f"features[{i}] ({component.name})" for i, component in enumerate(self.components)]
+        for path, component in zip(paths, self.components, strict=True):
+            featurizers.append(registry.featurizers.create(component.name, path=path, options=component.options))
+
+        # Edges exist before all other features, wherever their featurizers are in the list.
+        for component, featurizer in zip(self.components, featurizers, strict=True):
             if isinstance(featurizer, EdgeFeaturizer):
-                self.edges.append((n, featurizer))
+                self.edges.append((component, featurizer))
+        self._add_edge_fields()
+
+        self.needs_coordinates: str | None = None
+        self.needs_ligands = any(featurizer.needs_ligands for featurizer in featurizers)
+        self.inserts_unresolved = any(featurizer.inserts_unresolved for featurizer in featurizers)
+        for path, component, featurizer in zip(paths, self.components, featurizers, strict=True):
+            if component.inputs:
+                raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
+            if isinstance(featurizer, EdgeFeaturizer):
+                self._check_edges(path, component, featurizer)
+            else:
+                self._add_features(path, component, featurizer)
+            reads = {component.input_field(local) for local in featurizer.reads}
+            if self.needs_coordinates is None and (featurizer.needs_coordinates or reads & COORDINATES):
+                self.needs_coordinates = path
+
+    def _add_edge_fields(self) -> None:
         if self.edges and "edge_index" in self.given:
             raise WiringError("the edges are given with the graphs, and an edge featurizer makes others. Remove one.")
         if self.edges or "edge_index" in self.given:
             self.fields |= {name: field(name) for name in ("edge_index", "edges")}
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
-        self.needs_coordinates: str | None = None
-        self.needs_ligands = any(featurizer.needs_ligands for _, featurizer in featurizers)
-        self.inserts_unresolved = any(featurizer.inserts_unresolved for _, featurizer in featurizers)
-        for i, (n, featurizer) in enumerate(featurizers):
-            path = f"features[{i}] ({n.name})"
-            self._place(path, n, featurizer)
-            reads = {n.reads.get(local, local) for local in featurizer.reads}
-            if featurizer.needs_coordinates or reads & COORDINATES:
-                self.needs_coordinates = self.needs_coordinates or path
 
-    @staticmethod
-    def _create(i: int, n: ComponentSpec) -> tuple[ComponentSpec, Featurizer]:
-        path = f"features[{i}] ({n.name})"
-        return n, registry.featurizers.create(n.name, path=path, options=n.options)
+    def _check_edges(self, path: str, component: ComponentSpec, featurizer: EdgeFeaturizer) -> None:
+        """Raise if an edge featurizer is wired, or not defined for the nodes of the graph."""
+        if component.reads or component.writes:
+            raise WiringError(
+                f"{path} makes the edges of the graph, which have no other name. Leave out reads and writes."
+            )
+        if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
+            raise WiringError(
+                f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
+                "Between atoms, use e.g. 'radius', 'knn', 'covalent_bond' or 'hydrogen_bond'."
+            )
 
-    def _place(self, path: str, n: ComponentSpec, featurizer: Featurizer) -> None:
-        if n.inputs:
-            raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
-        if isinstance(featurizer, EdgeFeaturizer):
-            if n.reads or n.writes:
-                raise WiringError(
-                    f"{path} makes the edges of the graph, which have no other name. Leave out reads and writes."
-                )
-            if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
-                raise WiringError(
-                    f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
-                    "Between atoms, use e.g. 'radius', 'knn', 'covalent_bond' or 'hydrogen_bond'."
-                )
-            return
-        for renamed, names, kind in ((n.reads, featurizer.reads, "input"), (n.writes, featurizer.writes, "output")):
-            unknown = sorted(set(renamed) - set(names))
-            if unknown:
-                raise WiringError(f"{path} has no {kind} {unknown[0]!r}. Its {kind}s are {', '.join(names) or 'none'}.")
+    def _add_features(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Check the wiring of a featurizer of fields, and add its outputs to the fields."""
+        _check_names(path, component.reads, featurizer.reads, "input")
+        _check_names(path, component.writes, featurizer.writes, "output")
         for local in featurizer.reads:
-            if n.reads.get(local, local) not in self.fields:
+            name = component.input_field(local)
+            if name not in self.fields:
                 raise WiringError(
-                    f"{path} reads {n.reads.get(local, local)!r}, which no featurizer before it writes.\n"
+                    f"{path} reads {name!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
-            require_readable(path, type(featurizer), local, self.fields[n.reads.get(local, local)])
+            require_readable(path, type(featurizer), local, self.fields[name])
         for local, spec in featurizer.out.items():
-            name = n.writes.get(local, local)
+            name = component.output_field(local)
             if name in self.fields:
                 raise WiringError(f"{path} writes {name!r}, which exists already. Rename the output: writes={{...}}.")
             self.fields[name] = spec.as_(name)
         if isinstance(featurizer, StructureFeaturizer):
-            self.structure.append((n, featurizer))
+            self.structure.append((component, featurizer))
         else:
-            self.tensor.append((n, featurizer))
+            assert isinstance(featurizer, TensorFeaturizer)  # contract: the third kind
+            self.tensor.append((component, featurizer))
 
     @property
     def part(self) -> str:
@@ -174,16 +186,19 @@ class FeaturePlan:
     @property
     def precomputed(self) -> frozenset[str]:
         """Names of the fields that :meth:`precompute` makes."""
-        own = {n.writes.get(local, local) for n, featurizer in self.structure for local in featurizer.out}
-        always = ALWAYS if self.node_type == "residue" else (*ALWAYS, *ATOM_FIELDS)
-        return frozenset({*always, *own, *self.given, "edge_index", "edge_kind"} & self.fields.keys())
+        names = {*ALWAYS, *self.given, "edge_index", "edge_kind"}
+        if self.node_type != "residue":
+            names |= set(ATOM_FIELDS)
+        for component, featurizer in self.structure:
+            names |= {component.output_field(local) for local in featurizer.out}
+        return frozenset(names & self.fields.keys())
 
     def key(self) -> str:
         """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
-        stored = [
-            (n.to_dict(), featurizer.depends_on(), [repr(spec) for spec in featurizer.out.values()])
-            for n, featurizer in (*self.structure, *self.edges)
-        ]
+        stored = []
+        for component, featurizer in (*self.structure, *self.edges):
+            specs = [repr(spec) for spec in featurizer.out.values()]
+            stored.append((component.to_dict(), featurizer.depends_on(), specs))
         return json.dumps([self.node_type, *stored, *([self.given] if self.given else [])], sort_keys=True)
 
     def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
@@ -230,9 +245,9 @@ class FeaturePlan:
             "backbone_mask": residues.backbone_mask,
         }
         visible = residues.read_only()
-        for n, featurizer in self.structure:
-            own = run_structure_featurizer(n.name, featurizer, visible)
-            arrays |= {n.writes.get(local, local): value for local, value in own.items()}
+        for component, featurizer in self.structure:
+            outputs = run_structure_featurizer(component.name, featurizer, visible)
+            arrays |= {component.output_field(local): value for local, value in outputs.items()}
         nodes = nodes_of(residues, self.node_type)
         if self.node_type != "residue":
             if residues.ligands is not None:
@@ -241,10 +256,10 @@ class FeaturePlan:
         graph = ProteinGraph()
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         if self.edges:
-            _add_edges(graph, [run_edge_featurizer(n.name, one, visible, nodes) for n, one in self.edges])
+            kinds = [run_edge_featurizer(component.name, edges, visible, nodes) for component, edges in self.edges]
+            _add_edges(graph, kinds)
         report = LossCounts(residues.report.to_dict())
-        own = {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report}
-        set_attributes(graph, own)
+        set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
         return graph
 
     def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,12 +269,15 @@ class FeaturePlan:
         """
         f = dict(f)
         dtype = f["pos"].dtype if "pos" in f else torch.get_default_dtype()
-        rows = {"node": f["proteins"].batch.numel()} | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
-        for n, featurizer in self.tensor:
-            own = {local: f[n.reads.get(local, local)] for local in featurizer.reads}
-            own |= {local: f[local] for local in featurizer.optional if local in f}
-            for local, value in run_tensor_featurizer(n.name, featurizer, own, rows).items():
-                f[n.writes.get(local, local)] = value.to(dtype) if value.is_floating_point() else value
+        rows = {"node": f["proteins"].batch.numel()}
+        if "edge_index" in f:
+            rows["edge"] = f["edge_index"].size(1)
+        for component, featurizer in self.tensor:
+            inputs_of_featurizer = {local: f[component.input_field(local)] for local in featurizer.reads}
+            inputs_of_featurizer |= {local: f[local] for local in featurizer.optional if local in f}
+            outputs = run_tensor_featurizer(component.name, featurizer, inputs_of_featurizer, rows)
+            for local, value in outputs.items():
+                f[component.output_field(local)] = value.to(dtype) if value.is_floating_point() else value
         return f
 
     def featurize(self, graph: ProteinGraph) -> ProteinGraph:
@@ -268,6 +286,13 @@ class FeaturePlan:
         whole = copy(graph)
         set_attributes(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
         return whole
+
+
+def _check_names(path: str, wired: Mapping[str, str], names: Sequence[str], kind: str) -> None:
+    """Raise if a local name is wired that a featurizer does not have."""
+    unknown = sorted(set(wired) - set(names))
+    if unknown:
+        raise WiringError(f"{path} has no {kind} {unknown[0]!r}. Its {kind}s are {', '.join(names) or 'none'}.")
 
 
 def inputs(graph: ProteinGraph) -> dict[str, Any]:
@@ -326,8 +351,14 @@ def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands:
 def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, np.ndarray]:
     """Repeat the arrays of residues for their atoms, and add those of atoms."""
     repeated = {name: value[nodes.residue] for name, value in arrays.items()}
-    own = {"pos": nodes.pos, "atom_type": nodes.atom_type, "element": nodes.atomic_number, "residue": nodes.residue}
-    return {**repeated, **own, "is_ligand": nodes.is_ligand}
+    return {
+        **repeated,
+        "pos": nodes.pos,
+        "atom_type": nodes.atom_type,
+        "element": nodes.atomic_number,
+        "residue": nodes.residue,
+        "is_ligand": nodes.is_ligand,
+    }
 
 
 def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:

@@ -76,7 +76,7 @@ def _sample(
 def _writers(task: Task, plan: FeaturePlan) -> dict[str, str]:
     """Return the node fields that are compared, and the featurizer of each."""
     stages = [*plan.structure, *([] if task.inputs.causal else plan.tensor)]
-    written = ((n.writes.get(local, local), n.name) for n, one in stages for local in one.out)
+    written = ((n.output_field(local), n.name) for n, one in stages for local in one.out)
     return {
         name: writer
         for name, writer in written

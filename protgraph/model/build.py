@@ -106,15 +106,15 @@ class ProteinModel(nn.Module):
 
     def _fields_needed(self) -> tuple[str, ...]:
         """Return the fields that an input graph must have."""
-        tensor = self.plan.tensor
-        parts = [({n.reads.get(r, r) for r in t.reads}, {n.writes.get(w, w) for w in t.out}) for n, t in tensor]
-        parts += [(set(w.reads.values()), set(w.writes.values())) for w in self.wires]
-        parts.append((set(self.head_reads.values()), set()))
         needed: set[str] = set() if self.plan.given else {"pos"}
         written: set[str] = set()
-        for reads, writes in parts:
-            needed |= reads - written
-            written |= writes
+        for component, featurizer in self.plan.tensor:
+            needed |= {component.input_field(local) for local in featurizer.reads} - written
+            written |= {component.output_field(local) for local in featurizer.out}
+        for w in self.wires:
+            needed |= set(w.reads.values()) - written
+            written |= set(w.writes.values())
+        needed |= set(self.head_reads.values()) - written
         return tuple(sorted(needed))
 
     @property

@@ -92,8 +92,8 @@ def _featurizer_at_fault(model: ProteinModel, f: Mapping[str, Any], protein: str
     """Return the error of the first tensor featurizer with finite inputs that returns NaN or infinity."""
     bad = {name for name, x in _floats(f) if name not in _MAY_BE_NAN and not bool(torch.isfinite(x).all())}
     for component, featurizer in model.plan.tensor:
-        wrong = [local for local in featurizer.out if component.writes.get(local, local) in bad]
-        if wrong and not bad & {component.reads.get(local, local) for local in featurizer.reads}:
+        wrong = [local for local in featurizer.out if component.output_field(local) in bad]
+        if wrong and not bad & {component.input_field(local) for local in featurizer.reads}:
             scope = ComponentScope("featurizer", component.name, featurizer.__call__, protein=protein)
             return scope.returned(f"returns {wrong[0]!r} with values that are not finite")
     return None

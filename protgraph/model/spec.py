@@ -198,8 +198,8 @@ class ModelSpec:
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(self.features):
             featurizer = registry.featurizers.get(n.name)
-            reads = {local: n.reads.get(local, local) for local in featurizer.reads}
-            writes = {local: n.writes.get(local, local) for local in featurizer.writes}
+            reads = {local: n.input_field(local) for local in featurizer.reads}
+            writes = {local: n.output_field(local) for local in featurizer.writes}
             _join(dag, writer, WiredComponent(f"features[{i}]", n, reads, writes), "feature")
         for w in wire(self, plan):
             _join(dag, writer, w, "layer")
@@ -286,10 +286,10 @@ def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredCompo
     unknown = sorted(set(n.writes) - set(layer.writes))
     if unknown:
         raise WiringError(f"{where} has no output {unknown[0]!r}. Its outputs are {', '.join(layer.writes)}.")
-    reads = {local: n.reads.get(local, local) for local in layer.reads}
+    reads = {local: n.input_field(local) for local in layer.reads}
     reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
     reads |= {name: name for name in n.inputs}
-    writes = {local: n.writes.get(local, local) for local in layer.writes}
+    writes = {local: n.output_field(local) for local in layer.writes}
     for name in writes.values():
         if name in ("edges", "proteins", "logits"):
             raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")

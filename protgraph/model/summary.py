@@ -55,8 +55,8 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
     featurizers = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
     for i, n in enumerate(plan.components):
         featurizer = featurizers[id(n)]
-        reads = _names({local: n.reads.get(local, local) for local in featurizer.reads}) or ("structure",)
-        writes = tuple(_shape(spec, n.writes.get(local, local)) for local, spec in featurizer.out.items())
+        reads = _names({local: n.input_field(local) for local in featurizer.reads}) or ("structure",)
+        writes = tuple(_shape(spec, n.output_field(local)) for local, spec in featurizer.out.items())
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
     for w, layer in zip(model.wires, model.layers, strict=True):
         writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())

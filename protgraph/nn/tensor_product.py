@@ -176,10 +176,10 @@ def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | Non
     Tensor
         ``(N, M, U)``, with weights ``(N, M, T, U)``.
     """
-    if c is None and weight is None:
-        return edges.sum(x)
     n, k, flat = edges.num_nodes, edges.degree, x
     if c is None:
+        if weight is None:
+            return edges.sum(x)
         spread, flat = weight.unsqueeze(1), x.flatten(1).unsqueeze(1)  # (E, 1, T), (E, 1, L U)
     else:
         spread = c if weight is None else (c[..., None] * weight[:, None, None]).flatten(2)  # (E, L, M T)

@@ -121,7 +121,7 @@ def _is_whole(unit: Sequence[ProteinRequest]) -> bool:
 
 def _unit(record: InputRecord) -> tuple[ProteinRequest, ...]:
     """Return the requests of a record of :func:`file_records`."""
-    return (ProteinRequest(record.label),) if record.data is None else record.data
+    return record.data if isinstance(record.data, tuple) else (ProteinRequest(record.label),)
 
 
 @lru_cache(maxsize=4)

@@ -102,6 +102,7 @@ class ShardWork:
         begin = time.perf_counter()
         results: list[GraphResult | Failure] = []
         contents, sizes = [], []
+        proteins: Sequence[GraphResult | Failure]
         for record in task.records:
             start = time.perf_counter()
             if record.label in task.deadly:

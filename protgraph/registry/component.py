@@ -89,6 +89,14 @@ class ComponentSpec:
     def __reduce__(self) -> tuple[object, ...]:
         return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
 
+    def input_field(self, local: str) -> str:
+        """Return the field of the model that is read under a local name."""
+        return self.reads.get(local, local)
+
+    def output_field(self, local: str) -> str:
+        """Return the field of the model that is written under a local name."""
+        return self.writes.get(local, local)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; empty entries are omitted."""
         data = {

@@ -129,8 +129,8 @@ def _fields_read(model: ProteinModel) -> set[str]:
     wires = [w for w in model.wires if f"{w.path} ({w.component.name})" not in dead]
     needed = {name for reads in (*(w.reads for w in wires), model.head_reads) for name in reads.values()}
     for component, featurizer in reversed(model.plan.tensor):
-        if needed & {component.writes.get(n, n) for n in featurizer.writes}:
-            needed |= {component.reads.get(n, n) for n in featurizer.reads}
+        if needed & {component.output_field(n) for n in featurizer.writes}:
+            needed |= {component.input_field(n) for n in featurizer.reads}
     return needed
 
 

@@ -97,7 +97,9 @@ class MPNN(GraphLayer):
 
     def _message(self, h: Tensor, edges: Edges, e: Tensor | None) -> Tensor:
         def aggregate(block: Edges, z: Tensor, e: Tensor | None) -> Tensor:
-            z = self.act(z if self.edge is None else torch.addmm(z, e, self.edge.weight.t()))  # (E, dim)
+            if self.edge is not None and e is not None:
+                z = torch.addmm(z, e, self.edge.weight.t())
+            z = self.act(z)  # (E, dim)
             if self.aggregate == "max":
                 return block.max(self.message(z))
             return block.mean(z) if self.aggregate == "mean" else block.sum(z)

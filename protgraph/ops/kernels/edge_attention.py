@@ -211,16 +211,18 @@ class AdditiveEdgeAttention(AutogradFunction):
 
         Uses the saved weights, and differentiable operations if a graph is created.
         """
-        *inputs, alpha = ctx.saved_tensors
-        needed = ctx.needs_input_grad[1:6]
+        x, t, att, e, weight, keep, alpha = ctx.saved_tensors
+        edges, slope, needed = ctx.edges, ctx.slope, ctx.needs_input_grad[1:6]
         if torch.is_grad_enabled():  # create_graph=True
-            keep, slope = inputs[5], ctx.slope
 
-            def plain(*given: Tensor | None) -> tuple[Tensor, Tensor]:
-                return additive_attention(ctx.edges, *given, keep, slope)[:2]
+            def plain(
+                x: Tensor, t: Tensor, att: Tensor, e: Tensor | None, weight: Tensor | None
+            ) -> tuple[Tensor, Tensor]:
+                return additive_attention(edges, x, t, att, e, weight, keep, slope)[:2]
 
-            return None, *_differentiable(plain, inputs[:5], (grad, grad_total), needed), None, None
-        return None, *_additive_backward(ctx.edges, *inputs, alpha, ctx.slope, grad, grad_total, needed), None, None
+            return None, *_differentiable(plain, (x, t, att, e, weight), (grad, grad_total), needed), None, None
+        gradients = _additive_backward(edges, x, t, att, e, weight, keep, alpha, slope, grad, grad_total, needed)
+        return None, *gradients, None, None
 
 
 def _additive_backward(
@@ -256,9 +258,9 @@ def _additive_backward(
         torch.ops.aten.leaky_relu_backward.grad_input(dz, z, slope, True, grad_input=dz)
         by_node = dz.view(-1, tile.slots, rows.size(1))
         torch.sum(by_node, 1, out=dt[tile.nodes])
-        if dweight is not None:
+        if dweight is not None and e is not None:
             dweight.addmm_(tile.take(e).flatten(0, 1).t().contiguous(), dz)
-        if de is not None:
+        if de is not None and e is not None and weight is not None:
             tile.put(de, torch.mm(dz, weight).view(-1, tile.slots, e.size(1)))
         by_node.baddbmm_(weighted.mT, g[tile.nodes])
         dx.index_add_(0, tile.sources, dz)
@@ -277,7 +279,7 @@ def additive_attention(
     slope: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the outputs of :class:`AdditiveEdgeAttention` with general operations."""
-    z = edges.pair_sum(t, x.flatten(1), None if e is None else e @ weight.t())
+    z = edges.pair_sum(t, x.flatten(1), None if e is None or weight is None else e @ weight.t())
     return edges.attend(x, (leaky_relu(z, slope).view(-1, *att.shape) * att).sum(-1), keep)
 
 
@@ -300,11 +302,11 @@ class DotEdgeAttention(AutogradFunction):
         for tile in tiles:
             source = tile.gather(k, scratch).view(-1, tile.slots, k.size(1))
             logits = torch.bmm(query[tile.nodes], source.mT)  # (n, H, K)
-            if p is not None:
+            if p is not None and e is not None:
                 logits.baddbmm_(p[tile.nodes], tile.take(e).mT)
             of_tile, _ = tile.softmax(logits)
             tile.put_heads(alpha, of_tile)
-            if summed is not None:
+            if summed is not None and e is not None:
                 of_tile = of_tile if keep is None else of_tile * tile.take(keep).mT
                 torch.bmm(of_tile, tile.take(e), out=summed[tile.nodes])
         return weighted_sum(edges, kv[:, 1], _kept(alpha, keep)), summed, alpha.t()
@@ -322,16 +324,15 @@ class DotEdgeAttention(AutogradFunction):
 
         Uses the saved weights, and differentiable operations if a graph is created.
         """
-        *inputs, alpha = ctx.saved_tensors
-        needed = ctx.needs_input_grad[1:5]
+        q, kv, p, e, keep, alpha = ctx.saved_tensors
+        edges, needed = ctx.edges, ctx.needs_input_grad[1:5]
         if torch.is_grad_enabled():  # create_graph=True
-            keep = inputs[4]
 
-            def plain(*given: Tensor | None) -> tuple[Tensor | None, ...]:
-                return dot_attention(ctx.edges, *given, keep)[:2]
+            def plain(q: Tensor, kv: Tensor, p: Tensor | None, e: Tensor | None) -> tuple[Tensor, Tensor | None]:
+                return dot_attention(edges, q, kv, p, e, keep)[:2]
 
-            return None, *_differentiable(plain, inputs[:4], (grad, grad_summed), needed), None
-        return None, *_dot_backward(ctx.edges, *inputs, alpha, grad, grad_summed, needed), None
+            return None, *_differentiable(plain, (q, kv, p, e), (grad, grad_summed), needed), None
+        return None, *_dot_backward(edges, q, kv, p, e, keep, alpha, grad, grad_summed, needed), None
 
 
 def _dot_backward(
@@ -354,15 +355,15 @@ def _dot_backward(
     for tile in tiles:
         source = tile.gather(v, scratch).view(-1, tile.slots, v.size(1))
         products = torch.bmm(g[tile.nodes], source.mT)  # (n, H, K)
-        if e is not None:
+        if e is not None and grad_summed is not None:
             products.baddbmm_(grad_summed[tile.nodes], tile.take(e).mT)
         weighted, ds = _softmax_backward(tile, alpha, keep, products)
         tile.put_heads(dlogits, ds)
-        if dp is not None:
+        if dp is not None and e is not None:
             torch.bmm(ds, tile.take(e), out=dp[tile.nodes])
-        if de is not None:
-            part = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
-            tile.put(de, part.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
+        if de is not None and p is not None and grad_summed is not None:
+            of_edges = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
+            tile.put(de, of_edges.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
     back, order = edges.reversed
     both = ((q, dlogits), (grad, _kept(alpha.t(), keep)))
     dkv = [weighted_sum(back, x, w.index_select(1, order)) for x, w in both]
@@ -375,18 +376,20 @@ def dot_attention(
     """Compute the outputs of :class:`DotEdgeAttention` with general operations."""
     k, v = kv.unbind(1)
     logits = edges.dot(q, k)  # (E, H)
-    if p is not None:
-        logits = logits + torch.einsum("ehf,ef->eh", edges.target(p), e)
+    if p is None or e is None:
+        out, _, alpha = edges.attend(v, logits, keep)
+        return out, None, alpha
+    logits = logits + torch.einsum("ehf,ef->eh", edges.target(p), e)
     out, _, alpha = edges.attend(v, logits, keep)
     weighed = alpha if keep is None else alpha * keep
-    return out, None if p is None else edges.sum(weighed.unsqueeze(2) * e.unsqueeze(1)), alpha
+    return out, edges.sum(weighed.unsqueeze(2) * e.unsqueeze(1)), alpha
 
 
 def _activate(
     z: Tensor, tile: NeighborTile, t: Tensor, e: Tensor | None, by_feature: Tensor | None, slope: float
 ) -> None:
     """Compute ``LeakyReLU(t_i + x_j + W e_ij)`` of a tile in place of ``x_j``, ``(n K, H C)``, from Wᵀ ``(F, H C)``."""
-    if e is not None:
+    if e is not None and by_feature is not None:
         z.addmm_(tile.take(e).flatten(0, 1), by_feature)
     z.view(-1, tile.slots, z.size(1)).add_(t[tile.nodes].unsqueeze(1))
     leaky_relu(z, slope, inplace=True)
@@ -434,7 +437,7 @@ def _differentiable(
     plain: Any, inputs: Sequence[Tensor | None], grads: Sequence[Tensor | None], needed: Sequence[bool]
 ) -> list[Tensor | None]:
     """Return the gradients of the inputs, which have gradients themselves."""
-    wanted = [x for x, need in zip(inputs, needed, strict=True) if need]
+    wanted = [x for x, need in zip(inputs, needed, strict=True) if need and x is not None]
     pairs = [(y, g) for y, g in zip(plain(*inputs), grads, strict=True) if y is not None and g is not None]
     found = iter(torch.autograd.grad([y for y, _ in pairs], wanted, [g for _, g in pairs], create_graph=True))
     return [next(found) if need else None for need in needed]

@@ -102,14 +102,15 @@ class AtomSite:
         StructureFileError
             A column is missing, or a value is not a number.
         """
-        rows, notes = self.rows(model), []
+        rows = self.rows(model)
+        notes: list[str] = []
         numbers = self._numbers(rows, notes)
         atoms = AtomArray(numbers["Cartn_x"].size)
         for axis, name in enumerate(_POSITION):
             atoms.coord[:, axis] = numbers[name]
         for annotation, names in _IDENTIFIERS.items():
-            texts = partial(ColumnValues.texts, width=atoms.get_annotation(annotation).itemsize // 4)
-            atoms.set_annotation(annotation, self._preferred(names, rows, texts, notes))
+            read_texts = partial(ColumnValues.texts, width=atoms.get_annotation(annotation).itemsize // 4)
+            atoms.set_annotation(annotation, self._preferred(names, rows, read_texts, notes))
         number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])), notes)
         atoms.set_annotation("res_id", number)
         for annotation, name in _BLANK.items():

@@ -92,8 +92,8 @@ class TextTable:
         column = self._columns[name]
         if len(column) != self.size:
             raise ValueError(f"{len(column)} values of {name}, but {self.size} of {self.names[0]}")
-        if isinstance(column, list):
-            column = np.array(column, dtype=None if column else "S1")
+        if not isinstance(column, np.ndarray):
+            column = np.array(column, dtype=None if len(column) else "S1")
         return np.array(column[rows])  # contiguous
 
 
@@ -248,12 +248,13 @@ class _Parser:
         return place < self.span_ends[i]
 
     def blocks(self, categories: Collection[str] | None) -> list[ParsedBlock]:
-        begin = _NO_VALUES.match(self.content).end()
+        begin = _end_of_match(_NO_VALUES, self.content, 0)
         if self.marks[:1] != [begin] or not self._word(0).lower().startswith(b"data_"):
             self._raise(begin, "content before the first data block")
         chosen = self._chosen_marks(categories)
         statements: list[_Statements] = []
-        target, end_of_loop = None, 0
+        target = _Statements("")
+        end_of_loop = 0
         for k, following in zip(chosen, [*chosen[1:], len(self.marks)], strict=True):
             if k < end_of_loop:
                 continue
@@ -351,11 +352,11 @@ class _Parser:
         return self.content[self.marks[k] : self._word_end(k)]
 
     def _word_end(self, k: int) -> int:
-        return _WORD.match(self.content, self.marks[k]).end()
+        return _end_of_match(_WORD, self.content, self.marks[k])
 
     def _after_blanks(self, k: int) -> int:
         """Return the character of the first value, tag or reserved word after a mark."""
-        return _NO_VALUES.match(self.content, self._word_end(k)).end()
+        return _end_of_match(_NO_VALUES, self.content, self._word_end(k))
 
     def _end(self, k: int) -> int:
         """Return the character of the next mark, or the end of the file."""
@@ -365,6 +366,12 @@ class _Parser:
         """Raise an error with the line of a character."""
         line = self.content.count(b"\n", 0, place) + 1
         raise StructureFileError(f"{self.where}: {problem} (line {line}). Is the file complete CIF?")
+
+
+def _end_of_match(pattern: re.Pattern[bytes], content: bytes, start: int) -> int:
+    match = pattern.match(content, start)
+    assert match is not None  # contract: the pattern matches at this character
+    return match.end()
 
 
 @dataclass
@@ -440,7 +447,7 @@ def _lines_until_statement(content: bytes, start: int) -> tuple[np.ndarray, int]
 
 def _column_bounds(table: np.ndarray) -> tuple[int, ...]:
     """Return the first characters of the columns and the width of the table; () unless all rows agree."""
-    bounds = None
+    bounds = b""
     for start in range(0, len(table), _BLOCK):
         block = table[start : start + _BLOCK]
         flat = block.ravel()
@@ -450,7 +457,7 @@ def _column_bounds(table: np.ndarray) -> tuple[int, ...]:
         is_start = is_char.copy()
         np.greater(is_char[1:], is_char[:-1], out=is_start[1:])
         first = is_start[: table.shape[1]].tobytes()
-        bounds = first if bounds is None else bounds
+        bounds = bounds or first
         if first != bounds or is_start.tobytes() != bounds * len(block):  # a third of the time of comparing arrays
             return ()
     return (*np.flatnonzero(np.frombuffer(bounds, bool)).tolist(), table.shape[1])

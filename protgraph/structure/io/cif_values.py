@@ -182,8 +182,9 @@ def _read_source(file: FileContent, block: DataBlock, model: int) -> _Source:
         blocks = [BinaryBlock(columns) for columns in unpacked["dataBlocks"]]
         return _rewritten(blocks, file.path, model)
     text = block.text_without(_SITE) if isinstance(block, ParsedBlock) else None
-    if text is not None and text.isascii():
-        source = _Source(block.get(_SITE), _OWN_DETAILS.sub(b"", text))
+    site = block.get(_SITE)
+    if site is not None and text is not None and text.isascii():
+        source = _Source(site, _OWN_DETAILS.sub(b"", text))
         has_other_models = AtomSite(source.site, None, file.path).models > 1
         if not source.has(DETAILS) and not (has_other_models and source.has(_ANISOTROPIC)):
             return source
@@ -198,16 +199,15 @@ def _rewritten(blocks: Sequence[BinaryBlock | ParsedBlock], path: str, model: in
     for i, block in enumerate(blocks):
         if block.name in names[:i]:
             raise StructureFileError(f"{path}: data block {block.name!r} occurs twice. Names must be unique.")
-        tables = dict(block.tables)
+        tables: dict[str, CategoryTable] = dict(block.tables)
         if i == number:
             site = tables.pop(_SITE)
             tables.pop(DETAILS, None)
         try:
-            categories = {
-                category: {name: _written(table, name) for name in table.names}
-                for category, table in tables.items()
-                if table.size
-            }
+            categories: dict[str, Columns] = {}
+            for category, table in tables.items():
+                if table.size:
+                    categories[category] = {name: _written(table, name) for name in table.names}
             if i == number and _ANISOTROPIC in categories:
                 categories[_ANISOTROPIC] = _of_model(categories[_ANISOTROPIC], site, path, model)
         except (LookupError, TypeError, ValueError) as e:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import PurePath
 
 import numpy as np
 from biotite.structure import AtomArray
@@ -93,11 +94,16 @@ def load_structure(
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, inferred_elements=parsed.inferred_elements, warnings=parsed.warnings)
     name = entry_name(file.path)
-    name = os.path.basename(name[:-3] if name.lower().endswith(".gz") else name)
-    place = name.rfind(".")
-    name = name[:place] if 0 < place < len(name) - 1 else name  # as PurePath.stem, in a tenth of its time
-    origin = {"name": name, "source": file.path, "form": parsed.format, "predicted": parsed.predicted}
-    structure = resolve_atoms(parsed.atoms, **origin, altloc=altloc, report=report)
+    name = PurePath(name[:-3] if name.lower().endswith(".gz") else name).stem
+    structure = resolve_atoms(
+        parsed.atoms,
+        name=name,
+        source=file.path,
+        form=parsed.format,
+        altloc=altloc,
+        report=report,
+        predicted=parsed.predicted,
+    )
     return structure if chains is None else select_chains(structure, chains)
 
 

@@ -26,6 +26,7 @@ Identity = tuple[str, int, str]
 POLYMER_CATEGORIES = ("entity", "entity_poly", "entity_poly_seq", "struct_asym", "pdbx_poly_seq_scheme")
 """Categories of :attr:`Polymers.categories`."""
 
+_CategoryRow = tuple[str | None, ...]
 _TYPES = {"protein": "polypeptide(L)", "DNA": "polydeoxyribonucleotide", "RNA": "polyribonucleotide"}
 _WATER = "water"
 
@@ -195,25 +196,23 @@ def _categories(
     first = {molecule.entity: molecule for molecule in reversed(molecules)}
     entities = sorted(first.values(), key=lambda molecule: int(molecule.entity))
     polymers = [molecule for molecule in entities if molecule.is_polymer]
-    sequence = [
-        (molecule.entity, str(number), name, "y" if len(names) > 1 else "n")
-        for molecule in polymers
-        for number, names in enumerate(molecule.residues.values(), 1)
-        for name in names
-    ]
+    sequence: list[_CategoryRow] = []
+    for molecule in polymers:
+        for number, names in enumerate(molecule.residues.values(), 1):
+            is_heterogeneous = "y" if len(names) > 1 else "n"
+            sequence += [(molecule.entity, str(number), name, is_heterogeneous) for name in names]
     # An atom of each residue has its number in the file, which may differ from that of its identity.
     numbers, chains, codes = (x[start].tolist() for x in (atoms.res_id, atoms.chain_id, atoms.ins_code))
     author = dict(zip(identity, zip(numbers, chains, codes, strict=True), strict=True))
-    scheme = []
+    scheme: list[_CategoryRow] = []
     for molecule in molecules:
         for position, (key, names) in enumerate(molecule.residues.items(), 1):
             number, chain, code = author[key]
             in_file = str(number), chain or None, code or None
             for name in names:
                 scheme.append((molecule.asym, molecule.entity, str(position), name, *in_file))
-    kinds = [_entity_type(molecule) for molecule in entities]
-    tables = {
-        "entity": ("id type", [(m.entity, kind) for m, kind in zip(entities, kinds, strict=True)]),
+    tables: dict[str, tuple[str, Sequence[_CategoryRow]]] = {
+        "entity": ("id type", [(m.entity, _entity_type(m)) for m in entities]),
         "entity_poly": ("entity_id type", [(m.entity, _TYPES[m.kind]) for m in polymers]),
         "entity_poly_seq": ("entity_id num mon_id hetero", sequence),
         "struct_asym": ("id entity_id", [(m.asym, m.entity) for m in molecules]),
@@ -243,5 +242,5 @@ def _entity_type(molecule: _Molecule) -> str:
     return "water" if molecule.kind == _WATER else "non-polymer"
 
 
-def _columns(items: str, rows: Sequence[Sequence[str | None]]) -> dict[str, np.ndarray]:
+def _columns(items: str, rows: Sequence[_CategoryRow]) -> dict[str, np.ndarray]:
     return {item: quote_all(values) for item, values in zip(items.split(), zip(*rows, strict=True), strict=True)}

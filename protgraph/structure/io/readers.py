@@ -171,19 +171,20 @@ class _PDBReader(_Reader):
 
 class _CIFReader(_Reader):
     format = "mmcif"
+    block: DataBlock
 
     def open(self, content: bytes) -> None:
-        blocks = [block for block in self._blocks(content) if block.get("atom_site") is not None]
-        if not blocks:
+        sites = [(block, site) for block in self._blocks(content) if (site := block.get("atom_site")) is not None]
+        if not sites:
             raise EmptyStructureError(
                 f"{self.path}: no atom_site category, hence no coordinates of a macromolecule.\n"
                 "Small-molecule, restraint and header-only CIF files cannot be read."
             )
-        if len(blocks) > 1:
-            others = ", ".join(repr(block.name) for block in blocks[1:])
-            self.notes += (f"data blocks {others} have atoms too; {blocks[0].name!r} was read",)
-        self.block = blocks[0]
-        self.site = AtomSite(self.block.get("atom_site"), self.block.get("cell"), self.path)
+        self.block, site = sites[0]
+        if len(sites) > 1:
+            others = ", ".join(repr(block.name) for block, _ in sites[1:])
+            self.notes += (f"data blocks {others} have atoms too; {self.block.name!r} was read",)
+        self.site = AtomSite(site, self.block.get("cell"), self.path)
 
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
         text = without_padding(content)
@@ -209,8 +210,8 @@ class _CIFReader(_Reader):
         return [] if generators is None else list(dict.fromkeys(generators.column("assembly_id").texts().tolist()))
 
     def assembly(self, name: str, model: int) -> tuple[AtomArray, np.ndarray]:
-        generators, operations = map(self.block.get, ("pdbx_struct_assembly_gen", "pdbx_struct_oper_list"))
-        if operations is None:
+        generators, operations = self.block.get("pdbx_struct_assembly_gen"), self.block.get("pdbx_struct_oper_list")
+        if generators is None or operations is None:
             raise StructureFileError(f"{self.path}: no category pdbx_struct_oper_list, which assemblies require.")
         atoms = self.atoms(model)
         if MOLECULE in atoms.get_annotation_categories():  # a copy is a chain of its own

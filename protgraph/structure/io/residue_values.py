@@ -194,7 +194,8 @@ def renamed_identities(
         found = at_position.get(atoms.coord[atom].astype(np.float32).tobytes())
         if found and number not in at_ca:
             at_ca[number] = found.pop(0)
-    renamed, latest = [], {}
+    renamed: list[Identity] = []
+    latest: dict[Identity, Identity] = {}
     for number, key in enumerate(identity):
         latest[key] = at_ca.get(number, latest.get(key, key))
         renamed.append(latest[key])

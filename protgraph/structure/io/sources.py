@@ -167,7 +167,8 @@ def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
         A list cannot be read.
     """
     expanded: list[str] = []
-    for text in map(os.fspath, sources):
+    for source in sources:
+        text = os.fspath(source)
         if not text.startswith("@"):
             expanded.append(text)
             continue

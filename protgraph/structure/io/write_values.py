@@ -121,7 +121,8 @@ def write_residue_values(
     rows = rows_of_runs(atoms, start, values, identity)
     found = np.where(rows >= 0, values.values[rows], np.nan)
     b_factor = np.repeat(np.nan_to_num(values.scale * found, nan=0.0), np.diff(start, append=len(atoms)))
-    details, changes = values.details, ()
+    details = values.details
+    changes: tuple[str, ...] = ()
     is_text = parsed.format == "pdb" and read.assembly is None
     is_cif = parsed.format in ("mmcif", "bcif") and read.assembly is None
     if form == "pdb":
@@ -131,7 +132,7 @@ def write_residue_values(
             polymers = _polymers(atoms, identity, file, read)
             edited = write_pdb(atoms, b_factor, details, file.path, polymers=polymers)
         data, changes = edited.text.encode("utf-8"), edited.changes
-    elif is_cif:
+    elif is_cif and parsed.block is not None:
         inferred = parsed.inferred_elements > 0
         edit = partial(edited_cif, file, parsed.block, read.model_number, atoms, b_factor, details)
         data = edit(inferred_elements=inferred, polymers=partial(_polymers, atoms, identity, file, read))

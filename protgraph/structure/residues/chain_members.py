@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, bonded_to_next
-from protgraph.structure.residues.noise import CA
+from protgraph.structure.residues.residues import CA
 
 __all__ = ["ChainMembers", "chain_members"]
 

@@ -19,8 +19,7 @@ from protgraph.structure.residues.duplicates import Deduplicated, resolve_duplic
 from protgraph.structure.residues.identity import run_lengths
 from protgraph.structure.residues.ligands import gather_ligands
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.noise import CA
-from protgraph.structure.residues.residues import BACKBONE, Residues
+from protgraph.structure.residues.residues import BACKBONE, CA, Residues
 from protgraph.structure.residues.runs import Runs, backbone_of, backbone_slots, tabulate_runs
 from protgraph.structure.residues.structure import Structure, select_chains
 from protgraph.structure.residues.text_codes import pack_text, pack_texts

@@ -19,7 +19,7 @@ from protgraph.errors import StructureFileError, list_first
 from protgraph.structure.residues.chain_breaks import CA_BOND, bonded_to_next
 from protgraph.structure.residues.identity import by_appearance, run_lengths
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.noise import CA
+from protgraph.structure.residues.residues import CA
 from protgraph.structure.residues.runs import LEAST_CA_DISTANCE, Runs
 from protgraph.structure.residues.structure import MOLECULE
 

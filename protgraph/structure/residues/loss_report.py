@@ -145,7 +145,7 @@ class LossReport:
             raise StructureFileError(
                 f"unknown entry {unknown[0]!r} of a loss report. Was it written by a newer version?"
             )
-        entries = dict(data)
+        entries: dict[str, Any] = dict(data)
         if "warnings" in entries:
             entries["warnings"] = tuple(entries["warnings"])
         return cls(**entries)
@@ -160,8 +160,10 @@ class LossReport:
         >>> LossReport(waters=3, repeated_chains={"A-2": 7}, warnings=("no B factors",)).changes()
         ['7 residues of a repeated chain id renamed (A-2 7)', 'no B factors']
         """
-        counts = {name: getattr(self, name) for name in ("duplicate_atoms", "dummy_atoms", "repeated_chains")}
-        return [*LossReport(**counts).lines(), *self.warnings]
+        repaired = LossReport(
+            duplicate_atoms=self.duplicate_atoms, dummy_atoms=self.dummy_atoms, repeated_chains=self.repeated_chains
+        )
+        return [*repaired.lines(), *self.warnings]
 
     def lines(self) -> list[str]:
         """Return one readable line for each entry that is not zero or empty."""

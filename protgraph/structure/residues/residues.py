@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,17 +14,23 @@ from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.noise import displace_backbone
 from protgraph.wording import html_table
 
-__all__ = ["BACKBONE", "HIDEABLE", "Residues"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["BACKBONE", "CA", "HIDEABLE", "Residues", "displace_backbone"]
 
 BACKBONE = ("N", "CA", "C", "O")
 """Order of the atoms in ``Residues.backbone``."""
 
+CA = BACKBONE.index("CA")
+"""Place of CA among the backbone atoms."""
+
 HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "ligands"})
 """Information that :meth:`Residues.hide` can remove."""
 
+Array = TypeVar("Array", np.ndarray, "Tensor")
 _LETTERS = np.array(list(ALPHABET))
 _SHOWN = 60  # letters of a sequence in a notebook
 
@@ -296,6 +302,18 @@ class Residues:
         """Return the arrays of the kept atoms, with residues renumbered by ``number`` ``(N,)``."""
         arrays = {name: getattr(self, name)[keep] for name in ("atom_pos", "atom_name", "atom_element")}
         return {**arrays, "atom_residue": number[self.atom_residue[keep]]}
+
+
+def displace_backbone(pos: Array, backbone: Array, step: Array) -> tuple[Array, Array]:
+    """Return CA positions ``(N, 3)`` and backbone atoms ``(N, 4, 3)``, Å, moved by the same ``step (N, 4, 3)``.
+
+    Examples
+    --------
+    >>> pos, backbone = displace_backbone(np.zeros((1, 3)), np.zeros((1, 4, 3)), np.ones((1, 4, 3)))
+    >>> pos.tolist(), bool((backbone[:, CA] == pos).all())
+    ([[1.0, 1.0, 1.0]], True)
+    """
+    return pos + step[:, CA], backbone + step
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ from biotite.structure import AtomArray
 
 from protgraph.structure.residues.alphabet import KINDS, name_numbers
 from protgraph.structure.residues.identity import run_lengths
-from protgraph.structure.residues.noise import CA
-from protgraph.structure.residues.residues import BACKBONE
+from protgraph.structure.residues.residues import BACKBONE, CA
 from protgraph.structure.residues.structure import residue_starts
 from protgraph.structure.residues.text_codes import pack_text
 from protgraph.structure.vectors import length
