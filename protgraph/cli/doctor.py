@@ -15,8 +15,8 @@ import typer
 
 from protgraph.cli.doctor_load import Loaded, import_library, load_component
 from protgraph.registry import PluginProblem, distributions_with_components, hooks, registries
-from protgraph.registry.import_source import IMPORT_VARIABLE
-from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
+from protgraph.registry.discovery import malformed_metadata, metadata_problems
+from protgraph.registry.provider import IMPORT_VARIABLE
 from protgraph.wording import count_noun
 from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 

@@ -15,7 +15,7 @@ from protgraph.cli.console import print_rows
 from protgraph.cli.error_report import print_warning
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry import Option, PluginProblem, Registry, RegistryEntry, component_options, registries
-from protgraph.registry.metadata_check import malformed_metadata
+from protgraph.registry.discovery import malformed_metadata
 from protgraph.registry.provider import split_distribution
 
 if TYPE_CHECKING:

@@ -6,12 +6,10 @@ import does not affect the others. Built-in components are registered through th
 
 from __future__ import annotations
 
-from protgraph.registry.component import ComponentSpec, as_component, as_components, component
-from protgraph.registry.component_type import Family
+from protgraph.registry.component import ComponentSpec, Family, as_component, as_components, component
 from protgraph.registry.discovery import BUILT_IN, distributions_with_components
-from protgraph.registry.import_source import import_source
 from protgraph.registry.options import Option, component_options
-from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry
+from protgraph.registry.provider import PluginProblem, Provider, RegistryEntry, import_source
 from protgraph.registry.registries import (
     commands,
     datasets,

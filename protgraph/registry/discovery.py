@@ -1,4 +1,4 @@
-"""Entry points of installed distributions, read from their metadata without importing plugins.
+"""Entry points of installed distributions, read from their metadata without importing plugins, and their problems.
 
 Not importlib.metadata.entry_points(): one distribution with a malformed entry_points.txt makes the whole call fail
 (TypeError, Python 3.11, 2026-11-22).
@@ -7,12 +7,21 @@ Not importlib.metadata.entry_points(): one distribution with a malformed entry_p
 from __future__ import annotations
 
 import functools
+import re
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 
-from protgraph.registry.provider import BUILT_IN, Provider, normalized_distribution
+from protgraph.errors import suggest
+from protgraph.registry.provider import BUILT_IN, PluginProblem, Provider, is_component_name, normalized_distribution
 
-__all__ = ["BUILT_IN", "distributions_with_components", "installed_providers"]
+__all__ = [
+    "BUILT_IN",
+    "distributions_with_components",
+    "installed_providers",
+    "malformed_metadata",
+    "metadata_problems",
+]
 
 GROUP_PREFIX = "protgraph."
 
@@ -22,7 +31,7 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
     """Return (name, distribution, version, value) of the entry points of each group ``protgraph.*``.
 
     Reads the metadata of all distributions on ``sys.path``, which is the cache key. A distribution whose entry points
-    cannot be parsed is left out; :func:`protgraph.registry.metadata_check.malformed_metadata` reports it.
+    cannot be parsed is left out; :func:`protgraph.registry.discovery.malformed_metadata` reports it.
     """
     found: dict[str, list[tuple[str, str, str, str]]] = {}
     for name, distribution in _distributions().items():
@@ -79,3 +88,100 @@ def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
 def distributions_with_components() -> dict[str, str]:
     """Return the versions of the distributions that provide components, by name; the built-in one first."""
     return {name: version for points in _scan(tuple(sys.path)).values() for _, name, version, _ in points}
+
+
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in place of bytes that are not UTF-8
+_NOT_UTF8 = ", METADATA is not UTF-8"
+_REF = re.compile(r"\w+(\.\w+)*\s*(:\s*\w+(\.\w+)*)?\s*(\[.*\])?")
+
+
+def malformed_metadata() -> list[PluginProblem]:
+    """Return the distributions with an entry_points.txt that is not UTF-8, or has a line that Python cannot parse.
+
+    Such a file breaks more than this package: torch reads the entry points of all distributions and cannot be imported.
+    """
+    problems = []
+    for name, source, lines in _entry_point_files():
+        if source.endswith(_NOT_UTF8):
+            message = f"its metadata cannot be read. Uninstall it, or correct METADATA in {source.partition(',')[0]}."
+            problems.append(PluginProblem("metadata", name, source, message))
+        for number, line in lines:
+            if _UNREADABLE in line:
+                message = (
+                    f"entry_points.txt, line {number}: {line!r} is not UTF-8. Until it is corrected, or the "
+                    f"distribution is uninstalled, torch cannot be imported: pip uninstall {name}."
+                )
+                problems.append(PluginProblem("metadata", name, source, message))
+            elif not _is_parsed(line):
+                message = (
+                    f"entry_points.txt, line {number}: {line!r} has no '='. Until it is corrected, or the distribution "
+                    f"is uninstalled, torch cannot be imported: pip uninstall {name}."
+                )
+                problems.append(PluginProblem("metadata", name, source, message))
+    return problems
+
+
+def metadata_problems() -> list[PluginProblem]:
+    """Return unknown groups, names that components cannot have, and values that are not "module:attribute"."""
+    from protgraph.registry.registries import hooks, registries  # they import this module
+
+    groups = {registry.group: registry.kind for registry in (registries | hooks).values()}
+    problems = []
+    for _, source, lines in _entry_point_files():
+        group = ""
+        for _, line in lines:
+            if line.startswith("["):
+                group = line.strip("[] ")
+                if "protgraph" in group and group not in groups:
+                    message = (
+                        f"there is no such group.{suggest(group, groups, cutoff=0.9)} Allowed: {', '.join(groups)}."
+                    )
+                    problems.append(PluginProblem("entry-point group", group, source, message))
+            elif group in groups and "=" in line:
+                key, _, value = (part.strip() for part in line.partition("="))
+                if not is_component_name(key, groups[group]):
+                    message = f"the name {key!r} is not valid. Allowed: ASCII letters, digits, '_' and '-'."
+                    problems.append(PluginProblem(groups[group], key, source, message))
+                if not _REF.fullmatch(value):
+                    message = f"the value {value!r} is not valid. Write it as 'module:attribute'."
+                    problems.append(PluginProblem(groups[group], key, source, message))
+    return problems
+
+
+def _entry_point_files() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
+    """Yield (name, source, numbered lines without comments) of entry_points.txt, once for each distribution.
+
+    Only of distributions with entry points of protgraph, or with a line that Python cannot parse: METADATA of all
+    others need not be parsed, which takes most of the time.
+    """
+    seen = set()
+    for distribution in metadata.distributions():
+        try:
+            text = distribution.read_text("entry_points.txt") or ""
+        except UnicodeDecodeError as e:
+            text = e.object.decode("utf-8", "replace")
+        numbered = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
+        lines = [pair for pair in numbered if pair[1] and (pair[1][0] not in "#;" or _UNREADABLE in pair[1])]
+        is_malformed = any(_UNREADABLE in line or not _is_parsed(line) for _, line in lines)
+        if not is_malformed and "protgraph" not in text:
+            continue
+        name, source = _name_and_source(distribution)
+        if name not in seen:
+            seen.add(name)
+            yield name, source, lines
+
+
+def _is_parsed(line: str) -> bool:
+    """Return True for the name of a group, and for "name = value"."""
+    return line.startswith("[") or "=" in line
+
+
+def _name_and_source(distribution: metadata.Distribution) -> tuple[str, str]:
+    """Return the name and "name version"; of the folder if METADATA is not UTF-8."""
+    try:
+        fields = distribution.metadata  # parsed at each access
+        name = fields["Name"] or "(unnamed distribution)"
+        return name, f"{name} {fields['Version']}"
+    except UnicodeDecodeError:
+        folder = getattr(distribution, "_path").name.removesuffix(".dist-info")  # noqa: B009 -- not public
+        return folder.partition("-")[0], f"{folder}{_NOT_UTF8}"

@@ -6,7 +6,7 @@ sources (:mod:`protgraph.registry.import_source`).
 
 from __future__ import annotations
 
-from protgraph.registry.component_type import ComponentType
+from protgraph.registry.component import ComponentType
 from protgraph.registry.registry import Registry
 
 __all__ = [

@@ -13,9 +13,8 @@ from types import FrameType, MappingProxyType
 from typing import Generic, TypeVar, cast, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
-from protgraph.registry.component_type import ComponentType, Family
+from protgraph.registry.component import ComponentType, Family
 from protgraph.registry.discovery import BUILT_IN, installed_providers
-from protgraph.registry.import_source import import_listed
 from protgraph.registry.options import check_options, reject_var_keyword
 from protgraph.registry.provider import (
     PluginProblem,
@@ -25,6 +24,7 @@ from protgraph.registry.provider import (
     check_component_name,
     conflict_error,
     displaced,
+    import_listed,
     is_redefinition,
     is_same,
     locations,

@@ -14,7 +14,7 @@ import torch
 
 from protgraph.process_state import describe_changes, new_threads, read_state
 from protgraph.registry import hooks, registries
-from protgraph.registry.metadata_check import malformed_metadata, metadata_problems
+from protgraph.registry.discovery import malformed_metadata, metadata_problems
 from tests.first_use.broken_plugins import BROKEN_PLUGINS, MALFORMED_PLUGIN, install_plugin
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protgraph.cli.app import COMMANDS
-from protgraph.registry.import_source import IMPORT_VARIABLE
+from protgraph.registry.provider import IMPORT_VARIABLE
 
 CODE = """
 import protgraph as pg

@@ -11,7 +11,7 @@ import pytest
 
 from protgraph.errors import ComponentTypeError, DuplicateNameError, PluginLoadError, UnknownNameError
 from protgraph.registry import Registry, registries
-from protgraph.registry.metadata_check import malformed_metadata
+from protgraph.registry.discovery import malformed_metadata
 
 Install = Callable[..., Path]
 

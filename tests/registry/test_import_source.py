@@ -14,7 +14,7 @@ from protgraph.data.cache_key import component_digest
 from protgraph.errors import PluginLoadError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.registry import import_source
-from protgraph.registry.import_source import IMPORT_VARIABLE
+from protgraph.registry.provider import IMPORT_VARIABLE
 
 FILE = """
 import numpy as np
