@@ -31,24 +31,7 @@ def require_gradients(f: Mapping[str, Any]) -> bool:
 def recompute_features(
     plan: FeaturePlan, f: Mapping[str, Any], read: Collection[str], *, partial: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of a batch with those of the structure stage computed in torch, so that gradients are complete.
-
-    Parameters
-    ----------
-    plan : FeaturePlan
-    f : mapping
-        Stored fields, with ``proteins``; ``pos`` or ``backbone`` requires gradients. CA is in both: if one of them
-        requires gradients, the other one takes CA from it.
-    read : collection of str
-        Fields that are used; the others may be as they are.
-    partial : bool
-        Keep features that cannot be computed in torch as constants.
-
-    Raises
-    ------
-    GradientError
-        A field that is read depends on coordinates and cannot be computed in torch, and not ``partial``.
-    """
+    """Return the fields of a batch, with those of the structure stage computed in torch for complete gradients."""
     f = dict(f)
     constant = _join_coordinates(plan, f, read)
     for node, featurizer in plan.structure:
@@ -71,13 +54,7 @@ def recompute_features(
 
 
 def _join_coordinates(plan: FeaturePlan, f: dict[str, Any], read: Collection[str]) -> list[str]:
-    """Let ``pos`` and ``backbone`` have the same CA, of the one that requires gradients; return those that cannot.
-
-    Raises
-    ------
-    GradientError
-        CA differs between the two.
-    """
+    """Let ``pos`` and ``backbone`` have the same CA, of the one that requires gradients; return those that cannot."""
     if "backbone" not in f or f["pos"].requires_grad == f["backbone"].requires_grad:
         return []
     pos, backbone = f["pos"], f["backbone"]

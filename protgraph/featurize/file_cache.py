@@ -18,14 +18,7 @@ __all__ = ["cached_fingerprint"]
 def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> Fingerprint:
     """Return the checksum and the sequences of a file, which is opened only if its size or time of change is new.
 
-    Parameters
-    ----------
-    path : Path
-        Structure or FASTA file, or an entry "db:name" of a container.
-    folder : str or Path
-        Folder of the cache; see :func:`protgraph.structure.io.cache_dir`.
-    read : ReadOptions
-        How residues are read.
+    ``path``: structure or FASTA file, or an entry "db:name" of a container.
     """
     key = digest(_stamps(path), read.to_dict(), code_digest("protgraph.structure"))
     entry = Path(folder) / "contents" / key[:2] / f"{key}.json"

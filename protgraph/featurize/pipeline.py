@@ -176,11 +176,6 @@ def request_units(sources: Source | Iterable[Source], read: ReadOptions) -> list
     """Expand sources to requests, grouped by file: units of work that open one file each.
 
     Each source is at its first place; a plain file that is repeated counts once.
-
-    Parameters
-    ----------
-    sources, read
-        See :func:`iter_graphs`.
     """
     units: dict[object, list[ProteinRequest]] = {}
     for number, request in enumerate(_requests(sources, read)):

@@ -37,14 +37,7 @@ class ReadProtein:
 
 
 def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions) -> Iterator[ReadProtein]:
-    """Read the proteins of one source; errors take the place of residues.
-
-    Parameters
-    ----------
-    requests : sequence of ProteinRequest
-        All of the same source.
-    read : ReadOptions
-    """
+    """Read the proteins of one source; errors take the place of residues."""
     if requests[0].read is not None:
         for request in requests:
             assert request.read is not None  # contract: all requests of a source are of one kind

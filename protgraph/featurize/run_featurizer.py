@@ -23,21 +23,7 @@ __all__ = [
 
 
 def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residues: Residues) -> dict[str, np.ndarray]:
-    """Return the arrays of a structure featurizer by local name, all of the shapes of their specs.
-
-    Parameters
-    ----------
-    name : str
-        Registry name.
-    featurizer : StructureFeaturizer
-    residues : Residues
-        With read-only arrays.
-
-    Raises
-    ------
-    ComponentError
-        It raises an error, or does not return the fields that it declares, one finite row per residue.
-    """
+    """Return the arrays of a structure featurizer by local name, all of the shapes of their specs."""
     with _scope(name, featurizer.__call__, residues.name) as scope:
         result = check_returned_fields(scope, featurizer(residues), featurizer.out)
         arrays = {local: np.asarray(value) for local, value in result.items()}
@@ -59,13 +45,7 @@ def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residue
 
 
 def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residues, nodes: NodeAtoms) -> EdgeList:
-    """Return the edges between residues or, if the nodes are atoms, between atoms.
-
-    Raises
-    ------
-    ComponentError
-        It raises an error, or does not return an :class:`EdgeList` of nodes that exist, sorted by target.
-    """
+    """Return the edges between residues or, if the nodes are atoms, between atoms."""
     between_residues = nodes.node_type == "residue"
     call = featurizer.__call__ if between_residues else featurizer.among
     with _scope(name, call, residues.name) as scope:
@@ -89,23 +69,7 @@ _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.s
 def run_tensor_featurizer(
     name: str, featurizer: TensorFeaturizer, f: Mapping[str, Any], rows: Mapping[str, int]
 ) -> dict[str, Tensor]:
-    """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs.
-
-    Parameters
-    ----------
-    name : str
-        Registry name.
-    featurizer : TensorFeaturizer
-    f : mapping of str to Tensor
-        Its inputs by local name, of the shapes of their specs.
-    rows : mapping of str to int
-        Number of nodes and edges, by level.
-
-    Raises
-    ------
-    ComponentError
-        It raises an error, or does not return the fields that it declares, one row per node or edge.
-    """
+    """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs."""
     with _scope(name, featurizer.__call__) as scope:
         result = check_returned_fields(scope, featurizer(f), featurizer.out)
         for local, value in result.items():

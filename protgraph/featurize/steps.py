@@ -100,15 +100,6 @@ def precomputed_graph(
     """Return the precomputed features of a protein, from its store if that has them, else from its residues.
 
     If features of a store are recomputed, the reason is appended to ``request.notes``.
-
-    Parameters
-    ----------
-    residues, visible : Residues
-        The protein, and what featurizers may read of it. Features of a store are used only if nothing is hidden.
-    plan : FeaturePlan
-    request : ProteinRequest
-    aatype : ndarray, optional
-        See :meth:`FeaturePlan.precompute`.
     """
     entry = request.read
     if isinstance(entry, StoreEntry):

@@ -70,15 +70,7 @@ def dataset_requests(
 
 
 def store_entry(path: str | os.PathLike[str], source: str, read: ReadOptions) -> StoreEntry:
-    """Return the protein of a store that was read from ``source``.
-
-    Raises
-    ------
-    DatasetError
-        The store has no residues, no ligands although they are required, or no such protein.
-    OptionError
-        The store was read with other options.
-    """
+    """Return the protein of a store that was read from ``source``."""
     store = open_store(path)
     check_store(store, read)
     number = store.number_of(source)

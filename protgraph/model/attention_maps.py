@@ -43,21 +43,6 @@ def attention_maps(
     """Convert recorded attention weights to maps by layer path.
 
     Attention of a few queries to all residues, i.e. pooling, is omitted.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model, for errors.
-    wires, layers : sequence
-        Layers of the model and their wiring.
-    recorded : mapping of str to sequence
-        ``AttentionRecorder.weights`` of one forward pass.
-    proteins : Proteins
-
-    Raises
-    ------
-    WiringError
-        If there is no map.
     """
     maps: dict[str, list[AttentionMap]] = {}
     for path, calls in recorded.items():

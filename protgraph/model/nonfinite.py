@@ -51,23 +51,7 @@ def find_nonfinite_component(
     protein: str = "",
     hint: str = "If its weights have become large, use a smaller lr.",
 ) -> ComponentError | None:
-    """Return the error of the first tensor featurizer, layer or head that makes NaN or infinity of finite values.
-
-    Parameters
-    ----------
-    model : ProteinModel
-    batch : Data
-        Graph or batch for which a prediction is not finite.
-    protein : str
-        Name for the message, if it is one protein.
-    hint : str
-        Last sentence of the message.
-
-    Returns
-    -------
-    ComponentError or None
-        None if none of these is at fault: all values are finite, or the weights or stored features are not.
-    """
+    """Return the error of the first tensor featurizer, layer or head that makes NaN or infinity of finite values."""
     with torch.no_grad():
         f = model.fields_of(batch)
         fault = _featurizer_at_fault(model, f, protein)

@@ -18,24 +18,7 @@ __all__ = ["run_head", "run_layer"]
 def run_layer(
     layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope, rows: Mapping[str, int]
 ) -> dict[str, Tensor]:
-    """Return the outputs of a layer by local name, all of the shapes of their specs.
-
-    Parameters
-    ----------
-    layer : GraphLayer
-    f : mapping of str to Tensor
-        Its inputs by local name.
-    scope : ComponentScope
-        Names the layer in errors.
-    rows : mapping of str to int
-        Number of rows of each level.
-
-    Raises
-    ------
-    ComponentError
-        It raises an error, does not return the fields in ``writes`` with the declared shapes, or leaves torch in
-        another gradient mode.
-    """
+    """Return the outputs of a layer by local name, all of the shapes of their specs."""
     outputs = _call(layer, f, scope)
     for local, spec in layer.out.items():
         check_returned_tensor(scope, local, outputs[local], spec.trailing_shape, spec.level, rows)

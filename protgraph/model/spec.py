@@ -247,13 +247,7 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str)
 
 
 def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
-    """Resolve the names of every layer and check that each field is written before it is read.
-
-    Raises
-    ------
-    WiringError
-        With the component, the field, the available fields and suggestions.
-    """
+    """Resolve the names of every layer and check that each field is written before it is read."""
     available: set[str] = set(plan.fields)
     wires = []
     for i, n in enumerate(spec.layers):

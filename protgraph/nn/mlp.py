@@ -45,15 +45,6 @@ def activation(name: str, *, inplace: bool = False) -> nn.Module:
 def mlp(widths: Sequence[int], *, act: str = "relu", dropout: float = 0.0) -> nn.Sequential:
     """Build ``W_n act(… act(W_1 x + b_1) …) + b_n``, with dropout after each activation.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Input, hidden and output widths; two widths make one linear map.
-    act : str
-        Activation function, see :func:`activation`.
-    dropout : float
-        Dropout probability.
-
     Examples
     --------
     >>> mlp([8, 16, 3])[-1].out_features

@@ -17,20 +17,7 @@ __all__ = ["check_sampling", "sampling_probabilities", "sample_classes"]
 def check_sampling(
     *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None, classes: int | None = None
 ) -> None:
-    """Check sampling options.
-
-    Parameters
-    ----------
-    temperature, top_k, top_p
-        See :func:`sampling_probabilities`.
-    classes : int, optional
-        Number of classes, the upper limit of ``top_k``.
-
-    Raises
-    ------
-    OptionError
-        If an option is out of range.
-    """
+    """Check sampling options."""
     if not 0 < temperature < float("inf"):
         raise OptionError(
             f"temperature={temperature!r} must be above 0, because logits are divided by it. "

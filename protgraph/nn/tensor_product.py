@@ -161,20 +161,8 @@ class ChannelwiseProduct(nn.Module):
 def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | None = None) -> Tensor:
     """Compute ``Σ_j cᵀ x`` over the neighbors of each node, or one sum per weight.
 
-    Parameters
-    ----------
-    edges : Edges
-    x : Tensor
-        ``(E, L, U)``.
-    c : Tensor or None
-        ``(E, L, M)``; None: the identity, M = L.
-    weight : Tensor, optional
-        ``(E, T)``.
-
-    Returns
-    -------
-    Tensor
-        ``(N, M, U)``, with weights ``(N, M, T, U)``.
+    ``x``: ``(E, L, U)``. ``c``: ``(E, L, M)``; None: the identity, M = L. ``weight``: ``(E, T)``. Returns ``(N, M,
+    U)``, with weights ``(N, M, T, U)``.
     """
     n, k, flat = edges.num_nodes, edges.degree, x
     if c is None:

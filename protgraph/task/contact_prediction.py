@@ -57,11 +57,8 @@ def beta_carbons(residues: Residues) -> np.ndarray:
 def contact_labels(graph: Data, generator: Generator | None = None) -> tuple[Data, Tensor]:
     """Return the graph or batch unchanged, and the contact labels of all ordered pairs of each protein.
 
-    Returns
-    -------
-    Data, Tensor
-        ``(Σ_b L_b², 1)`` float32, row-major, protein after protein: 1 if two CB are closer than 8 Å; NaN if one of
-        them is unknown, and for residues of one chain fewer than 6 positions apart.
+    Returns ``(Σ_b L_b², 1)`` float32, row-major, protein after protein: 1 if two CB are closer than 8 Å; NaN if one of
+    them is unknown, and for residues of one chain fewer than 6 positions apart.
     """
     sizes = graph.sizes if "sizes" in graph else (graph.num_nodes,)
     parts = (graph.y[:, 0].double().split(sizes), graph.chain.split(sizes), graph.seq_pos.split(sizes))
@@ -99,15 +96,6 @@ def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     Only pairs of known label at least ``separation`` apart count. Proteins without such a pair are left out. If there
     are fewer pairs than ``L // part``, all of them count. Ties at the cut count with their expected number of contacts,
     so that the precision of a constant prediction is the frequency of contacts.
-
-    Parameters
-    ----------
-    o : SplitPredictions
-        Rows are pairs.
-    part : int
-        1 for P@L, 5 for P@L/5.
-    separation : int
-        Smallest distance in positions along the chain. Pairs of two chains are beyond every bound.
     """
     pairs = _pairs_of(o)
     mask = ((pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()

@@ -61,13 +61,8 @@ class Masking:
     def __call__(self, graph: Data, generator: Generator) -> tuple[Data, Tensor]:
         """Return the masked graph or batch, and the labels ``(N,)`` int64, −1 for residues that are not chosen.
 
-        Parameters
-        ----------
-        graph : Data
-            With ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X. If nodes are atoms with their
-            residue in ``residue``, all atoms of a residue are treated alike.
-        generator : Generator
-            On the graph's device.
+        ``graph``: with ``aatype``, ``masked``, and the true types in ``y`` ``(N,)``, −1 for X. If nodes are atoms with
+        their residue in ``residue``, all atoms of a residue are treated alike.
         """
         truth, (residue, size) = graph.y, _residues(graph)
         known = torch.zeros(size, dtype=torch.bool, device=truth.device)

@@ -123,20 +123,9 @@ def huber_error(logits: Tensor, y: Tensor) -> Tensor:
 def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
     """Sum the label statistics that :func:`label_prior` and :func:`label_std` need, over proteins.
 
-    Parameters
-    ----------
-    labels : iterable of Tensor
-        Labels of each protein, ``(M,)`` classes or ``(M, C)``.
-    kind : str
-        Kind of the target.
-    size : int
-        Number of labels C.
-
-    Returns
-    -------
-    Tensor, optional
-        float64. Classification: count of each class, ``(C,)``. Multilabel: counts of 1 and of 0, ``(2, C)``.
-        Regression: sum, number and sum of squares, ``(3, C)``. None for other kinds.
+    ``labels``: labels of each protein, ``(M,)`` classes or ``(M, C)``. Returns float64. Classification: count of each
+    class, ``(C,)``. Multilabel: counts of 1 and of 0, ``(2, C)``. Regression: sum, number and sum of squares, ``(3,
+    C)``. None for other kinds.
     """
     if kind not in ("classification", "multilabel", "regression"):
         return None
@@ -170,17 +159,10 @@ def label_prior(
 ) -> Tensor | None:
     """Compute the constant logits ``(C,)`` with the least loss, from label statistics.
 
-    Parameters
-    ----------
-    counts : Tensor, optional
-        Result of :func:`label_counts` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
-    kind : str
-        Target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means). None for other
-        kinds.
-    pos_weight : float or Tensor, optional
-        Weight of positives in the loss, one number or ``(C,)``.
-    class_weight : Tensor, optional
-        Weight of each class in the loss, ``(C,)``.
+    ``counts``: result of :func:`label_counts` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``. ``kind``:
+    target kind: "classification" (log-frequencies), "multilabel" (log-odds) or "regression" (means). None for other
+    kinds. ``pos_weight``: weight of positives in the loss, one number or ``(C,)``. ``class_weight``: weight of each
+    class in the loss, ``(C,)``.
 
     Notes
     -----

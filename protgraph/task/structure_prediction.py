@@ -51,24 +51,10 @@ def fape(
     Frame-aligned point error between predicted and true (*) atoms: frames T and points x of one protein, both from its
     N, CA, C and O. It is invariant to rotation and translation of either structure, not to reflection.
 
-    Parameters
-    ----------
-    logits, y : Tensor
-        ``(N, 4, 3)``, Å: N, CA, C and O of each residue of one protein; NaN in ``y`` is unknown. A residue without true
-        N, CA and C has no frame.
-    clamp : float
-        Largest distance in the clamped part of the loss, Å.
-    clamped : float
-        Weight of the clamped part; the rest has no clamp. The paper omits the clamp in one of ten batches, at random.
-    unit : float
-        Length unit of the loss, Å.
-    epsilon : float
-        Keeps the gradient finite at 0, Å².
-
-    Returns
-    -------
-    Tensor
-        ``()``, dimensionless; 0 without known atoms.
+    ``logits``, ``y``: ``(N, 4, 3)``, Å: N, CA, C and O of each residue of one protein; NaN in ``y`` is unknown. A
+    residue without true N, CA and C has no frame. ``clamp``: largest distance in the clamped part of the loss, Å.
+    ``unit``: length unit of the loss, Å. ``epsilon``: keeps the gradient finite at 0, Å². Returns ``()``,
+    dimensionless; 0 without known atoms.
 
     References
     ----------

@@ -39,21 +39,9 @@ def _has_triton() -> bool:
 def segment_sum(x: Tensor, rows: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
     """Compute ``Σ_r w_r x[rows[r]]`` over the rows r of each segment, without a gradient.
 
-    Parameters
-    ----------
-    x : Tensor
-        ``(M, H, C)``.
-    rows : Tensor
-        ``(R,)`` int64, in the order of the segments.
-    ptr : Tensor
-        ``(S + 1,)`` int64; segment s has the rows ``ptr[s]`` to ``ptr[s + 1]``.
-    weight : Tensor, optional
-        ``(H, R)``. None: ones.
-
-    Returns
-    -------
-    Tensor
-        ``(S, H, C)``; 0 for empty segments.
+    ``x``: ``(M, H, C)``. ``rows``: ``(R,)`` int64, in the order of the segments. ``ptr``: ``(S + 1,)`` int64; segment s
+    has the rows ``ptr[s]`` to ``ptr[s + 1]``. ``weight``: ``(H, R)``. None: ones. Returns ``(S, H, C)``; 0 for empty
+    segments.
     """
     x = x.contiguous()
     heads, channels = x.shape[1:]

@@ -54,14 +54,7 @@ _BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
 def covalent_bonds(residues: Residues) -> np.ndarray:
     """Return all bonds between heavy atoms: within residues, peptide bonds and disulfides.
 
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 atoms a < b, sorted.
+    Returns ``(2, P)`` int64 atoms a < b, sorted.
 
     Notes
     -----
@@ -91,14 +84,7 @@ def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray
 def ligand_bonds(ligands: Ligands) -> np.ndarray:
     """Return bonds within each molecule by the CCD, and O3′–P of nucleotides at most 2 Å apart.
 
-    Parameters
-    ----------
-    ligands : Ligands
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 atoms. For other bonds between molecules and to the protein, see :func:`ligand_links`.
+    Returns ``(2, P)`` int64 atoms. For other bonds between molecules and to the protein, see :func:`ligand_links`.
     """
     inside = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
@@ -111,15 +97,8 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
 def ligand_links(residues: Residues) -> np.ndarray:
     """Return covalent bonds of ligands to the protein and to each other, e.g. glycans and covalent inhibitors.
 
-    Parameters
-    ----------
-    residues : Residues
-        A atoms, optionally with ligands.
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 atoms a < b; ligand atoms have indices from A.
+    ``residues``: a atoms, optionally with ligands. Returns ``(2, P)`` int64 atoms a < b; ligand atoms have indices from
+    A.
 
     Notes
     -----
@@ -148,17 +127,8 @@ def ligand_links(residues: Residues) -> np.ndarray:
 def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
     """Return pairs of atoms bonded within each residue by the CCD.
 
-    Parameters
-    ----------
-    res_name : ndarray
-        ``(N,)`` str.
-    atom_residue, atom_name : ndarray
-        ``(A,)`` int64 ascending and str; names are unique within a residue.
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64.
+    ``res_name``: ``(N,)`` str. ``atom_residue``, ``atom_name``: ``(A,)`` int64 ascending and str; names are unique
+    within a residue. Returns ``(2, P)`` int64.
     """
     kinds, kind = np.unique(res_name, return_inverse=True)
     names, code = np.unique(atom_name, return_inverse=True)

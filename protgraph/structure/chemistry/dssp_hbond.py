@@ -34,15 +34,8 @@ _PROLINE = ALPHABET.index("P")
 def amide_hydrogen(residues: Residues) -> np.ndarray:
     """Return the hydrogen on each backbone N: ``H_i = N_i + (C_{i-1} − O_{i-1}) / |C_{i-1} − O_{i-1}|``.
 
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64, Å, 1 Å from N, antiparallel to the previous C=O. NaN for proline, at the start of a chain,
-        after a gap, and if an atom is missing.
+    Returns ``(N, 3)`` float64, Å, 1 Å from N, antiparallel to the previous C=O. NaN for proline, at the start of a
+    chain, after a gap, and if an atom is missing.
 
     Notes
     -----
@@ -83,16 +76,8 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
 
     ``q₁ = 0.42 e``, ``q₂ = 0.20 e``, ``f = 332 Å kcal/(mol e²)``.
 
-    Parameters
-    ----------
-    residues : Residues
-    best : int, optional
-        Number of strongest bonds kept per donor; None: all. The published definition has no limit, the program keeps
-        two.
-
-    Returns
-    -------
-    BackboneHBonds
+    ``best``: number of strongest bonds kept per donor; None: all. The published definition has no limit, the program
+    keeps two.
 
     Notes
     -----

@@ -68,18 +68,8 @@ def sidechain_mask(residues: Residues, types: Collection[str]) -> np.ndarray:
 def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
     """Return atom pairs of two residues at most ``cutoff`` apart, the first of ``some``, the second of ``others``.
 
-    Parameters
-    ----------
-    residues : Residues
-    some, others : ndarray
-        ``(A,)`` bool; if they overlap, a pair may occur in both orders.
-    cutoff : float
-        Å, inclusive.
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64.
+    ``some``, ``others``: ``(A,)`` bool; if they overlap, a pair may occur in both orders. ``cutoff``: Å, inclusive.
+    Returns ``(2, P)`` int64.
     """
     a, b = np.flatnonzero(some), np.flatnonzero(others)
     i, j = close_pairs_between(residues.atom_pos[a], residues.atom_pos[b], cutoff)
@@ -105,19 +95,7 @@ class AromaticRings:
 
 
 def aromatic_rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> AromaticRings:
-    """Return the aromatic rings of residues of these types: six-membered in PHE, TYR, TRP, five-membered in TRP, HIS.
-
-    Parameters
-    ----------
-    residues : Residues
-    types : collection of str
-        Subset of PHE, TYR, TRP, HIS.
-
-    Returns
-    -------
-    AromaticRings
-        Sorted by residue.
-    """
+    """Return the aromatic rings of residues of these types: six-membered (PHE, TYR, TRP), five-membered (TRP, HIS)."""
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
     for res_name in types:
         rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))

@@ -48,14 +48,7 @@ _ROTORS = (("LYS", "NZ", "CE"), ("SER", "OG", "CB"), ("THR", "OG1", "CB"), ("TYR
 def hydrogen_bonds(residues: Residues) -> np.ndarray:
     """Return hydrogen bonds between residues.
 
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 heavy atoms: donor, acceptor; sorted, each pair once.
+    Returns ``(2, P)`` int64 heavy atoms: donor, acceptor; sorted, each pair once.
 
     Notes
     -----
@@ -77,17 +70,8 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
 def fixed_hydrogens(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     """Return hydrogens whose positions follow from the heavy atoms.
 
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    donor : ndarray
-        ``(M,)`` int64, nitrogen of each hydrogen.
-    hydrogen : ndarray
-        ``(M, 3)`` float64, Å: 1 Å from N in the backbone (:func:`~protgraph.structure.chemistry.amide_hydrogen`), else
-        1.01 Å.
+    Returns ``donor``: ``(M,)`` int64, nitrogen of each hydrogen. ``hydrogen``: ``(M, 3)`` float64, Å: 1 Å from N in the
+    backbone (:func:`~protgraph.structure.chemistry.amide_hydrogen`), else 1.01 Å.
     """
     amide, pos = amide_hydrogen(residues), residues.atom_pos.astype(np.float64)
     n = atoms_by_name(residues, np.arange(len(residues)), ("N",))[:, 0]

@@ -27,14 +27,7 @@ _BONDS = 3  # atoms at most this many bonds apart are not in contact
 def vdw_radii(residues: Residues) -> np.ndarray:
     """Return the van der Waals radius of each atom by element.
 
-    Parameters
-    ----------
-    residues : Residues
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` float64, Å; elements without a value by Bondi have that of carbon.
+    Returns ``(A,)`` float64, Å; elements without a value by Bondi have that of carbon.
     """
     elements, inverse = np.unique(residues.atom_element, return_inverse=True)
     return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[inverse]
@@ -43,16 +36,7 @@ def vdw_radii(residues: Residues) -> np.ndarray:
 def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
     """Return atom pairs of two residues with a gap ``low < d − (r_a + r_b) ≤ high``, more than three bonds apart.
 
-    Parameters
-    ----------
-    residues : Residues
-    low, high : float
-        Å; for negative gaps the spheres overlap.
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 atoms a < b.
+    ``low``, ``high``: Å; for negative gaps the spheres overlap. Returns ``(2, P)`` int64 atoms a < b.
     """
     pos, radius = residues.atom_pos.astype(np.float64), vdw_radii(residues)
     a, b = close_pairs(pos, 2 * radius.max(initial=0) + max(high, 0))

@@ -32,15 +32,8 @@ def check_altloc(altloc: str) -> None:
 def group_residues(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> np.ndarray:
     """Assign numbers to residues by identity: chain, residue number and insertion code.
 
-    Parameters
-    ----------
-    chain, res_id, ins_code : ndarray
-        ``(M,)`` identity of each row.
-
-    Returns
-    -------
-    ndarray
-        ``(M,)`` int64 from 0, equal for rows of one residue.
+    ``chain``, ``res_id``, ``ins_code``: ``(M,)`` identity of each row. Returns ``(M,)`` int64 from 0, equal for rows of
+    one residue.
     """
     number = np.zeros(len(res_id), np.int64)
     for column in (chain, res_id, ins_code):
@@ -54,20 +47,10 @@ def separate_copies(
 ) -> np.ndarray:
     """Return numbers of residues in which residues of two chains with one id are not conformations of each other.
 
-    Parameters
-    ----------
-    residue, start : ndarray
-        ``(R,)`` int64, output of :func:`group_residues` for runs of atoms, and the first atom of each run.
-    atom_name, altloc_id : ndarray
-        ``(A,)`` str.
-    coord : ndarray
-        ``(A, 3)``, Å.
-
-    Returns
-    -------
-    ndarray
-        ``(R,)`` int64. CA atoms of one residue are conformations if both have an altloc id, or else if they are less
-        than 5 Å apart; without any id, 2.5 Å.
+    ``residue``, ``start``: ``(R,)`` int64, output of :func:`group_residues` for runs of atoms, and the first atom of
+    each run. ``atom_name``, ``altloc_id``: ``(A,)`` str. ``coord``: ``(A, 3)``, Å. Returns ``(R,)`` int64. CA atoms of
+    one residue are conformations if both have an altloc id, or else if they are less than 5 Å apart; without any id,
+    2.5 Å.
     """
     size = np.bincount(residue)
     if size.max(initial=0) < 2:
@@ -109,25 +92,13 @@ def altloc_mask(
 ) -> np.ndarray:
     """Return a mask that keeps one conformation per residue, the same for all atoms of the residue.
 
-    Parameters
-    ----------
-    altloc_id : ndarray
-        ``(A,)`` str, "" for atoms with one location.
-    occupancy : ndarray
-        ``(A,)`` float, dimensionless; NaN counts as 0.
-    residue : ndarray
-        ``(A,)`` int64 from 0, equal for all atoms of a residue, also if its conformations are not adjacent in the file
-        or have different residue names.
-    altloc : str
-        "occupancy": the id with the highest summed occupancy; ties go to the first in the alphabet. "first": the id
-        that comes first in the file. One character: that id, or "occupancy" in residues without it.
-    required : ndarray, optional
-        ``(A,)`` bool, e.g. True for atoms CA. If some ids of a residue have such an atom, the others are not chosen.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` bool, True for atoms to keep; those without an id are always kept.
+    ``altloc_id``: ``(A,)`` str, "" for atoms with one location. ``occupancy``: ``(A,)`` float, dimensionless; NaN
+    counts as 0. ``residue``: ``(A,)`` int64 from 0, equal for all atoms of a residue, also if its conformations are not
+    adjacent in the file or have different residue names. ``altloc``: "occupancy": the id with the highest summed
+    occupancy; ties go to the first in the alphabet. "first": the id that comes first in the file. One character: that
+    id, or "occupancy" in residues without it. ``required``: ``(A,)`` bool, e.g. True for atoms CA. If some ids of a
+    residue have such an atom, the others are not chosen. Returns ``(A,)`` bool, True for atoms to keep; those without
+    an id are always kept.
 
     Examples
     --------
@@ -167,17 +138,8 @@ def name_blank_conformations(
     Some programs give only the second conformation an id. An atom without an id is then one of the locations if an atom
     of the same residue and name has an id, or, in such residues, if no atom with an id has its residue name.
 
-    Parameters
-    ----------
-    altloc_id, atom_name, res_name : ndarray
-        ``(A,)`` str; an empty id means one location.
-    residue : ndarray
-        ``(A,)`` int64, as in :func:`altloc_mask`.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` str.
+    ``altloc_id``, ``atom_name``, ``res_name``: ``(A,)`` str; an empty id means one location. ``residue``: ``(A,)``
+    int64, as in :func:`altloc_mask`. Returns ``(A,)`` str.
 
     Examples
     --------

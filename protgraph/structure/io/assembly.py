@@ -40,18 +40,8 @@ class ChainCopies(NamedTuple):
 def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies]) -> tuple[AtomArray, np.ndarray]:
     """Apply operations to the chains that they are for, part by part and copy by copy.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-    ids : ndarray
-        ``(A,)`` str, chain of each atom.
-    parts : sequence of ChainCopies
-
-    Returns
-    -------
-    assembly : AtomArray
-    number : ndarray
-        ``(M,)`` int64 from 0, copy of its chain that each atom belongs to.
+    ``ids``: ``(A,)`` str, chain of each atom. Returns ``number``: ``(M,)`` int64 from 0, copy of its chain that each
+    atom belongs to.
     """
     copies, numbers = [], []
     counts: Counter[str] = Counter()
@@ -70,15 +60,7 @@ def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies])
 
 
 def cif_copies(generators: CategoryTable, operations: CategoryTable, name: str) -> list[ChainCopies]:
-    """Return the chains (``label_asym_id``) and operations of an assembly of ``pdbx_struct_assembly_gen``.
-
-    Parameters
-    ----------
-    generators, operations : CategoryTable
-        Categories ``pdbx_struct_assembly_gen`` and ``pdbx_struct_oper_list``.
-    name : str
-        Name of the assembly.
-    """
+    """Return the chains (``label_asym_id``) and operations of an assembly of ``pdbx_struct_assembly_gen``."""
     steps = dict(zip(_texts(operations, "id"), _matrices(operations), strict=True))
     parts = []
     rows = zip(*(_texts(generators, item) for item in ("assembly_id", "asym_id_list", "oper_expression")), strict=True)
@@ -138,11 +120,6 @@ def read_remark_350(text: str, where: str) -> dict[str, list[Biomt]]:
     """Parse the biological assemblies of a PDB file, by name.
 
     A record "BIOMOLECULE: 1, 2" begins two assemblies with the same operations. The chain NULL is the blank one.
-
-    Raises
-    ------
-    StructureFileError
-        A record cannot be read.
     """
     assemblies: dict[str, list[Biomt]] = {}
     current: list[Biomt] = []
@@ -177,13 +154,7 @@ def _biomt_row(line: str, where: str) -> list[float]:
 
 
 def pdb_copies(parts: Sequence[Biomt], where: str) -> list[ChainCopies]:
-    """Return the chains and operations of an assembly of :func:`read_remark_350`.
-
-    Raises
-    ------
-    StructureFileError
-        The records of an operation are not complete.
-    """
+    """Return the chains and operations of an assembly of :func:`read_remark_350`."""
     copies = []
     for biomt in parts:
         if len(biomt.rows) == 0 or len(biomt.rows) % 3:

@@ -95,13 +95,7 @@ class AtomSite:
         return self._models[model - 1]
 
     def atoms(self, model: int) -> AtomArray:
-        """Return one model, from 1, with the unit cell; ``altloc_id`` is "" for atoms with one location.
-
-        Raises
-        ------
-        StructureFileError
-            A column is missing, or a value is not a number.
-        """
+        """Return one model, from 1, with the unit cell; ``altloc_id`` is "" for atoms with one location."""
         rows = self.rows(model)
         notes: list[str] = []
         numbers = self._numbers(rows, notes)

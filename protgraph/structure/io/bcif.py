@@ -40,22 +40,7 @@ _EXTREMES = {"i1": (b"\x7f", b"\x80"), "u1": (b"\xff",)}  # of types of one byte
 def unpack_categories(content: bytes, names: Collection[str]) -> dict[str, Any]:
     """Unpack the MessagePack of a BinaryCIF file, with columns for the named categories only.
 
-    Parameters
-    ----------
-    content : bytes
-        The uncompressed file.
-    names : collection of str
-        Categories to keep, e.g. "_atom_site".
-
-    Returns
-    -------
-    dict
-        Input of :meth:`biotite.structure.io.pdbx.BinaryCIFFile.deserialize`.
-
-    Raises
-    ------
-    ValueError
-        The content is cut off, continues after its end, or is not BinaryCIF.
+    ``names``: categories to keep, e.g. "_atom_site".
     """
     stream = msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=len(content))
     stream.feed(content)
@@ -103,22 +88,7 @@ def _read_list(stream: msgpack.Unpacker, read: Callable[[], Any]) -> list[Any]:
 def decode_column(data: bytes, encodings: Sequence[Mapping[str, Any]]) -> np.ndarray:
     """Decode the values of a column.
 
-    Parameters
-    ----------
-    data : bytes
-        Encoded values.
-    encodings : sequence of mapping
-        In the order in which the writer applied them.
-
-    Returns
-    -------
-    ndarray
-        ``(rows,)``, dtype by the encodings. It may be read-only.
-
-    Raises
-    ------
-    LookupError, TypeError, ValueError
-        An encoding is not in the specification, or the data do not fit it.
+    Returns ``(rows,)``, dtype by the encodings. It may be read-only.
 
     Examples
     --------
@@ -194,13 +164,7 @@ def _string_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
 
 
 def _indexed_strings(data: bytes, e: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return strings, which are slices of one string, and the index of each row; −1 is the last one, "".
-
-    Raises
-    ------
-    ValueError
-        An index is below −1; one that is too large raises when strings are looked up.
-    """
+    """Return strings, which are slices of one string, and the index of each row; −1 is the last one, ""."""
     text, bounds = e["stringData"], _decode(e["offsets"], e["offsetEncoding"]).tolist()
     strings = np.array([*(text[a:b] for a, b in pairwise(bounds)), ""], dtype="U")
     index = _decode(data, e["dataEncoding"])
@@ -244,13 +208,7 @@ class BinaryTable:
         self.size = category["rowCount"]
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return some rows of a column: a slice, or ``(R,)`` indices or mask.
-
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            As for :func:`decode_column`; the column does not have the number of rows of the category.
-        """
+        """Return some rows of a column: a slice, or ``(R,)`` indices or mask."""
         data, mask = self._columns[name]["data"], self._columns[name].get("mask")
         is_masked = None if mask is None else _decode(mask["data"], mask["encoding"])
         if is_masked is not None and not is_masked.any():

@@ -107,18 +107,7 @@ class ColumnValues:
         return same if self.mask is None else same & (self.mask == 0)
 
     def numbers(self, where: str) -> np.ndarray:
-        """Return float64, ``(rows,)``; NaN for masked values.
-
-        Parameters
-        ----------
-        where : str
-            File and column, for errors.
-
-        Raises
-        ------
-        StructureFileError
-            A value is not a number.
-        """
+        """Return float64, ``(rows,)``; NaN for masked values."""
         if self.is_text:
             numbers = _parse_numbers(self._rows(self.values), self.mask, where)
         else:

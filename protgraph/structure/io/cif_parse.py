@@ -58,13 +58,7 @@ class TextTable:
         self._columns = columns
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
-        """Return some rows of a column: a slice, or ``(R,)`` indices or mask.
-
-        Raises
-        ------
-        ValueError
-            The columns have different lengths.
-        """
+        """Return some rows of a column: a slice, or ``(R,)`` indices or mask."""
         values = self._written(name, rows)
         first = values.view(np.uint8).reshape(len(values), values.itemsize)[:, 0]
         mask = None
@@ -155,20 +149,7 @@ def unify_lines(content: bytes) -> bytes:
 def parse_cif(content: bytes, where: str, categories: Collection[str] | None = None) -> list[ParsedBlock]:
     r"""Parse the data blocks of a CIF file; save frames are left out.
 
-    Parameters
-    ----------
-    content : bytes
-        Output of :func:`unify_lines`.
-    where : str
-        Name of the file, for errors.
-    categories : collection of str, optional
-        Categories to read; None reads all. The values of others are not checked.
-
-    Raises
-    ------
-    StructureFileError
-        The text is not CIF: a tag without a value, a value without a tag, an unfinished row, a repeated tag, a quote or
-        text field without an end, or content before the first block.
+    ``categories``: categories to read; None reads all. The values of others are not checked.
 
     Examples
     --------

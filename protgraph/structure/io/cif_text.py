@@ -62,16 +62,7 @@ def decimal_texts(values: np.ndarray, decimals: int) -> np.ndarray:
 
     ``"%.3f"`` takes ten times as long, which is half of the time of writing a file.
 
-    Parameters
-    ----------
-    values : ndarray
-        ``(R,)`` numbers.
-    decimals : int
-
-    Returns
-    -------
-    ndarray
-        ``(R,)`` bytes.
+    ``values``: ``(R,)`` numbers. Returns ``(R,)`` bytes.
 
     Examples
     --------
@@ -110,12 +101,7 @@ def decimal_texts(values: np.ndarray, decimals: int) -> np.ndarray:
 def category_text(name: str, columns: Columns) -> bytes:
     """Return a category as text: a pair of tag and value per item if it has one row, else a loop.
 
-    Parameters
-    ----------
-    name : str
-        Name of the category without underscore.
-    columns : mapping of str to ndarray
-        At least one column, ``(R,)`` bytes each, with at least one row.
+    ``columns``: at least one column, ``(R,)`` bytes each, with at least one row.
     """
     tags = [f"_{name}.{item}" if item else f"_{name}" for item in columns]
     values = list(columns.values())

@@ -71,18 +71,7 @@ def atoms_as_cif(
 ) -> bytes:
     """Return atoms as an mmCIF file.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        With annotations ``altloc_id`` and ``occupancy``.
-    b_factor : ndarray
-        ``(A,)`` float, Å².
-    details : sequence of str
-        Description of the B factors.
-    name : str
-        Name of the data block; characters that it cannot have become "_".
-    polymers : Polymers
-        Of these atoms.
+    ``b_factor``: ``(A,)`` float, Å². ``name``: name of the data block; characters that it cannot have become "_".
     """
     name = re.sub(r"[^\x21-\x7e]", "_", name) or "structure"
     site = {column: values(atoms) for column, values in _OF_ATOMS.items()}
@@ -111,26 +100,7 @@ def edited_cif(
     positions in a polymer, gets new ones and the categories of its polymers, unless another category refers to the
     identifiers. ``pdbx_poly_seq_scheme``, which mkdssp requires, is added to any file without it.
 
-    Parameters
-    ----------
-    file : FileContent
-    block : DataBlock
-        Block of the file that the atoms were read from.
-    model : int
-        Model to keep, by its place in the file, from 1.
-    atoms : AtomArray
-        Atoms of this model as they were read.
-    b_factor, details
-        As in :func:`atoms_as_cif`.
-    inferred_elements : bool
-        True if elements of the file are replaced by those of ``atoms``.
-    polymers : callable
-        Return the polymers of the atoms, for a file that does not have them.
-
-    Raises
-    ------
-    StructureFileError
-        A category cannot be read, or the model has another number of atoms.
+    ``model``: model to keep, by its place in the file, from 1.
     """
     source = _read_source(file, block, model)
     rows = AtomSite(source.site, None, file.path).rows(model)

@@ -20,17 +20,9 @@ _SPACE, _MINUS, _DOT, _ZERO = (ord(c) for c in " -.0")
 def plain_decimals(chars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Convert ``[-]digits[.digits]`` of at most 15 characters to float64.
 
-    Parameters
-    ----------
-    chars : ndarray
-        ``(width, rows)`` uint8, ASCII; characters up to the blank are not part of a number and may only follow it.
-
-    Returns
-    -------
-    numbers : ndarray
-        ``(rows,)`` float64.
-    is_plain : ndarray
-        ``(rows,)`` bool, False where the text has another form; the number is then undefined.
+    ``chars``: ``(width, rows)`` uint8, ASCII; characters up to the blank are not part of a number and may only follow
+    it. Returns ``numbers``: ``(rows,)`` float64. ``is_plain``: ``(rows,)`` bool, False where the text has another form;
+    the number is then undefined.
 
     Examples
     --------
@@ -51,19 +43,8 @@ def plain_decimals(chars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def fixed_point(chars: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarray]:
     """Convert numbers of a fixed number of decimals to float64: blanks, an optional minus, digits, and the decimals.
 
-    Parameters
-    ----------
-    chars : ndarray
-        ``(width, rows)`` uint8, ASCII; at most eight digits.
-    decimals : int
-        Digits after the point; 0 if there is no point, and then at least one digit.
-
-    Returns
-    -------
-    numbers : ndarray
-        ``(rows,)`` float64.
-    is_fixed : ndarray
-        ``(rows,)`` bool, False where the text has another form; the number is then undefined.
+    ``chars``: ``(width, rows)`` uint8, ASCII; at most eight digits. Returns ``numbers``: ``(rows,)`` float64.
+    ``is_fixed``: ``(rows,)`` bool, False where the text has another form; the number is then undefined.
 
     Examples
     --------

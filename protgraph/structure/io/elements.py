@@ -38,15 +38,8 @@ _LETTERS = frozenset("HDCNOSPAX")  # atoms of amino acids begin with these; A an
 def element_symbols(columns: np.ndarray) -> np.ndarray:
     """Return the element symbols of columns 77–78, upper case and without blanks.
 
-    Parameters
-    ----------
-    columns : ndarray
-        ``(A, 2)`` uint8, ASCII.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` "<U2"; "" if the columns do not hold a symbol, e.g. the line numbers of files before 1996.
+    ``columns``: ``(A, 2)`` uint8, ASCII. Returns ``(A,)`` "<U2"; "" if the columns do not hold a symbol, e.g. the line
+    numbers of files before 1996.
     """
     codes, index = np.unique(np.ascontiguousarray(columns).view("<u2")[:, 0], return_inverse=True)
     texts = [int(code).to_bytes(2, "little").decode("ascii") for code in codes]
@@ -67,19 +60,9 @@ def complete_elements(
 ) -> tuple[np.ndarray, int]:
     """Return element symbols in upper case; those that are no elements of the residue are inferred from names.
 
-    Parameters
-    ----------
-    symbols, res_name, atom_name : ndarray
-        ``(A,)`` str, of a file in which names have no columns, e.g. mmCIF.
-    index : ndarray, optional
-        ``(A,)`` integer, the symbol of each atom; ``symbols`` are then distinct texts, ``(texts,)``.
-
-    Returns
-    -------
-    elements : ndarray
-        ``(A,)`` "<U2".
-    inferred : int
-        Number of inferred elements.
+    ``symbols``, ``res_name``, ``atom_name``: ``(A,)`` str, of a file in which names have no columns, e.g. mmCIF.
+    ``index``: ``(A,)`` integer, the symbol of each atom; ``symbols`` are then distinct texts, ``(texts,)``. Returns
+    ``elements``: ``(A,)`` "<U2".
 
     Examples
     --------
@@ -110,12 +93,8 @@ def contradicts_residue(symbols: np.ndarray, res_name: np.ndarray) -> np.ndarray
 
     Some programs write the first two letters of the atom name: "CA" for CA, "CD" for CD1. Unknown elements count too.
 
-    Parameters
-    ----------
-    symbols : ndarray
-        ``(A,)`` "<U2", upper case.
-    res_name : ndarray
-        ``(A,)`` str. Other residues than the twenty amino acids, their protonation states and UNK contradict nothing.
+    ``symbols``: ``(A,)`` "<U2", upper case. ``res_name``: ``(A,)`` str. Other residues than the twenty amino acids,
+    their protonation states and UNK contradict nothing.
 
     Examples
     --------
@@ -153,18 +132,6 @@ def element_of_name(res_name: str, name: str) -> str:
 @cache
 def infer_element(res_name: str, name: str) -> str:
     """Infer the element of an atom from its name in columns 13–16.
-
-    Parameters
-    ----------
-    res_name : str
-        Residue name without blanks.
-    name : str
-        Four characters with their blanks: the symbol is right-justified in the first two (wwPDB format 3.3).
-
-    Returns
-    -------
-    str
-        Symbol in upper case, :data:`UNKNOWN_ELEMENT` if the name begins with none.
 
     Notes
     -----

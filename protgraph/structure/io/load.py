@@ -119,19 +119,7 @@ def resolve_atoms(
 ) -> Structure:
     """Drop unusable coordinates and all but one conformation per residue.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        With ``occupancy`` and ``altloc_id`` ("" if the atom has one location); ``altloc_id`` is deleted.
-    name, source, form, altloc, predicted
-        As in :class:`Structure` and :func:`load_structure`; ``form`` is the format.
-    report : LossReport
-        Losses so far; extended in the result.
-
-    Raises
-    ------
-    EmptyStructureError
-        No atom has usable coordinates.
+    ``atoms``: with ``occupancy`` and ``altloc_id`` ("" if the atom has one location); ``altloc_id`` is deleted.
     """
     is_small = np.abs(atoms.coord) <= MAX_COORDINATE  # False for NaN
     has_altlocs = (atoms.altloc_id != "").any()

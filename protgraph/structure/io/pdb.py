@@ -66,18 +66,7 @@ class PDBModel:
 def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBModel:
     """Read one model.
 
-    Parameters
-    ----------
-    text : PDBText
-    model : int
-        Its place in the file, from 1.
-    where : str
-        Name of the file in errors.
-
-    Raises
-    ------
-    StructureFileError
-        A coordinate, occupancy, B factor or residue number cannot be read; the message has line and columns.
+    ``model``: its place in the file, from 1.
     """
     table, line = text.records(model)
     notes: list[str] = []

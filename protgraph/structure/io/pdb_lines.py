@@ -101,12 +101,8 @@ class PDBText:
     def records(self, model: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the atom records of a model, from 1.
 
-        Returns
-        -------
-        table : ndarray
-            ``(A, 80)`` uint8, ASCII, filled with blanks.
-        line : ndarray
-            ``(A,)`` int64, line of each record, from 0.
+        Returns ``table``: ``(A, 80)`` uint8, ASCII, filled with blanks. ``line``: ``(A,)`` int64, line of each record,
+        from 0.
         """
         begin, stop = self.models[model - 1]
         line = begin + np.flatnonzero(self.is_atom[begin:stop])
@@ -171,17 +167,9 @@ def model_lines(text: str) -> tuple[list[str], tuple[tuple[int, int], ...]]:
 def parse_numbers(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Parse the numbers of atom records that have the standard form: blanks, an optional minus, and all digits.
 
-    Parameters
-    ----------
-    table : ndarray
-        ``(A, 80)`` uint8, ASCII.
-
-    Returns
-    -------
-    values : ndarray
-        ``(6, A)`` float64 in the order of :data:`NUMBERS`; undefined where not valid.
-    valid : ndarray
-        ``(6, A)`` bool, False for any other form, e.g. blank, hybrid-36, NaN, or with other decimals.
+    ``table``: ``(A, 80)`` uint8, ASCII. Returns ``values``: ``(6, A)`` float64 in the order of :data:`NUMBERS`;
+    undefined where not valid. ``valid``: ``(6, A)`` bool, False for any other form, e.g. blank, hybrid-36, NaN, or with
+    other decimals.
     """
     chars = np.ascontiguousarray(table.T)  # (80, A)
     values, valid = np.empty((len(NUMBERS), len(table))), np.empty((len(NUMBERS), len(table)), bool)
@@ -193,17 +181,7 @@ def parse_numbers(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def parse_texts(field: np.ndarray, width: int) -> np.ndarray:
     """Convert characters to strings without surrounding blanks.
 
-    Parameters
-    ----------
-    field : ndarray
-        ``(A, w)`` uint8, ASCII, w ≤ 4.
-    width : int
-        Length of the strings of the result.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` str of this length.
+    ``field``: ``(A, w)`` uint8, ASCII, w ≤ 4. Returns ``(A,)`` str of this length.
     """
     points = np.zeros((len(field), width), np.uint32)  # Unicode code points
     if field.shape[1] == 1:

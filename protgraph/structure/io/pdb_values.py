@@ -67,27 +67,7 @@ def edit_pdb(
     blank or none, and serial numbers beyond the five columns of the format. Records that these have shifted return to
     their columns.
 
-    Parameters
-    ----------
-    text : str
-        Content of the file.
-    model : int
-        Model to keep, from 1.
-    atoms : AtomArray
-        Atoms of this model as they were read, one for each record.
-    b_factor : ndarray
-        ``(A,)`` float.
-    details : sequence of str
-        Lines of text for REMARK 99.
-    where : str
-        Name of the file in errors.
-
-    Raises
-    ------
-    OptionError
-        A B factor does not fit into six columns.
-    StructureFileError
-        The model has another number of atom records.
+    ``model``: model to keep, from 1. ``b_factor``: ``(A,)`` float.
     """
     _check_six_columns("value", b_factor, where)
     lines = list(_one_model(text.rstrip("\r\n"), model))
@@ -233,23 +213,7 @@ def write_pdb(
 
     Atoms without coordinates are left out. Serial numbers after 99999 are hybrid-36.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        With annotations ``altloc_id`` and ``occupancy``.
-    b_factor : ndarray
-        ``(A,)`` float.
-    details : sequence of str
-        Lines of text for REMARK 99.
-    where : str
-        Name of the file in errors.
-    polymers : Polymers
-        Of the atoms.
-
-    Raises
-    ------
-    OptionError
-        The content does not fit into the columns of the format.
+    ``b_factor``: ``(A,)`` float.
     """
     changes = []
     has_place = np.isfinite(atoms.coord).all(axis=1)

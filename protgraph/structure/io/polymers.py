@@ -96,16 +96,8 @@ def find_polymers(atoms: AtomArray, identity: Sequence[Identity], protein: Seque
     Residues of a polymer have positions in the order of the chain, whatever their numbers are. Each ligand is a
     molecule of its own, and so is the water of a chain. Polymers of equal sequence are one entity.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        All A atoms of a model.
-    identity : sequence of Identity
-        Of each run of atoms (:func:`run_starts`), with a distinct chain for each molecule, e.g. "A-2" for the second
-        chain "A".
-    protein : sequence of Identity
-        Residues of protein chains, in the order of the chains. Other amino acids, and nucleotides, are of a polymer if
-        they are in ATOM records.
+    ``identity``: of each run of atoms (:func:`run_starts`), with a distinct chain for each molecule, e.g. "A-2" for the
+    second chain "A".
     """
     start = run_starts(atoms)
     names, hetero = atoms.res_name[start].tolist(), atoms.hetero[start].tolist()
@@ -227,10 +219,7 @@ def _categories(
 def same_columns(scheme: Columns) -> dict[str, np.ndarray]:
     """Return the columns ``(R,)`` of ``pdbx_poly_seq_scheme`` that equal another one where each residue has atoms.
 
-    Parameters
-    ----------
-    scheme : mapping of str to ndarray
-        ``(R,)`` bytes each.
+    ``scheme``: ``(R,)`` bytes each.
     """
     names = {"ndb_seq_num": "seq_id", "pdb_seq_num": "auth_seq_num", "pdb_mon_id": "mon_id", "auth_mon_id": "mon_id"}
     return {name: scheme[same] for name, same in names.items()}

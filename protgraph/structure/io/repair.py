@@ -45,17 +45,8 @@ _TERMINAL = sorted(f"{end}{name}" for end in "NC" for name in AMINO_ACID_NAMES)
 def shift_long_serials(table: np.ndarray, rows: np.ndarray) -> list[str]:
     """Shift records with a serial number of more than five digits to the columns of the format, in place.
 
-    Parameters
-    ----------
-    table : ndarray
-        ``(A, 80)`` uint8, ASCII, atom records.
-    rows : ndarray
-        ``(R,)`` int64, records to consider. Those whose coordinates are no numbers after the shift are unchanged.
-
-    Returns
-    -------
-    list of str
-        A note if there are such records.
+    ``table``: ``(A, 80)`` uint8, ASCII, atom records. ``rows``: ``(R,)`` int64, records to consider. Those whose
+    coordinates are no numbers after the shift are unchanged.
     """
     count = 0
     for row in rows.tolist():
@@ -80,26 +71,9 @@ def repair_numbers(
     Blank occupancies become 1.00 and blank B factors 0.00, the defaults of the format. Residue numbers may be hybrid-36
     or hexadecimal (:func:`read_residue_numbers`), all others any number that ``float`` reads.
 
-    Parameters
-    ----------
-    table : ndarray
-        ``(A, 80)`` uint8, ASCII.
-    values, valid : ndarray
-        ``(6, A)``, output of :func:`~protgraph.structure.io.pdb_lines.parse_numbers`; ``values`` is completed.
-    line : ndarray
-        ``(A,)`` int64, line of each record, from 0.
-    path : str or PathLike
-        Name of the file in errors.
-
-    Returns
-    -------
-    list of str
-        A note for each kind of number that was filled in or reinterpreted.
-
-    Raises
-    ------
-    StructureFileError
-        A field is not a number; the message has line and columns.
+    ``table``: ``(A, 80)`` uint8, ASCII. ``values``, ``valid``: ``(6, A)``, output of
+    :func:`~protgraph.structure.io.pdb_lines.parse_numbers`; ``values`` is completed. ``line``: ``(A,)`` int64, line of
+    each record, from 0.
     """
     notes = []
     for column, (name, (begin, end)) in enumerate(NUMBERS.items()):
@@ -155,16 +129,6 @@ def _repair_residue_numbers(
 def read_residue_numbers(fields: Sequence[str]) -> tuple[list[int | None], int]:
     """Parse residue numbers: decimal, hybrid-36, or hexadecimal as CHARMM and VMD write them after 9999.
 
-    Parameters
-    ----------
-    fields : sequence of str
-        Columns 23–26 of consecutive records.
-
-    Returns
-    -------
-    tuple
-        The numbers, None for a field that is not one, and how many are hexadecimal.
-
     Notes
     -----
     Hexadecimal numbers begin with 2710 after 9999 and continue as long as each equals the previous one or is one more.
@@ -216,17 +180,7 @@ def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None
 def read_column_21(atoms: AtomArray, table: np.ndarray) -> list[str]:
     """Read column 21, which the format leaves blank, as part of a residue name or of the chain id, in place.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        With residue names of columns 18–20 and chain ids of column 22.
-    table : ndarray
-        ``(A, 80)`` uint8, ASCII, atom records.
-
-    Returns
-    -------
-    list of str
-        A note for each reading.
+    ``table``: ``(A, 80)`` uint8, ASCII, atom records.
 
     Notes
     -----
@@ -255,17 +209,8 @@ def read_column_21(atoms: AtomArray, table: np.ndarray) -> list[str]:
 def join_residue_numbers(table: np.ndarray, values: np.ndarray) -> list[str]:
     """Read residue numbers of five digits, of which the last one is in the column of the insertion code, in place.
 
-    Parameters
-    ----------
-    table : ndarray
-        ``(A, 80)`` uint8, ASCII, atom records.
-    values : ndarray
-        ``(6, A)``, output of :func:`~protgraph.structure.io.pdb_lines.parse_numbers`.
-
-    Returns
-    -------
-    list of str
-        A note if there are such numbers.
+    ``table``: ``(A, 80)`` uint8, ASCII, atom records. ``values``: ``(6, A)``, output of
+    :func:`~protgraph.structure.io.pdb_lines.parse_numbers`.
 
     Notes
     -----

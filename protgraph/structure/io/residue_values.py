@@ -151,12 +151,7 @@ def _attribute_name(name: str) -> str:
 def identities_of_runs(atoms: AtomArray, start: np.ndarray) -> list[Identity]:
     """Return chain, number and insertion code of each run of atoms of one residue, as in the file.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        All atoms of a model.
-    start : ndarray
-        ``(R,)`` int64, first atom of each run, see :func:`~protgraph.structure.io.polymers.run_starts`.
+    ``start``: ``(R,)`` int64, first atom of each run, see :func:`~protgraph.structure.io.polymers.run_starts`.
     """
     return _identities(atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start])
 
@@ -173,15 +168,6 @@ def renamed_identities(
 
     A run has the identity of the residue with the same CA atom; runs without one have that of the latest run that had
     the same identity in the file.
-
-    Parameters
-    ----------
-    atoms, start
-        As in :func:`identities_of_runs`.
-    identity : sequence of Identity
-        Result of :func:`identities_of_runs`.
-    residues : Residues
-        All residues of the file, see :func:`protgraph.structure.clean`.
     """
     at_position: dict[bytes, list[Identity]] = {}
     keys = _identities(residues.chain, residues.res_id, residues.ins_code)
@@ -209,16 +195,6 @@ def rows_of_runs(
 
     Every atom of a residue has its value, of all alternate locations and hydrogens too. A molecule of another name with
     the same chain, number and insertion code has none, unless it is an alternate location.
-
-    Parameters
-    ----------
-    atoms : AtomArray
-        All atoms of a model, with annotation ``altloc_id``.
-    start : ndarray
-        As in :func:`identities_of_runs`.
-    values : ResidueValues
-    identity : sequence of Identity
-        Of each run.
     """
     row_of = {key: i for i, key in enumerate(_identities(values.chain, values.res_id, values.ins_code))}
     row = np.array([row_of.get(key, -1) for key in identity])

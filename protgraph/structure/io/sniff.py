@@ -124,11 +124,6 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
 
     "pdb", "mmcif", "bcif", or the name of a registered reader; these are asked about files that do not begin like one
     of the three.
-
-    Raises
-    ------
-    StructureFileError
-        The format is not one of these.
     """
     if _PDB.match(content) and b"\0" not in content:  # most PDB files; the others are searched as a whole
         return "pdb"

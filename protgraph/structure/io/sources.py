@@ -159,13 +159,7 @@ def _protein_files(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Replace each "@list.txt" by the lines of that file; empty lines and lines that begin with "#" are skipped.
-
-    Raises
-    ------
-    StructureFileError
-        A list cannot be read.
-    """
+    """Replace each "@list.txt" by the lines of that file; empty lines and lines that begin with "#" are skipped."""
     expanded: list[str] = []
     for source in sources:
         text = os.fspath(source)

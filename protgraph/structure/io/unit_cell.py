@@ -13,12 +13,7 @@ def unit_cell_vectors(edges: tuple[float, float, float], angles: tuple[float, fl
 
     Programs without a unit cell, e.g. CHARMM, NAMD and VMD, write one of zeros.
 
-    Parameters
-    ----------
-    edges : tuple of float
-        a, b and c, Å.
-    angles : tuple of float
-        α, β and γ, degrees.
+    ``edges``: a, b and c, Å. ``angles``: α, β and γ, degrees.
 
     Examples
     --------

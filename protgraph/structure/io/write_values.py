@@ -69,13 +69,7 @@ class WrittenStructure:
 
 
 def structure_format(path: str | Path) -> str:
-    """Return "pdb" or "mmcif" by the suffix of an output file.
-
-    Raises
-    ------
-    OptionError
-        The file has another suffix.
-    """
+    """Return "pdb" or "mmcif" by the suffix of an output file."""
     name = Path(path).name.lower()
     if not name.endswith(STRUCTURE_SUFFIXES):
         raise OptionError(f"wrong suffix of a structure file: {str(path)!r}. Allowed: {', '.join(STRUCTURE_SUFFIXES)}.")

@@ -32,21 +32,9 @@ def nearest_of_points(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of each target, except for the target itself.
 
-    Parameters
-    ----------
-    points, targets : ndarray
-        ``(M, 3)`` and ``(R, 3)`` float64, Å; the targets are some of the points.
-    own : ndarray
-        ``(R,)`` int64, index of each target among the points.
-    k : int
-        At least 1, at most M − 1.
-
-    Returns
-    -------
-    nearest : ndarray
-        ``(R, k)`` int64, indices of points by squared distance, ties by index.
-    squares : ndarray
-        ``(R,)`` float64, Å², squared distance of the k-th, correct to 13 digits.
+    ``points``, ``targets``: ``(M, 3)`` and ``(R, 3)`` float64, Å; the targets are some of the points. ``own``: ``(R,)``
+    int64, index of each target among the points. Returns ``nearest``: ``(R, k)`` int64, indices of points by squared
+    distance, ties by index. ``squares``: ``(R,)`` float64, Å², squared distance of the k-th, correct to 13 digits.
 
     Notes
     -----

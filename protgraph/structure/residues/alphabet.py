@@ -106,17 +106,8 @@ def residue_kind(res_name: str) -> ResidueKind:
 def name_numbers(res_names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the kind of molecule and the type of amino acid of residue names, looked up once for each name.
 
-    Parameters
-    ----------
-    res_names : iterable of str
-        R residue names.
-
-    Returns
-    -------
-    kind : ndarray
-        ``(R,)`` int64, index in :data:`KINDS`.
-    amino_acid : ndarray
-        ``(R,)`` int64, index in :data:`THREE_LETTER`; −1 for all other names, also for those of modified residues.
+    Returns ``kind``: ``(R,)`` int64, index in :data:`KINDS`. ``amino_acid``: ``(R,)`` int64, index in
+    :data:`THREE_LETTER`; −1 for all other names, also for those of modified residues.
 
     Examples
     --------

@@ -44,17 +44,8 @@ def linked_to_next(residues: Residues) -> np.ndarray:
 def bonded_to_next(chain: np.ndarray, backbone: np.ndarray, ca: np.ndarray) -> np.ndarray:
     """Apply the criterion of :func:`linked_to_next` to arrays.
 
-    Parameters
-    ----------
-    chain : ndarray
-        ``(N,)`` str.
-    backbone, ca : ndarray
-        ``(N, 4, 3)`` and ``(N, 3)`` positions of N, CA, C, O, and of CA, Å; NaN for missing atoms.
-
-    Returns
-    -------
-    ndarray
-        ``(N − 1,)`` bool.
+    ``chain``: ``(N,)`` str. ``backbone``, ``ca``: ``(N, 4, 3)`` and ``(N, 3)`` positions of N, CA, C, O, and of CA, Å;
+    NaN for missing atoms. Returns ``(N − 1,)`` bool.
     """
     bond = length(backbone[1:, 0].astype(np.float64) - backbone[:-1, 2])  # (N - 1,)
     near = bond <= PEPTIDE_BOND

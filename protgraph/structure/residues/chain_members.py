@@ -47,23 +47,10 @@ def chain_members(
 ) -> ChainMembers:
     """Select the residues of chains, and place modified residues and those in HETATM records where they are bonded.
 
-    Parameters
-    ----------
-    chain, res_id : ndarray
-        ``(M,)`` chain id and residue number of each candidate, in file order.
-    backbone : ndarray
-        ``(M, 4, 3)`` N, CA, C, O, Å; NaN for missing atoms.
-    hetero : ndarray
-        ``(M,)`` bool, True for HETATM records.
-    modified : ndarray
-        ``(M,)`` bool, True for other names than those of the twenty amino acids.
-    known : ndarray
-        ``(M,)`` bool, True for names of peptide-linking components; others only have atoms N, CA and C, as
-        S-adenosylmethionine does.
-
-    Returns
-    -------
-    ChainMembers
+    ``chain``, ``res_id``: ``(M,)`` chain id and residue number of each candidate, in file order. ``backbone``: ``(M, 4,
+    3)`` N, CA, C, O, Å; NaN for missing atoms. ``hetero``: ``(M,)`` bool, True for HETATM records. ``modified``:
+    ``(M,)`` bool, True for other names than those of the twenty amino acids. ``known``: ``(M,)`` bool, True for names
+    of peptide-linking components; others only have atoms N, CA and C, as S-adenosylmethionine does.
 
     Notes
     -----

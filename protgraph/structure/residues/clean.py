@@ -118,14 +118,8 @@ def clean(
 def _in_chain(atoms: AtomArray, table: Runs) -> tuple[np.ndarray, np.ndarray | None, int]:
     """Select the runs that are residues of protein chains.
 
-    Returns
-    -------
-    polymer : ndarray
-        ``(R,)`` bool.
-    rank : ndarray or None
-        ``(R,)`` int64, place of each run in the order of the chains; None for that of the file.
-    moved : int
-        Residues that are not at their place in the file.
+    Returns ``polymer``: ``(R,)`` bool. ``rank``: ``(R,)`` int64, place of each run in the order of the chains; None for
+    that of the file.
     """
     candidate = table.is_candidate
     rows = candidate.nonzero()[0]

@@ -103,17 +103,8 @@ def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -
     They are in files that lost their insertion codes, and where a chain begins with the number and name with which the
     one before ends.
 
-    Parameters
-    ----------
-    atom_name, coord : ndarray
-        ``(A,)`` str and ``(A, 3)``, Å.
-    start : ndarray
-        ``(R,)`` int64, first atom of each run.
-
-    Returns
-    -------
-    ndarray
-        ``(R',)`` int64.
+    ``atom_name``, ``coord``: ``(A,)`` str and ``(A, 3)``, Å. ``start``: ``(R,)`` int64, first atom of each run. Returns
+    ``(R',)`` int64.
 
     Notes
     -----

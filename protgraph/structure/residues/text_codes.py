@@ -26,15 +26,8 @@ def pack_text(text: str) -> np.uint64:
 def pack_texts(texts: np.ndarray) -> np.ndarray:
     """Return an integer for each text; two are equal if, and only if, their texts are.
 
-    Parameters
-    ----------
-    texts : ndarray
-        ``(A,)`` str.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` uint64: :func:`pack_text` of ASCII texts of at most 8 characters, other numbers for other texts.
+    ``texts``: ``(A,)`` str. Returns ``(A,)`` uint64: :func:`pack_text` of ASCII texts of at most 8 characters, other
+    numbers for other texts.
 
     Examples
     --------
