@@ -185,7 +185,6 @@ class EdgeFeaturizer(Featurizer):
 
         Parameters
         ----------
-        residues : Residues
         nodes : NodeAtoms
             Atoms of the residues; edges are indices of these.
 

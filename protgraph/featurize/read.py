@@ -23,7 +23,6 @@ class ReadProtein:
     ----------
     label : str
         The source; for a FASTA record, followed by "#" and its name.
-    request : ProteinRequest
     residues : Residues or Exception
         The protein, or the error that reading it raised.
     sha256 : str

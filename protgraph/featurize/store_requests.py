@@ -45,7 +45,6 @@ def dataset_requests(
     ----------
     dataset : Dataset
         A dataset with its own ``read`` reads its proteins itself.
-    examples : sequence of Example
     read : ReadOptions
         Options for graph stores; those of files are an argument of :func:`protgraph.featurize.iter_graphs`.
     labels : sequence of Labels or None, optional

@@ -17,7 +17,6 @@ def compile_layers(model: ProteinModel, *, backend: str = "inductor") -> None:
 
     Parameters
     ----------
-    model : ProteinModel
     backend : str
         Of ``torch.compile``.
 

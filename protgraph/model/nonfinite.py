@@ -25,7 +25,6 @@ def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> Component
 
     Parameters
     ----------
-    model : ProteinModel
     batch : Data
         Graph or batch of the protein.
     protein : str

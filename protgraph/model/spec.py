@@ -221,7 +221,6 @@ class WiredComponent:
     ----------
     path : str
         E.g. "layers[2]".
-    component : ComponentSpec
     reads, writes : mapping of str to str
         Local name to field of the model.
     """

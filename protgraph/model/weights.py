@@ -66,7 +66,6 @@ def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:
 
     Parameters
     ----------
-    path : str or Path
     program : str
         Source of the weights, for errors.
 
@@ -95,7 +94,6 @@ def read_model_state(path: str | Path, program: str, *, sizes: Mapping[str, int]
 
     Parameters
     ----------
-    path : str or Path
     program : str
         Source of the weights, for errors.
     sizes : mapping of str to int
@@ -139,7 +137,6 @@ def convert_state(
 
     Parameters
     ----------
-    state : mapping of str to Tensor
     function : callable
         Returns the converted state.
     path, program : str

@@ -61,7 +61,6 @@ class Decoder(GraphLayer):
 
         Parameters
         ----------
-        state : DecoderState
         aatype, rank : Tensor
             ``(N,)`` int64; the ranks are those of the other residues.
         sites : sequence of Tensor

@@ -113,7 +113,6 @@ class ChannelwiseProduct(nn.Module):
             ``(N, irreps_in)``.
         direction : Tensor
             ``(E, 3)`` unit vectors, or 0.
-        edges : Edges
         weight : Tensor, optional
             ``(E, weight_numel)``; None: 1.
 

@@ -43,7 +43,6 @@ class ShardTask:
     ----------
     number : int
         Place of the shard in the store.
-    records : tuple of InputRecord
     deadly : frozenset of str
         Labels of records at which processes die; they become failures.
     """
@@ -72,7 +71,6 @@ def split_shards(records: Iterable[InputRecord], *, residues: int = SHARD_RESIDU
 
     Parameters
     ----------
-    records : iterable of InputRecord
     residues : int
         Mean of the expected residues of a shard. A larger record is a shard of its own.
 

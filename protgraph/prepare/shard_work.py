@@ -51,7 +51,6 @@ class ShardResult:
 
     Parameters
     ----------
-    entry : ShardEntry
     layout : dict
         Layout of its graphs; empty if it has none.
     is_reused : bool
@@ -85,7 +84,6 @@ class ShardWork:
     ----------
     folder : Path
         Folder of the unfinished store.
-    work : RecordWork
     checksums : mapping of str to str
         Key of each shard of an earlier store → SHA-256 of its file.
     earlier : Path, optional
@@ -145,7 +143,6 @@ class ShardWork:
 
         Parameters
         ----------
-        task : ShardTask
         apply : callable
             Apply a function to each record, e.g. ``map`` of a ``concurrent.futures.ThreadPoolExecutor``.
         """

@@ -174,7 +174,6 @@ def prepare_records(
     ----------
     records : iterable of InputRecord
         Read as shards are made; the total for ``progress`` is None unless it is a sequence.
-    work : RecordWork
     info : mapping, optional
         Plain data to keep in the store.
     out, engine, jobs, shard_residues, overwrite, update, manifest, progress

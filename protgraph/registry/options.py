@@ -35,7 +35,6 @@ class Option:
 
     Parameters
     ----------
-    name : str
     annotation : object
         The resolved annotation, its text if it cannot be resolved, or :data:`inspect.Parameter.empty`.
     default : object

@@ -193,7 +193,6 @@ class Registry(Generic[ComponentT, InstanceT]):
 
         Parameters
         ----------
-        name : str
         *args
             Positional arguments of this kind of component (fields; target).
         path : str

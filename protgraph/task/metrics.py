@@ -131,8 +131,6 @@ def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions, *,
 
     Parameters
     ----------
-    metrics : iterable of Metric
-    predictions : SplitPredictions
     task : str
         Name of the task, for errors.
 

@@ -56,10 +56,6 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
 def backbone_dihedrals(residues: Residues) -> np.ndarray:
     """Return the dihedral angles φ, ψ, ω of each residue: about N–CA, CA–C and C–N of the next residue.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray

@@ -22,10 +22,6 @@ _REACH = 15.0  # Å; larger than every distance in P-SEA (13.5 between residues 
 def trace_angles(residues: Residues) -> np.ndarray:
     """Return the angle κ_i of CA_i − CA_{i−2} and CA_{i+2} − CA_i, and the dihedral α_i of CA_{i−1}, …, CA_{i+2}.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray
@@ -48,10 +44,6 @@ def trace_angles(residues: Residues) -> np.ndarray:
 def sidechain_direction(residues: Residues) -> np.ndarray:
     """Return the direction of the side chain, ``(CA_i − CA_{i−1})/|…| + (CA_i − CA_{i+1})/|…|``, normalized.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray
@@ -71,10 +63,6 @@ def sidechain_direction(residues: Residues) -> np.ndarray:
 
 def p_sea(residues: Residues) -> np.ndarray:
     """Return the secondary structure by distances, angles and dihedrals of the CA trace (P-SEA).
-
-    Parameters
-    ----------
-    residues : Residues
 
     Returns
     -------

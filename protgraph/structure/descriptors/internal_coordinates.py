@@ -55,10 +55,6 @@ for _letter, _k in (("D", 1), ("F", 1), ("Y", 1), ("E", 2)):
 def sidechain_dihedrals(residues: Residues) -> np.ndarray:
     """Return χ1 to χ4 of each residue, the dihedral angles of N, CA, CB, … along the side chain.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray
@@ -87,10 +83,6 @@ def sidechain_dihedrals(residues: Residues) -> np.ndarray:
 def bond_lengths(residues: Residues) -> np.ndarray:
     """Return the bond lengths N–CA, CA–C, C–O and C–N of the next residue.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray
@@ -102,10 +94,6 @@ def bond_lengths(residues: Residues) -> np.ndarray:
 
 def bond_angles(residues: Residues) -> np.ndarray:
     """Return the bond angles N–CA–C, CA–C–O, CA–C–N′ and C–N′–CA′; primed atoms are of the next residue.
-
-    Parameters
-    ----------
-    residues : Residues
 
     Returns
     -------

@@ -15,10 +15,6 @@ _NO_SIDECHAIN = (*BACKBONE, "OXT")
 def cb_or_ca(residues: Residues) -> np.ndarray:
     """Return CB of the file, else the virtual CB, else (without N or C) CA.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray

@@ -82,7 +82,6 @@ def atom_sasa(
 
     Parameters
     ----------
-    residues : Residues
     points : int
         Test points per atom, on a Fibonacci spiral.
     probe : float
@@ -137,10 +136,6 @@ def _compute_sasa(residues: Residues, points: int, probe: float, rotate: bool, o
 
 def protor_radii(residues: Residues) -> np.ndarray:
     """Return united-atom radii (with implicit hydrogens) by residue type and atom name: the ProtOr set.
-
-    Parameters
-    ----------
-    residues : Residues
 
     Returns
     -------

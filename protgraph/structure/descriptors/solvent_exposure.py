@@ -23,7 +23,6 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
     Parameters
     ----------
-    residues : Residues
     radius : float
         Å, inclusive.
 
@@ -45,7 +44,6 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
 
     Parameters
     ----------
-    residues : Residues
     side : ndarray
         ``(N, 3)`` direction of the side chain: :func:`~protgraph.structure.descriptors.sidechain_direction` (HSEα)
         or :func:`cb_direction` (HSEβ); 0 if undefined.
@@ -69,10 +67,6 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
 def cb_direction(residues: Residues) -> np.ndarray:
     """Return unit vectors from CA to CB of the file or, without one, to the virtual CB.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray
@@ -88,7 +82,6 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
     Parameters
     ----------
-    residues : Residues
     radius : float
         Å.
 

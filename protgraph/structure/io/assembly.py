@@ -27,7 +27,6 @@ class ChainCopies(NamedTuple):
 
     Parameters
     ----------
-    chains : list of str
     operations : list of sequence of ndarray
         For each copy the steps to apply one after the other, ``(3, 4)`` float64 each: three rows, each with three
         elements of the rotation and one of the shift, Å.

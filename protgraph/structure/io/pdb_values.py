@@ -49,7 +49,6 @@ class WrittenText(NamedTuple):
 
     Parameters
     ----------
-    text : str
     changes : tuple of str
         What is written otherwise than in the source, one text each.
     """

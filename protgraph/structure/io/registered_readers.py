@@ -88,7 +88,6 @@ class Reader:
             Decompressed content that the reader recognizes.
         path : str
             Name of the file, for errors.
-        model : int
 
         Raises
         ------

@@ -207,8 +207,6 @@ def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = Non
 
     Parameters
     ----------
-    file : FileContent
-    read : ReadOptions
     label : str, optional
         Name of the file in labels; its path by default.
 

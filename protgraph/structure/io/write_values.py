@@ -43,7 +43,6 @@ class WrittenStructure:
 
     Parameters
     ----------
-    path : Path
     source : str
         File that was read.
     residues : int
@@ -91,7 +90,6 @@ def write_residue_values(
         Output file; the suffix .cif, .pdb, .cif.gz or .pdb.gz selects the format. An existing file is replaced.
     source : str, Path or FileContent
         PDB, mmCIF or BinaryCIF file that the values belong to, or an archive entry.
-    values : ResidueValues
     read : ReadOptions, optional
         Model and assembly that were read.
 

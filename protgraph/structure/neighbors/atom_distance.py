@@ -20,7 +20,6 @@ def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
 
     Parameters
     ----------
-    residues : Residues
     k : int
         Neighbors per residue; fewer if fewer are allowed.
     separation : int

@@ -21,7 +21,6 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
 
     Parameters
     ----------
-    residues : Residues
     k : int
         Neighbors per residue; fewer if fewer are allowed.
     separation : int

@@ -107,7 +107,6 @@ def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
 
     Parameters
     ----------
-    residues : Residues
     node_type : str
         One of :data:`NODE_TYPES`. "atom" includes the atoms of ligands, if the residues have ligands.
 
@@ -144,10 +143,6 @@ def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     """Arrange the atoms of each residue in the order of :data:`ATOM37`.
-
-    Parameters
-    ----------
-    residues : Residues
 
     Returns
     -------

@@ -23,10 +23,6 @@ CA_BOND = 4.3
 def linked_to_next(residues: Residues) -> np.ndarray:
     """Return True for each residue i bonded to i + 1: same chain and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
 
-    Parameters
-    ----------
-    residues : Residues
-
     Returns
     -------
     ndarray

@@ -60,7 +60,6 @@ def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen:
 
     Parameters
     ----------
-    atoms : AtomArray
     start, run : ndarray
         ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
     chosen : ndarray
