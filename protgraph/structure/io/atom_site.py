@@ -17,7 +17,6 @@ from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 from protgraph.structure.io.elements import complete_elements
 from protgraph.structure.io.unit_cell import unit_cell_vectors
 from protgraph.structure.residues.structure import MOLECULE
-from protgraph.structure.residues.text_codes import text_changes
 
 __all__ = ["AtomSite"]
 
@@ -149,7 +148,8 @@ class AtomSite:
         """
         if not {"label_asym_id", "auth_asym_id"} <= set(self._site.names):
             return None
-        begins = np.unique(text_changes(self._column("label_asym_id", rows).texts()))
+        label = self._column("label_asym_id", rows).texts()
+        begins = np.flatnonzero(label[1:] != label[:-1]) + 1
         begins = begins[~(atoms.hetero[begins] | atoms.hetero[begins - 1])]
         begins = begins[atoms.chain_id[begins] == atoms.chain_id[begins - 1]]
         if len(begins) == 0:

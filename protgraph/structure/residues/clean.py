@@ -22,14 +22,12 @@ from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import BACKBONE, CA, Residues
 from protgraph.structure.residues.runs import Runs, backbone_of, backbone_slots, tabulate_runs
 from protgraph.structure.residues.structure import Structure, select_chains
-from protgraph.structure.residues.text_codes import pack_text, pack_texts
 from protgraph.structure.vectors import length
 
 __all__ = ["clean"]
 
 _PROTEIN, _WATER, _NUCLEIC = (KINDS.index(kind) for kind in ("protein", "water", "nucleic"))
-_HYDROGENS = tuple(pack_text(symbol) for symbol in ("H", "D", "T"))
-_UNKNOWN_ELEMENT = pack_text("X")
+_HYDROGENS = ("H", "D", "T")
 _AMBIGUOUS = ("AD1", "AD2", "AE1", "AE2", "XD1", "XD2", "XE1", "XE2")  # amide N or O
 _O, _C = BACKBONE.index("O"), BACKBONE.index("C")
 _CARBONYL = 1.6  # longest distance of C and its oxygen atoms, Å; 1.23 in a peptide, 1.25 in a carboxylate
@@ -88,15 +86,14 @@ def clean(
     if chains is not None:
         return _of_chains(structure, [chains] if isinstance(chains, str) else chains, ligands=ligands, nucleic=nucleic)
     atoms = structure.atoms
-    atom_name, element = pack_texts(atoms.atom_name), pack_texts(atoms.element)
-    slot = backbone_slots(atom_name, element)
+    slot = backbone_slots(atoms.atom_name, atoms.element)
     table = tabulate_runs(atoms, slot)
     polymer, rank, moved = _in_chain(atoms, table)
-    rows, losses = _heavy_atoms(atoms, element, table, polymer)
+    rows, losses = _heavy_atoms(atoms, table, polymer)
     losses["moved_residues"] = moved
     if rank is not None:
         rows = rows[np.argsort(rank[table.run[rows]], kind="stable")]
-    unique = resolve_duplicates(atoms, atom_name, rows, table, structure.source or structure.name)
+    unique = resolve_duplicates(atoms, rows, table, structure.source or structure.name)
     residues, names = _residues(structure, unique, slot, table)
     losses |= {**_count_others(table, polymer), **names}
     report = structure.report.merge(unique.report)
@@ -139,20 +136,15 @@ def _in_chain(atoms: AtomArray, table: Runs) -> tuple[np.ndarray, np.ndarray | N
     return polymer, rank, found.moved
 
 
-def _heavy_atoms(
-    atoms: AtomArray, element: np.ndarray, table: Runs, polymer: np.ndarray
-) -> tuple[np.ndarray, dict[str, Any]]:
+def _heavy_atoms(atoms: AtomArray, table: Runs, polymer: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
     """Return the heavy atoms of residues ``(A,)`` in file order, and counts of their hydrogens and dummy atoms.
 
     Atoms of unknown element are dummies, apart from backbone atoms and those that are N or O (names of the CCD).
     """
     in_polymer = polymer[table.run]
-    heavy = element != _HYDROGENS[0]
-    for symbol in _HYDROGENS[1:]:
-        heavy &= element != symbol
-    heavy &= in_polymer
+    heavy = in_polymer & ~np.isin(atoms.element, _HYDROGENS)
     counts = {"hydrogens": int(np.count_nonzero(in_polymer) - np.count_nonzero(heavy))}
-    dummy = heavy & (element == _UNKNOWN_ELEMENT)
+    dummy = heavy & (atoms.element == "X")
     if dummy.any():
         dummy &= (table.slot < 0) & ~np.isin(atoms.atom_name, _AMBIGUOUS)
         heavy &= ~dummy

@@ -25,8 +25,6 @@ from protgraph.structure.residues.structure import MOLECULE
 
 __all__ = ["Deduplicated", "resolve_duplicates"]
 
-_DISTINCT = np.uint64(0xDD1784571E864E9D)  # with it, the atoms of an amino acid have distinct bits (found at random)
-_ONE, _LAST_BITS = np.uint64(1), np.uint64(58)  # 64 - 6: a number below 64
 _LISTED = 5
 
 
@@ -57,17 +55,13 @@ class Deduplicated:
     report: LossReport
 
 
-def resolve_duplicates(
-    atoms: AtomArray, atom_name: np.ndarray, rows: np.ndarray, runs: Runs, where: str
-) -> Deduplicated:
+def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: str) -> Deduplicated:
     """Sort atoms into residues with unique chain, number and insertion code.
 
     Parameters
     ----------
     atoms : AtomArray
         All M atoms.
-    atom_name : ndarray
-        ``(M,)`` uint64, codes of their names (:func:`~protgraph.structure.residues.text_codes.pack_texts`).
     rows : ndarray
         ``(A,)`` int64, the atoms to sort, in the order of the chains.
     runs : Runs
@@ -106,7 +100,7 @@ def resolve_duplicates(
         is_unique = is_ascending and not falls and len(identity) == len(start)
     if is_unique and MOLECULE not in atoms.get_annotation_categories():
         residue = np.arange(len(start)).repeat(size)
-        first = _is_first(new, atom_name[rows])
+        first = _is_first(new, atoms.atom_name[rows])
         if first.all():
             return Deduplicated(rows, residue, chain, ins_code, start, LossReport())
         report = LossReport(duplicate_atoms=int((~first).sum()))
@@ -125,7 +119,7 @@ def resolve_duplicates(
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
     order = order[np.searchsorted(residue[order], 0) :]  # without the atoms of residue -1
-    order = order[_is_first(_run_starts(residue[order]), atom_name[rows[order]])]
+    order = order[_is_first(_run_starts(residue[order]), atoms.atom_name[rows[order]])]
     report = report.merge(LossReport(duplicate_atoms=len(rows) - len(order)))
     return Deduplicated(rows[order], residue[order], chain, ins_code, start[heads], report)
 
@@ -287,21 +281,13 @@ def _run_starts(values: np.ndarray) -> np.ndarray:
 
 
 def _is_first(start: np.ndarray, name: np.ndarray) -> np.ndarray:
-    """Return False for atoms preceded by one of the same residue and (code of the) name, ``(A,)`` bool.
+    """Return False for atoms preceded by one of the same residue and name, ``(A,)`` bool.
 
-    ``start`` ``(N,)`` are the first atoms of the residues. Each name is one of 64 bits. If a residue has as many bits
-    as atoms, as the twenty amino acids do, its names differ; the names of all other residues are compared.
+    ``start`` ``(N,)`` are the first atoms of the residues, ``name`` ``(A,)`` str.
     """
-    keep = np.ones(len(name), bool)
-    if len(name) == 0:
-        return keep
-    size = run_lengths(start, len(name))
-    bits = np.bitwise_or.reduceat(_ONE << (name * _DISTINCT >> _LAST_BITS), start)
-    is_open = np.bitwise_count(bits) != size
-    if is_open.any():
-        rows = is_open.repeat(size).nonzero()[0]
-        residue = np.arange(len(start)).repeat(size)[rows]
-        order = np.lexsort((name[rows], residue))  # stable
-        names, residues = name[rows[order]], residue[order]
-        keep[rows[order[1:]][(names[1:] == names[:-1]) & (residues[1:] == residues[:-1])]] = False
-    return keep
+    residue = np.arange(len(start)).repeat(run_lengths(start, len(name)))
+    number = by_appearance(name)
+    of_residue = residue * (number.max(initial=0) + 1) + number
+    is_first = np.zeros(len(name), bool)
+    is_first[np.unique(of_residue, return_index=True)[1]] = True
+    return is_first

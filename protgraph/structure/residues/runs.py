@@ -12,7 +12,6 @@ from protgraph.structure.residues.alphabet import KINDS, name_numbers
 from protgraph.structure.residues.identity import run_lengths
 from protgraph.structure.residues.residues import BACKBONE, CA
 from protgraph.structure.residues.structure import residue_starts
-from protgraph.structure.residues.text_codes import pack_text
 from protgraph.structure.vectors import length
 
 __all__ = ["LEAST_CA_DISTANCE", "Runs", "backbone_of", "backbone_slots", "split_repeats", "tabulate_runs"]
@@ -73,14 +72,12 @@ def tabulate_runs(atoms: AtomArray, slot: np.ndarray) -> Runs:
 def backbone_slots(atom_name: np.ndarray, element: np.ndarray) -> np.ndarray:
     """Return the index of each atom in :data:`BACKBONE`, ``(A,)`` int8, -1 for others and for calcium.
 
-    ``atom_name`` and ``element`` ``(A,)`` are codes of :func:`~protgraph.structure.residues.text_codes.pack_texts`.
+    ``atom_name`` and ``element`` ``(A,)`` are str.
     """
     slot = np.full(len(atom_name), -1, np.int8)
     for i, name in enumerate(BACKBONE):
-        slot += (atom_name == pack_text(name)).view(np.int8) * np.int8(i + 1)
-    is_calcium = element == pack_text("CA")
-    if is_calcium.any():
-        slot[(slot == CA) & is_calcium] = -1
+        slot[atom_name == name] = i
+    slot[(slot == CA) & (element == "CA")] = -1
     return slot
 
 

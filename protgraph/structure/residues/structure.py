@@ -10,7 +10,6 @@ from biotite.structure import AtomArray
 
 from protgraph.errors import OptionError, SelectionError, list_first
 from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.text_codes import text_changes
 from protgraph.wording import html_table
 
 __all__ = ["MOLECULE", "Structure", "residue_starts", "select_chains"]
@@ -92,8 +91,8 @@ def residue_starts(atoms: AtomArray) -> np.ndarray:
     """Return the first atom of each run of equal chain, number, insertion code and residue name, ``(R,)`` int64."""
     if len(atoms) == 0:
         return np.zeros(0, np.int64)
-    res_id, is_start = atoms.res_id, np.ones(len(atoms), bool)
-    np.not_equal(res_id[1:], res_id[:-1], out=is_start[1:])
-    for column in (atoms.chain_id, atoms.ins_code, atoms.res_name):
-        is_start[text_changes(column)] = True
+    is_start = np.zeros(len(atoms), bool)
+    is_start[0] = True
+    for column in (atoms.res_id, atoms.chain_id, atoms.ins_code, atoms.res_name):
+        is_start[1:] |= column[1:] != column[:-1]
     return is_start.nonzero()[0]

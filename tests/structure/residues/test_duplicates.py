@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from biotite.structure import info
 
 from protgraph.errors import StructureFileError
 from protgraph.structure import clean, load_structure
-from protgraph.structure.residues.alphabet import ALPHABET, AMINO_ACID_NAMES, THREE_LETTER
+from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER
 from protgraph.structure.residues.duplicates import _is_first
-from protgraph.structure.residues.text_codes import pack_texts
 
 
 @pytest.mark.parametrize("names", [["N", "CA", "C", "O"], [f"C{i}" for i in range(90)], ["CA"]])
 def test_only_the_first_atom_of_each_name_is_kept(names):
-    """Residues of 0 to 100 atoms with repeated names, against a set per residue; 90 names share 64 bits."""
+    """Residues of 0 to 100 atoms with repeated names, against a set per residue."""
     rng, name, start, expected = np.random.default_rng(0), [], [], []
     for size in (1, 3, 100, 2, 64, 65):
         start.append(len(name))
         own = rng.choice(names, size).tolist() if size > len(names) else rng.permutation(names)[:size].tolist()
         expected += [text not in own[:i] for i, text in enumerate(own)]
         name += own
-    assert _is_first(np.array(start), pack_texts(np.array(name))).tolist() == expected
-    assert _is_first(np.zeros(0, np.int64), np.zeros(0, np.uint64)).tolist() == []
-
-
-def test_names_of_amino_acids_are_compared_as_bits_only(monkeypatch):
-    names = [info.residue(name) for name in AMINO_ACID_NAMES[:20]]
-    heavy = [atoms.atom_name[atoms.element != "H"] for atoms in names]
-    start = np.cumsum([0, *map(len, heavy[:-1])])
-    monkeypatch.setattr(np, "lexsort", None)
-    assert _is_first(start, pack_texts(np.concatenate(heavy))).all()
+    assert _is_first(np.array(start), np.array(name)).tolist() == expected
+    assert _is_first(np.zeros(0, np.int64), np.zeros(0, "U4")).tolist() == []
 
 
 def test_a_reused_chain_id_becomes_a_second_chain(shared_data):
