@@ -348,22 +348,27 @@ def _dot_backward(
     needed: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     v, g = kv[:, 1].flatten(1), _block_diagonal(grad)  # (N, H C), (N, H, H C)
-    dp = None if p is None else p.new_zeros(p.shape)
-    de = None if e is None or not needed[3] else torch.empty_like(e)
+    dp, de = None, None
+    features = None if p is None or e is None or grad_summed is None else (p, e, grad_summed)
+    if features is not None:
+        dp = features[0].new_zeros(features[0].shape)
+        de = torch.empty_like(features[1]) if needed[3] else None
     tiles, dlogits = edges.tiles(v.size(1)), alpha.new_empty(q.size(1), edges.num_edges)  # (H, E)
     scratch = _scratch(v, tiles)
     for tile in tiles:
         source = tile.gather(v, scratch).view(-1, tile.slots, v.size(1))
         products = torch.bmm(g[tile.nodes], source.mT)  # (n, H, K)
-        if e is not None and grad_summed is not None:
+        if features is not None:
+            p, e, grad_summed = features
             products.baddbmm_(grad_summed[tile.nodes], tile.take(e).mT)
         weighted, ds = _softmax_backward(tile, alpha, keep, products)
         tile.put_heads(dlogits, ds)
-        if dp is not None and e is not None:
+        if features is not None and dp is not None:
+            p, e, grad_summed = features
             torch.bmm(ds, tile.take(e), out=dp[tile.nodes])
-        if de is not None and p is not None and grad_summed is not None:
-            of_edges = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
-            tile.put(de, of_edges.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
+            if de is not None:
+                of_edges = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
+                tile.put(de, of_edges.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
     back, order = edges.reversed
     both = ((q, dlogits), (grad, _kept(alpha.t(), keep)))
     dkv = [weighted_sum(back, x, w.index_select(1, order)) for x, w in both]
