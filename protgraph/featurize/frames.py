@@ -225,12 +225,10 @@ class EdgeTrRosetta(TensorFeaturizer):
         n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0).unbind(1)  # NaN would propagate
         b, a = ca - n, c - ca
         cb = ca + CB_CROSS * cross(b, a, dim=-1) + CB_N * b + CB_C * a  # as in virtual_cb
-        (n_i, ca_i, cb_i), (n_j, ca_j, cb_j) = ([end(x) for x in (n, ca, cb)] for end in (edges.target, edges.source))
-        omega, theta, theta_j = (
-            _dihedral(ca_i, cb_i, cb_j, ca_j),
-            _dihedral(n_i, ca_i, cb_i, cb_j),
-            _dihedral(n_j, ca_j, cb_j, cb_i),
-        )
+        n_i, ca_i, cb_i = edges.target(n), edges.target(ca), edges.target(cb)
+        n_j, ca_j, cb_j = edges.source(n), edges.source(ca), edges.source(cb)
+        omega = _dihedral(ca_i, cb_i, cb_j, ca_j)
+        theta, theta_j = _dihedral(n_i, ca_i, cb_i, cb_j), _dihedral(n_j, ca_j, cb_j, cb_i)
         phi, phi_j = _angle(ca_i, cb_i, cb_j), _angle(ca_j, cb_j, cb_i)
         mask = torch.stack([angle[2] for angle in (omega, theta, theta_j, phi, phi_j)], 1)
         mask = mask & (edges.source(is_complete) & edges.target(is_complete))[:, None]

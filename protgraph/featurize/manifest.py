@@ -35,7 +35,9 @@ def write_manifest_rows(path: str | Path, rows: Iterable[tuple[dict[str, object]
             json.dump([row | {"loss": dict(loss)} for row, loss in rows], file, indent=1)
         else:
             counts = [_counts(loss) for _, loss in rows]
-            names = list(dict.fromkeys(name for count in counts for name in count))
+            names: dict[str, None] = {}
+            for count in counts:
+                names |= dict.fromkeys(count)
             table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
             table.writerow([*COLUMNS, *names])
             for (row, _), count in zip(rows, counts, strict=True):

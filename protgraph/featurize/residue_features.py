@@ -386,7 +386,9 @@ class Physicochemical(TensorFeaturizer):
         unknown = [name for name in scales if name not in SCALES]
         if isinstance(scales, str) or unknown or not scales:
             raise OptionError(f"physicochemical: invalid scales={scales!r}. Use a list of {', '.join(SCALES)}.")
-        rows = {line[0]: [float(word) for word in line[1:].split()] for line in _TABLE.split("\n") if line}
+        rows: dict[str, list[float]] = {}
+        for line in _TABLE.strip("\n").split("\n"):
+            rows[line[0]] = [float(word) for word in line[1:].split()]
         values = torch.tensor([rows[letter] for letter in ALPHABET[:UNKNOWN]], dtype=torch.float64)  # (20, 11)
         table = torch.cat([values[:, SCALES[name]] for name in scales], 1)
         table = torch.cat([table, table.mean(0, keepdim=True)])  # (21, S)

@@ -60,8 +60,12 @@ class Standardize(nn.Module):
         if self.mean is None or self.scale is None:
             return {}
         is_changed = ((self.mean != 0) | (self.scale != 1)).tolist()
-        numbers = {name: [i for i, one in enumerate(is_changed[part]) if one] for name, part in self.columns.items()}
-        return {name: tuple(own) for name, own in numbers.items() if own}
+        numbers: dict[str, tuple[int, ...]] = {}
+        for name, columns in self.columns.items():
+            changed = tuple(i for i, is_different in enumerate(is_changed[columns]) if is_different)
+            if changed:
+                numbers[name] = changed
+        return numbers
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardize ``(N, F)`` to the same shape."""

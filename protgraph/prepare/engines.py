@@ -71,11 +71,18 @@ def run_shards(
         records = [ShardTask(task.number, (record,)) for record in task.records]
         with closing(run(records, work, 1)) as results:
             deadly = [record.records[0].label for record, result in results if isinstance(result, WorkerDied)]
-        with closing(run([replace(task, deadly=frozenset(deadly))], work, 1)) as results:
-            for _, result in results:
-                if isinstance(result, WorkerDied):
-                    raise _died(task, result.reason)
-                yield task, result
+        yield task, _run_without(task, frozenset(deadly), run, work)
+
+
+def _run_without(
+    task: ShardTask, deadly: frozenset[str], run: Callable[..., Generator], work: Callable[[ShardTask], Result]
+) -> Result:
+    """Return the result of a task without the records at which processes die."""
+    with closing(run([replace(task, deadly=deadly)], work, 1)) as results:
+        _, result = next(results)
+    if isinstance(result, WorkerDied):
+        raise _died(task, result.reason)
+    return result
 
 
 def run_local(

@@ -57,7 +57,9 @@ class IrrepsLinear(GraphLayer):
         self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
         self.irreps_out = o3.Irreps(irreps).simplify()
         self._blocks = irreps_blocks(self.irreps_in)
-        self._read = [[i for i, (_, of) in enumerate(self.irreps_in) if of == ir] for _, ir in self.irreps_out]
+        self._read: list[list[int]] = []  # for each output, the numbers of the inputs of its kind
+        for _, ir in self.irreps_out:
+            self._read.append([i for i, (_, kind) in enumerate(self.irreps_in) if kind == ir])
         self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
         self.declare(h=FieldSpec("h", level, str(self.irreps_out)))
 

@@ -102,7 +102,9 @@ class TFN(GraphLayer):
         self.irreps_out = self.irreps_mid if self.gate is None else self.gate.irreps_out
         self.product = ChannelwiseProduct(fields["h"].o3, lmax, self.irreps_mid, backend=backend)
         paths = self.product.paths
-        fan_in = [sum(p.channels for p in paths if p.o == o) for o in range(len(self.irreps_mid))]
+        fan_in = [0] * len(self.irreps_mid)
+        for path in paths:
+            fan_in[path.o] += path.channels
         #: U, W and the number of channels with the same output block, per path.
         self.shapes = [(p.channels, self.irreps_mid[p.o].mul, fan_in[p.o]) for p in paths]
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)

@@ -348,7 +348,8 @@ def _dot_backward(
     needed: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     v, g = kv[:, 1].flatten(1), _block_diagonal(grad)  # (N, H C), (N, H, H C)
-    dp, de = None, None
+    dp: Tensor | None = None
+    de: Tensor | None = None
     features = None if p is None or e is None or grad_summed is None else (p, e, grad_summed)
     if features is not None:
         dp = features[0].new_zeros(features[0].shape)

@@ -133,14 +133,18 @@ def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.
     kinds, kind = np.unique(res_name, return_inverse=True)
     names, code = np.unique(atom_name, return_inverse=True)
     index = {str(name): i for i, name in enumerate(names)}
-    table = [[(index[a], index[b]) for a, b in _component_bonds(str(k)) if a in index and b in index] for k in kinds]
-    size = np.array([len(bonds) for bonds in table], np.int64)
-    first = np.cumsum(size) - size
-    bonds = np.array([pair for pairs in table for pair in pairs], np.int64).reshape(-1, 2)
-    count = size[kind]  # (N,)
+    pairs: list[tuple[int, int]] = []
+    first: list[int] = []  # of the bonds of each kind of residue among the pairs
+    size: list[int] = []
+    for res_kind in kinds.tolist():
+        first.append(len(pairs))
+        pairs += [(index[a], index[b]) for a, b in _component_bonds(res_kind) if a in index and b in index]
+        size.append(len(pairs) - first[-1])
+    bonds = np.array(pairs, np.int64).reshape(-1, 2)
+    count = np.array(size, np.int64)[kind]  # (N,)
     owner = np.repeat(np.arange(len(res_name)), count)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    ends = owner[:, None] * max(len(names), 1) + bonds[first[kind][owner] + within]  # (M, 2)
+    ends = owner[:, None] * max(len(names), 1) + bonds[np.array(first, np.int64)[kind][owner] + within]  # (M, 2)
     key = atom_residue * max(len(names), 1) + code
     order = np.argsort(key, kind="stable")
     at = np.searchsorted(key, ends, sorter=order).clip(max=max(len(key) - 1, 0))

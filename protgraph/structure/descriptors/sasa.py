@@ -7,6 +7,7 @@ Areas are those of biotite. Not its radii: ``info.vdw_radius_protor`` takes 24 m
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -150,7 +151,9 @@ def protor_radii(residues: Residues) -> np.ndarray:
     names, name = np.unique(residues.atom_name, return_inverse=True)
     if len(names) == 0:
         return np.zeros(0)
-    table = np.array([[_protor().get((letter, str(n)), np.nan) for letter in ALPHABET] for n in names])
+    table = np.full((len(names), len(ALPHABET)), np.nan)
+    for row, column in product(range(len(names)), range(len(ALPHABET))):
+        table[row, column] = _protor().get((ALPHABET[column], str(names[row])), np.nan)
     radius = table[name, residues.aatype[residues.atom_residue]]
     by_element = np.where(np.isin(residues.atom_element, _BY_ELEMENT), vdw_radii(residues), _OTHER)
     return np.where(np.isnan(radius), by_element, radius)

@@ -54,7 +54,7 @@ class AtomSite:
 
     Attributes
     ----------
-    notes : tuple of str
+    notes : list of str
         Columns and values that were read in place of missing ones by the last call of :meth:`atoms`.
     inferred_elements : int
         Atoms of the last call whose element is inferred from their name.
@@ -62,7 +62,7 @@ class AtomSite:
 
     def __init__(self, site: CategoryTable, cell: CategoryTable | None, where: str) -> None:
         self._site, self._cell, self._where = site, cell, where
-        self.notes: tuple[str, ...] = ()
+        self.notes: list[str] = []
         self.inferred_elements = 0
         if site.size == 0:
             raise EmptyStructureError(f"{where}: the category atom_site has no rows")
@@ -96,24 +96,18 @@ class AtomSite:
     def atoms(self, model: int) -> AtomArray:
         """Return one model, from 1, with the unit cell; ``altloc_id`` is "" for atoms with one location."""
         rows = self.rows(model)
-        notes: list[str] = []
-        numbers = self._numbers(rows, notes)
+        self.notes = []
+        numbers = self._numbers(rows)
         atoms = AtomArray(numbers["Cartn_x"].size)
         for axis, name in enumerate(_POSITION):
             atoms.coord[:, axis] = numbers[name]
         for annotation, names in _IDENTIFIERS.items():
             read_texts = partial(ColumnValues.texts, width=atoms.get_annotation(annotation).itemsize // 4)
-            atoms.set_annotation(annotation, self._preferred(names, rows, read_texts, notes))
-        number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])), notes)
+            atoms.set_annotation(annotation, self._preferred(names, rows, read_texts))
+        number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])))
         atoms.set_annotation("res_id", number)
         for annotation, name in _BLANK.items():
-            column = self._column(name, rows) if name in self._site.names else None
-            if column is None or (column.mask is not None and column.mask.all()):
-                texts = np.zeros(len(atoms), "U1")
-            else:
-                texts = column.texts(blank=True)
-                texts = np.where(texts == " ", "", texts)  # ' ' in quotes
-            atoms.set_annotation(annotation, texts)
+            atoms.set_annotation(annotation, self._texts_or_blank(name, rows, len(atoms)))
         if "group_PDB" in self._site.names:
             atoms.set_annotation("hetero", self._column("group_PDB", rows).equals("HETATM"))
         molecule = self._molecules(rows, atoms)
@@ -123,15 +117,14 @@ class AtomSite:
         atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
         without_b = int(np.isnan(atoms.b_factor).sum())
         if without_b and "B_iso_or_equiv" in self._site.names:
-            notes.append(f"{without_b} B factors without a value, read as 0")
+            self.notes.append(f"{without_b} B factors without a value, read as 0")
         occupancy = numbers["occupancy"]
         has_none = np.isnan(occupancy)
         if has_none.any():
             occupancy[has_none] = 1.0
-            notes.append(f"{int(has_none.sum())} occupancies without a value, read as 1")
+            self.notes.append(f"{int(has_none.sum())} occupancies without a value, read as 1")
         atoms.set_annotation("occupancy", occupancy)
         atoms.box = self._box()
-        self.notes = tuple(notes)
         return atoms
 
     def label_asym_id(self, model: int) -> np.ndarray:
@@ -158,6 +151,14 @@ class AtomSite:
         is_first[begins] = 1
         return np.cumsum(is_first)
 
+    def _texts_or_blank(self, name: str, rows: Rows, count: int) -> np.ndarray:
+        """Return the texts of a column, ``(A,)`` str, "" where it is masked or missing."""
+        column = self._column(name, rows) if name in self._site.names else None
+        if column is None or (column.mask is not None and column.mask.all()):
+            return np.zeros(count, "U1")
+        texts = column.texts(blank=True)
+        return np.where(texts == " ", "", texts)  # ' ' in quotes
+
     def _item(self, name: str) -> str:
         return f"{self._where}: atom_site.{name}"
 
@@ -176,7 +177,7 @@ class AtomSite:
         elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name, index=index)
         return elements
 
-    def _numbers(self, rows: Rows, notes: list[str]) -> dict[str, np.ndarray]:
+    def _numbers(self, rows: Rows) -> dict[str, np.ndarray]:
         """Return coordinates, B factors and occupancies as float64, NaN where they have no value."""
         names = (*_POSITION, "B_iso_or_equiv", "occupancy")
         missing = [name for name in names if name not in self._site.names]
@@ -187,11 +188,11 @@ class AtomSite:
         for name in missing:
             numbers[name] = np.full(len(numbers["Cartn_x"]), np.nan)
         if "B_iso_or_equiv" in missing:
-            notes.append("atom_site has no column B_iso_or_equiv")
+            self.notes.append("atom_site has no column B_iso_or_equiv")
         return numbers
 
     def _preferred(
-        self, names: tuple[str, str], rows: Rows, decode: Callable[[ColumnValues], np.ndarray], notes: list[str]
+        self, names: tuple[str, str], rows: Rows, decode: Callable[[ColumnValues], np.ndarray]
     ) -> np.ndarray:
         """Return the first column that is present, with the values of the second where it is masked."""
         present = [name for name in names if name in self._site.names]
@@ -200,15 +201,15 @@ class AtomSite:
         column = self._column(present[0], rows)
         values = decode(column)
         if present[0] != names[0]:
-            notes.append(f"atom_site has no column {names[0]}; {names[1]} was read")
+            self.notes.append(f"atom_site has no column {names[0]}; {names[1]} was read")
         elif column.mask is not None and len(present) > 1:
             other = self._column(present[1], rows)
             is_filled = (column.mask != 0) & (True if other.mask is None else other.mask == 0)
             if (lost := int((column.mask != 0).sum() - is_filled.sum())) > 0:
-                notes.append(f"{lost} atoms have neither {names[0]} nor {names[1]}")
+                self.notes.append(f"{lost} atoms have neither {names[0]} nor {names[1]}")
             if is_filled.any():
                 values = np.where(is_filled, decode(other), values)
-                notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")
+                self.notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")
         return values
 
     def _box(self) -> np.ndarray | None:

@@ -224,12 +224,12 @@ def join_residue_numbers(table: np.ndarray, values: np.ndarray) -> list[str]:
         return []
     blocks = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
     last = len(number) - 1
-    joined = [
-        block
-        for block in blocks
-        if (block[0] == 0 or number[block[0] - 1] != number[block[0]])
-        and (block[-1] == last or number[block[-1] + 1] != number[block[-1]])
-    ]
+    joined = []
+    for block in blocks:
+        begins_number = block[0] == 0 or number[block[0] - 1] != number[block[0]]
+        ends_number = block[-1] == last or number[block[-1] + 1] != number[block[-1]]
+        if begins_number and ends_number:
+            joined.append(block)
     if not joined:
         return []
     rows = np.concatenate(joined)

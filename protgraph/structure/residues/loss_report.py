@@ -189,4 +189,4 @@ def _add(a: Any, b: Any) -> Any:
         return a + b
     if isinstance(a, tuple):
         return (*a, *(text for text in b if text not in a))
-    return {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
+    return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
