@@ -130,11 +130,6 @@ def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
     ----------
     sources : str, PathLike, GraphStore or iterable of those
         As for :func:`protgraph.structure.io.expand_files`, or graph stores, which stay as they are.
-
-    Raises
-    ------
-    StructureFileError, SelectionError
-        See :func:`protgraph.structure.io.expand_files`.
     """
     expanded: dict[str, None] = {}
     for source in _as_list(sources):

@@ -21,13 +21,7 @@ __all__ = ["dataset_requests", "store_entry", "store_requests"]
 
 
 def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions) -> list[ProteinRequest]:
-    """Return a request for each protein of a store.
-
-    Raises
-    ------
-    DatasetError, OptionError
-        See :func:`store_entry`.
-    """
+    """Return a request for each protein of a store."""
     store = store if isinstance(store, GraphStore) else open_store(store)
     check_store(store, read)
     return [
@@ -49,11 +43,6 @@ def dataset_requests(
         Options for graph stores; those of files are an argument of :func:`protgraph.featurize.iter_graphs`.
     labels : sequence of Labels or None, optional
         ``data`` of the requests, one per example.
-
-    Raises
-    ------
-    DatasetError, OptionError
-        See :func:`store_entry`.
     """
     requests: list[ProteinRequest] = []
     for example, own in zip(examples, labels or [None] * len(examples), strict=True):

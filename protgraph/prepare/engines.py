@@ -51,10 +51,7 @@ def run_shards(
     Exception
         The exception of the function; it ends the run.
     """
-    if engine not in engines:
-        raise OptionError(f"engine {engine!r}. Allowed: {', '.join(engines.names())}.")
-    if jobs < 0 or (engine != "local" and jobs < 1):
-        raise OptionError(f"run_shards: jobs = {jobs} (engine {engine!r}). Allowed: 1 or more.")
+    _check_engine(engine, jobs)
     if jobs == 0:
         yield from ((task, work(task)) for task in tasks)
         return
@@ -72,6 +69,13 @@ def run_shards(
         with closing(run(records, work, 1)) as results:
             deadly = [record.records[0].label for record, result in results if isinstance(result, WorkerDied)]
         yield task, _run_without(task, frozenset(deadly), run, work)
+
+
+def _check_engine(engine: str, jobs: int) -> None:
+    if engine not in engines:
+        raise OptionError(f"engine {engine!r}. Allowed: {', '.join(engines.names())}.")
+    if jobs < 0 or (engine != "local" and jobs < 1):
+        raise OptionError(f"run_shards: jobs = {jobs} (engine {engine!r}). Allowed: 1 or more.")
 
 
 def _run_without(

@@ -178,11 +178,6 @@ def prepare_records(
         Plain data to keep in the store.
     out, engine, jobs, shard_residues, overwrite, update, manifest, progress
         See :func:`prepare_store`.
-
-    Raises
-    ------
-    DatasetError, OptionError, OutputFileError
-        See :func:`prepare_store`.
     """
     final = Path(os.path.realpath(out))
     info = dict(info or {})

@@ -61,13 +61,7 @@ def superpose(mobile: np.ndarray, fixed: np.ndarray) -> Superposition:
 
 
 def superposed_rmsd(mobile: np.ndarray, fixed: np.ndarray) -> float:
-    """Return the least RMSD of ``mobile (N, 3)`` and ``fixed (N, 3)``, Å, over rotations and translations, Å.
-
-    Raises
-    ------
-    OptionError
-        See :func:`superpose`.
-    """
+    """Return the least RMSD of ``mobile (N, 3)`` and ``fixed (N, 3)``, Å, over rotations and translations, Å."""
     moved = superpose(mobile, fixed).apply(mobile)
     return float(np.sqrt(((moved - np.asarray(fixed, np.float64)) ** 2).sum(axis=1).mean()))
 

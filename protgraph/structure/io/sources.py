@@ -228,13 +228,7 @@ def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = Non
 
 
 def read_residues(file: str | os.PathLike[str] | FileContent, read: ReadOptions | None = None) -> Residues:
-    """Return the residues of a structure file.
-
-    Raises
-    ------
-    StructureFileError, SelectionError, EmptyStructureError
-        See :func:`protgraph.structure.load_structure`.
-    """
+    """Return the residues of a structure file."""
     read = read or ReadOptions()
     structure = load_structure(file, model_number=read.model_number, altloc=read.altloc, assembly=read.assembly)
     return clean(structure, chains=read.chains, ligands=read.ligands, nucleic=read.nucleic)
