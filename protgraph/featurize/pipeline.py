@@ -7,31 +7,40 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_files import is_store
-from protgraph.errors import OptionError, OutputFileError, WorkerDiedError
+from protgraph.errors import OptionError, OutputFileError, SelectionError, WorkerDiedError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.read import ReadProtein, read_requests
 from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
 from protgraph.featurize.store_requests import store_requests
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.sources import expand_files
+from protgraph.structure.io.sources import ProteinSource, expand_files, open_source, proteins_of
 from protgraph.structure.residues.residues import Residues
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied, is_portable
 
-__all__ = ["Source", "expand_sources", "graph_digest", "has_portable_features", "iter_graphs", "request_units"]
+__all__ = [
+    "ReadProtein",
+    "Source",
+    "expand_sources",
+    "graph_digest",
+    "has_portable_features",
+    "iter_graphs",
+    "read_requests",
+    "request_units",
+]
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
 
@@ -258,3 +267,64 @@ def _graph(
     seconds = time.perf_counter() - begin
     own = request.protein or residues.name
     return GraphResult(label, own, residues, graph, sha256, seconds, tuple(request.notes))
+
+
+@dataclass(frozen=True, eq=False)
+class ReadProtein:
+    """One requested protein after reading.
+
+    Parameters
+    ----------
+    label : str
+        The source; for a FASTA record, followed by "#" and its name.
+    residues : Residues or Exception
+        The protein, or the error that reading it raised.
+    sha256 : str
+        Hexadecimal SHA-256 of the file; "" if it was not read.
+    """
+
+    label: str
+    request: ProteinRequest
+    residues: Residues | Exception
+    sha256: str = ""
+
+
+def read_requests(requests: Sequence[ProteinRequest], read: ReadOptions) -> Iterator[ReadProtein]:
+    """Read the proteins of one source; errors take the place of residues."""
+    if requests[0].read is not None:
+        for request in requests:
+            assert request.read is not None  # contract: all requests of a source are of one kind
+            sha256 = getattr(request.read, "sha256", "")
+            yield ReadProtein(request.source, request, _attempt(request.read, request), sha256)
+        return
+    source = requests[0].source
+    file = _attempt(lambda: open_source(source))
+    sha256 = "" if isinstance(file, Exception) else file.sha256
+    proteins = file if isinstance(file, Exception) else _attempt(lambda: proteins_of(file, read, label=source))
+    for request in requests:
+        for protein in _chosen(proteins, request):
+            residues = protein if isinstance(protein, Exception) else _attempt(protein.read, request)
+            label = request.source if isinstance(protein, Exception) else protein.label
+            yield ReadProtein(label, request, residues, sha256)
+
+
+def _chosen(proteins: list[ProteinSource] | Exception, request: ProteinRequest) -> list[ProteinSource | Exception]:
+    """Return the proteins of a file that a request names."""
+    if isinstance(proteins, Exception):
+        return [proteins]
+    if request.record is None:
+        return list(proteins)
+    names = [protein.record for protein in proteins]
+    if request.record not in names:
+        listed = ", ".join(repr(name) for name in names[:20] if name)
+        return [SelectionError(f"{request.source}: no record {request.record!r}; records here: {listed}")]
+    return [proteins[names.index(request.record)]]
+
+
+def _attempt(read: Callable[[], Any], request: ProteinRequest | None = None) -> Any:
+    """Return what a function returns, with the chains of a request, or the error that it raises."""
+    try:
+        value = read()
+        return value if request is None or request.chains is None else value.chains(request.chains)
+    except Exception as e:  # noqa: BLE001 -- parsers raise many types of error on broken files; the others continue
+        return e

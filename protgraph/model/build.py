@@ -19,8 +19,8 @@ from protgraph.data.graph.fields import field, require_readable
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
+from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.model.attention_maps import AttentionMap, attention_maps
-from protgraph.model.run_layer import run_head, run_layer
 from protgraph.model.spec import ModelSpec, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
@@ -28,7 +28,7 @@ from protgraph.nn.module import GraphLayer, Head
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.validation import Seed, check_value
 
-__all__ = ["ProteinModel", "as_model_spec", "build_model", "check_logits"]
+__all__ = ["ProteinModel", "as_model_spec", "build_model", "check_logits", "run_head", "run_layer"]
 
 _SEEDING = threading.RLock()  # torch's generator is shared by all threads
 
@@ -301,3 +301,42 @@ def check_logits(head: Head, name: str, target: Target) -> None:
             f"head {name!r} declares logits of {declared} columns; target {target.name!r} ({target.kind}, size "
             f"{target.size}) needs {needed}. {fix}"
         )
+
+
+def run_layer(
+    layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope, rows: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """Return the outputs of a layer by local name, all of the shapes of their specs."""
+    outputs = _call(layer, f, scope)
+    for local, spec in layer.out.items():
+        check_returned_tensor(scope, local, outputs[local], spec.trailing_shape, spec.level, rows)
+    return outputs
+
+
+def run_head(
+    head: GraphLayer,
+    f: Mapping[str, Any],
+    scope: ComponentScope,
+    rows: Mapping[str, int],
+    shape: tuple[int, ...],
+    level: str,
+) -> dict[str, Tensor]:
+    """Return ``{"logits": (M, *shape)}`` of a head; ``shape`` and ``level`` are the target's. See :func:`run_layer`."""
+    outputs = _call(head, f, scope)
+    check_returned_tensor(scope, "logits", outputs["logits"], shape, level, rows)
+    return outputs
+
+
+def _call(layer: GraphLayer, f: Mapping[str, Any], scope: ComponentScope) -> dict[str, Tensor]:
+    has_gradients = torch.is_grad_enabled()
+    try:
+        outputs = layer(f)
+    except (Exception, SystemExit) as e:
+        torch.set_grad_enabled(has_gradients)
+        if scope.is_fault(e):
+            raise scope.raised(e) from e
+        raise
+    if torch.is_grad_enabled() != has_gradients:
+        torch.set_grad_enabled(has_gradients)
+        raise scope.returned("changes the gradient mode of torch", allowed="Use it as a context: with torch.no_grad().")
+    return check_returned_fields(scope, outputs, layer.writes, may_have_more=True)

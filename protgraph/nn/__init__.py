@@ -19,8 +19,14 @@ from protgraph.nn.irreps import irreps_blocks, named_irreps_blocks
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
 from protgraph.nn.mlp import activation, gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer, Head
-from protgraph.nn.multihead import LearnedQueries, MultiHeadAttention, split_heads
-from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
+from protgraph.nn.multihead import (
+    PAIR_FACTORS,
+    LearnedQueries,
+    MultiHeadAttention,
+    check_pair_factors,
+    extend_by_factors,
+    split_heads,
+)
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     LearnedPositions,

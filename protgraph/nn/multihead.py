@@ -18,7 +18,6 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, PairTerm, pair_term
 from protgraph.nn.mlp import gate_linear
-from protgraph.nn.pair_factors import PAIR_FACTORS, check_pair_factors, extend_by_factors
 from protgraph.nn.positional_encoding import (
     CHAINS_IN_ORDER,
     OffsetBias,
@@ -30,7 +29,61 @@ from protgraph.nn.positional_encoding import (
 from protgraph.ops import Proteins
 from protgraph.validation import check_choice
 
-__all__ = ["CAUSAL", "LearnedQueries", "MultiHeadAttention", "split_heads"]
+__all__ = [
+    "CAUSAL",
+    "LearnedQueries",
+    "MultiHeadAttention",
+    "PAIR_FACTORS",
+    "check_pair_factors",
+    "extend_by_factors",
+    "split_heads",
+]
+
+# A bias W (a_i ⊙ b_j) is a scalar product (w ⊙ a_i) · b_j: factors extend queries and keys, in linear memory.
+#: Local names of the factors a and b.
+PAIR_FACTORS = ("pair_left", "pair_right")
+
+
+def check_pair_factors(fields: Mapping[str, FieldSpec]) -> int:
+    """Return the width of the factors, 0 if they are not wired.
+
+    Raises
+    ------
+    WiringError
+        If one of them is missing, or they are not scalars of nodes of equal width.
+    """
+    given = [name for name in PAIR_FACTORS if name in fields]
+    if not given:
+        return 0
+    if len(given) == 1:
+        raise WiringError(f"pair features of factors need {PAIR_FACTORS}, but only {given[0]!r} is wired. Wire both.")
+    specs = [fields[name] for name in PAIR_FACTORS]
+    if any(spec.level != "node" or not spec.is_scalar for spec in specs) or specs[0].dim != specs[1].dim:
+        found = ", ".join(f"{name!r} of {s.irreps} per {s.level}" for name, s in zip(PAIR_FACTORS, specs, strict=True))
+        raise WiringError(f"pair features of factors: {found}. Both must be scalars per node, of equal width.")
+    return specs[0].dim
+
+
+def extend_by_factors(q: Tensor, k: Tensor, left: Tensor, right: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Extend queries and keys, so that ``q'_i · k'_j = q_i · k_j + W (a_i ⊙ b_j)`` for each head.
+
+    Parameters
+    ----------
+    q, k : Tensor
+        ``(N, H, D)`` each.
+    left, right : Tensor
+        Factors a and b, ``(N, R)`` each.
+    weight : Tensor
+        W, ``(H, R)``.
+
+    Returns
+    -------
+    Tensor, Tensor
+        ``(N, H, D + R)`` each.
+    """
+    each = right.unsqueeze(1).expand(-1, q.size(1), -1)
+    return torch.cat([q, left.unsqueeze(1) * weight], 2), torch.cat([k, each], 2)
+
 
 #: Expected failure of causal layers in the conformity suite.
 CAUSAL = {"node_order": "causal: a node depends on earlier nodes only, so the order of nodes is an input"}

@@ -15,7 +15,7 @@ from torch_geometric.nn import TransformerConv
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
-from protgraph.nn.heads.pool import Pool
+from protgraph.nn.heads import Pool
 from protgraph.nn.layers.attention import Attention
 from protgraph.nn.layers.graph_transformer import GraphTransformer
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock

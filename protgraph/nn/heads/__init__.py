@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from protgraph.nn.heads.pool import Pool
+from protgraph.nn.heads.perceptron import Pool
 
 __all__ = ["Pool"]

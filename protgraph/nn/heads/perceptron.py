@@ -1,4 +1,8 @@
-"""Heads that are a perceptron: its rows are residues, pooled residues, or pooled residues of an interface."""
+"""Heads that are a perceptron: its rows are residues, pooled residues, or pooled residues of an interface.
+
+Not PyG's ``global_mean_pool`` or ``AttentionalAggregation``: they reduce by scatter, which is not deterministic on a
+GPU; ``Proteins`` reduces contiguous segments (PyG 2.8.1, 2026-11-22).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, Level
-from protgraph.nn.heads.pool import Pool
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
+from protgraph.nn.multihead import LearnedQueries
+from protgraph.ops import Proteins
+from protgraph.validation import check_choice
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.target import Target
 
-__all__ = ["GraphHead", "InterfaceHead", "NodeHead"]
+__all__ = ["GraphHead", "InterfaceHead", "NodeHead", "Pool"]
 ENTRY_POINTS = {
     "protgraph.heads": {
         "graph_classifier": "GraphHead",
@@ -30,6 +36,40 @@ ENTRY_POINTS = {
         "node_regressor": "NodeHead",
     },
 }
+
+
+class Pool(nn.Module):
+    """Pooling of the residues of each protein to one row.
+
+    * ``"mean"``, ``"sum"``, ``"max"``: per column;
+    * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` with a learned vector a;
+    * ``"queries"``: attention pooling with four learned queries, :class:`protgraph.nn.multihead.LearnedQueries`.
+
+    Parameters
+    ----------
+    width : int
+        Number of columns.
+    mode : {"mean", "sum", "max", "attention", "queries"}
+
+    References
+    ----------
+    Attention: Li et al. 2016, arXiv:1511.05493, eq. 7, with softmax for its sigmoid.
+    """
+
+    def __init__(self, width: int, mode: str = "mean") -> None:
+        super().__init__()
+        self.mode = check_choice("pool", mode, ("mean", "sum", "max", "attention", "queries"))
+        # No bias: the softmax cancels it.
+        self.score = nn.Linear(width, 1, bias=False) if mode == "attention" else None
+        self.queries = LearnedQueries(width) if mode == "queries" else None
+
+    def forward(self, h: Tensor, proteins: Proteins) -> Tensor:
+        """Pool ``(N, C)`` to ``(B, C)``."""
+        if self.score is not None:
+            return proteins.sum(proteins.softmax(self.score(h)) * h)
+        if self.queries is not None:
+            return self.queries(h, proteins)
+        return {"mean": proteins.mean, "sum": proteins.sum, "max": proteins.max}[self.mode](h)
 
 
 class PerceptronHead(Head):
