@@ -120,7 +120,7 @@ def read_remark_350(text: str, where: str) -> dict[str, list[Biomt]]:
 
     A record "BIOMOLECULE: 1, 2" begins two assemblies with the same operations. The chain NULL is the blank one.
     """
-    assemblies: dict[str, list[Biomt]] = {}
+    assemblies: dict[str, list[list[Biomt]]] = {}
     current: list[Biomt] = []
     for line in re.findall(r"^REMARK 350 (.*)", text, re.MULTILINE):
         begin, _, rest = line.strip().partition(":")
