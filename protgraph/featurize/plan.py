@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,6 +39,19 @@ COORDINATES = frozenset({"pos", "backbone"})
 ALWAYS = ("aatype", "masked", "chain", "res_id", "seq_pos", "pos", "backbone", "backbone_mask")
 #: Further fields of graphs whose nodes are atoms.
 ATOM_FIELDS = ("atom_type", "element", "residue", "is_ligand")
+
+
+class _PlacedFeaturizer(NamedTuple):
+    """A featurizer with its place in the specification, e.g. "features[0] (knn)"."""
+
+    path: str
+    component: ComponentSpec
+    featurizer: Featurizer
+
+    @property
+    def needs_coordinates(self) -> bool:
+        reads = {self.component.input_field(local) for local in self.featurizer.reads}
+        return self.featurizer.needs_coordinates or not reads.isdisjoint(COORDINATES)
 
 
 class FeaturePlan:
@@ -94,30 +107,22 @@ class FeaturePlan:
             self.fields[name] = field(name).as_(name, irreps=irreps)
 
         # All options are checked before the wiring.
-        featurizers: list[Featurizer] = []
-        paths = [f"features[{i}] ({component.name})" for i, component in enumerate(self.components)]
-        for path, component in zip(paths, self.components, strict=True):
-            featurizers.append(registry.featurizers.create(component.name, path=path, options=component.options))
+        placed: list[_PlacedFeaturizer] = []
+        for i, component in enumerate(self.components):
+            path = f"features[{i}] ({component.name})"
+            featurizer = registry.featurizers.create(component.name, path=path, options=component.options)
+            placed.append(_PlacedFeaturizer(path, component, featurizer))
+        self.needs_ligands = any(item.featurizer.needs_ligands for item in placed)
+        self.inserts_unresolved = any(item.featurizer.inserts_unresolved for item in placed)
+        self.needs_coordinates: str | None = next((item.path for item in placed if item.needs_coordinates), None)
 
         # Edges exist before all other features, wherever their featurizers are in the list.
-        for component, featurizer in zip(self.components, featurizers, strict=True):
-            if isinstance(featurizer, EdgeFeaturizer):
-                self.edges.append((component, featurizer))
+        for item in placed:
+            if isinstance(item.featurizer, EdgeFeaturizer):
+                self.edges.append((item.component, item.featurizer))
         self._add_edge_fields()
-
-        self.needs_coordinates: str | None = None
-        self.needs_ligands = any(featurizer.needs_ligands for featurizer in featurizers)
-        self.inserts_unresolved = any(featurizer.inserts_unresolved for featurizer in featurizers)
-        for path, component, featurizer in zip(paths, self.components, featurizers, strict=True):
-            if component.inputs:
-                raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
-            if isinstance(featurizer, EdgeFeaturizer):
-                self._check_edges(path, component, featurizer)
-            else:
-                self._add_features(path, component, featurizer)
-            reads = {component.input_field(local) for local in featurizer.reads}
-            if self.needs_coordinates is None and (featurizer.needs_coordinates or reads & COORDINATES):
-                self.needs_coordinates = path
+        for item in placed:
+            self._add(*item)
 
     def _add_edge_fields(self) -> None:
         if self.edges and "edge_index" in self.given:
@@ -126,6 +131,15 @@ class FeaturePlan:
             self.fields |= {name: field(name) for name in ("edge_index", "edges")}
         if len(self.edges) > 1:
             self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
+
+    def _add(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Check the wiring of a featurizer, and add its outputs to the fields."""
+        if component.inputs:
+            raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
+        if isinstance(featurizer, EdgeFeaturizer):
+            self._check_edges(path, component, featurizer)
+        else:
+            self._add_features(path, component, featurizer)
 
     def _check_edges(self, path: str, component: ComponentSpec, featurizer: EdgeFeaturizer) -> None:
         """Raise if an edge featurizer is wired, or not defined for the nodes of the graph."""
@@ -140,7 +154,7 @@ class FeaturePlan:
             )
 
     def _add_features(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
-        """Check the wiring of a featurizer of fields, and add its outputs to the fields."""
+        """Check that a featurizer reads what exists, and add its outputs to the fields."""
         _check_names(path, component.reads, featurizer.reads, "input")
         _check_names(path, component.writes, featurizer.writes, "output")
         for local in featurizer.reads:
@@ -234,20 +248,8 @@ class FeaturePlan:
                 f"{self.needs_coordinates} needs coordinates, and {residues.name!r} is a sequence without them.\n"
                 "Give a structure file, or use a model that reads sequences alone."
             )
-        arrays = {
-            "aatype": residues.aatype if aatype is None else aatype,
-            "masked": np.zeros(len(residues), bool),
-            "chain": residues.chain_number,
-            "res_id": residues.res_id,
-            "seq_pos": residues.seq_pos,
-            "pos": residues.pos,
-            "backbone": residues.backbone,
-            "backbone_mask": residues.backbone_mask,
-        }
         visible = residues.read_only()
-        for component, featurizer in self.structure:
-            outputs = run_structure_featurizer(component.name, featurizer, visible)
-            arrays |= {component.output_field(local): value for local, value in outputs.items()}
+        arrays = self._residue_arrays(residues, visible, aatype)
         nodes = nodes_of(residues, self.node_type)
         if self.node_type != "residue":
             if residues.ligands is not None:
@@ -261,6 +263,25 @@ class FeaturePlan:
         report = LossCounts(residues.report.to_dict())
         set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
         return graph
+
+    def _residue_arrays(
+        self, residues: Residues, visible: Residues, aatype: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """Return the fields of every graph and the outputs of the structure featurizers, one row per residue."""
+        arrays = {
+            "aatype": residues.aatype if aatype is None else aatype,
+            "masked": np.zeros(len(residues), bool),
+            "chain": residues.chain_number,
+            "res_id": residues.res_id,
+            "seq_pos": residues.seq_pos,
+            "pos": residues.pos,
+            "backbone": residues.backbone,
+            "backbone_mask": residues.backbone_mask,
+        }
+        for component, featurizer in self.structure:
+            outputs = run_structure_featurizer(component.name, featurizer, visible)
+            arrays |= {component.output_field(local): value for local, value in outputs.items()}
+        return arrays
 
     def expand(self, f: Mapping[str, Any]) -> dict[str, Any]:
         """Compute the fields of the tensor stage from stored fields, on their device; return both.

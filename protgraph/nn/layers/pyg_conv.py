@@ -107,6 +107,17 @@ def _conv_class(name: str) -> type[nn.Module]:
 def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: dict[str, Any]) -> nn.Module:
     """Build the convolution, with widths under the argument names of its constructor."""
     takes = inspect.signature(kind.__init__).parameters
+    _check_options(kind, takes, options)
+    widths_by_name = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
+    if "edge_attr" in widths:
+        widths_by_name["edge_dim"] = widths["edge_attr"]
+    arguments = {name: width for name, width in widths_by_name.items() if name in takes} | options
+    networks = {n: mlp(v) for n, v in options.items() if n.endswith("nn") and isinstance(v, list | tuple)}
+    return kind(**arguments | networks)
+
+
+def _check_options(kind: type[nn.Module], takes: Mapping[str, inspect.Parameter], options: Mapping[str, Any]) -> None:
+    """Raise if the constructor of a convolution does not take an option, or needs one that is not given."""
     allowed = {n: p for n, p in takes.items() if n not in _GIVEN}
     accepted = [*allowed, *(["aggr"] if "kwargs" in takes and "aggr" not in allowed else [])]
     unknown = [n for n in options if n not in accepted]
@@ -115,13 +126,7 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
         raise OptionError(
             f"pyg_conv: {kind.__name__} has no option {unknown[0]!r}. Options: {', '.join(accepted)}.{hint}"
         )
-    widths_by_name = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
-    if "edge_attr" in widths:
-        widths_by_name["edge_dim"] = widths["edge_attr"]
-    arguments = {n: v for n, v in widths_by_name.items() if n in takes} | options
     missing = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
     if missing:
         how = "the widths of a network" if any(n.endswith("nn") for n in missing) else "a value"
         raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(missing)}. Give {how} in options={{…}}.")
-    networks = {n: mlp(v) for n, v in options.items() if n.endswith("nn") and isinstance(v, list | tuple)}
-    return kind(**arguments | networks)

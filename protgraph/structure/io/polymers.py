@@ -188,25 +188,11 @@ def _categories(
     first = {molecule.entity: molecule for molecule in reversed(molecules)}
     entities = sorted(first.values(), key=lambda molecule: int(molecule.entity))
     polymers = [molecule for molecule in entities if molecule.is_polymer]
-    sequence: list[_CategoryRow] = []
-    for molecule in polymers:
-        for number, names in enumerate(molecule.residues.values(), 1):
-            is_heterogeneous = "y" if len(names) > 1 else "n"
-            sequence += [(molecule.entity, str(number), name, is_heterogeneous) for name in names]
-    # An atom of each residue has its number in the file, which may differ from that of its identity.
-    numbers, chains, codes = (x[start].tolist() for x in (atoms.res_id, atoms.chain_id, atoms.ins_code))
-    author = dict(zip(identity, zip(numbers, chains, codes, strict=True), strict=True))
-    scheme: list[_CategoryRow] = []
-    for molecule in molecules:
-        for position, (key, names) in enumerate(molecule.residues.items(), 1):
-            number, chain, code = author[key]
-            in_file = str(number), chain or None, code or None
-            for name in names:
-                scheme.append((molecule.asym, molecule.entity, str(position), name, *in_file))
+    scheme = _scheme_rows(molecules, atoms, start, identity)
     tables: dict[str, tuple[str, Sequence[_CategoryRow]]] = {
         "entity": ("id type", [(m.entity, _entity_type(m)) for m in entities]),
         "entity_poly": ("entity_id type", [(m.entity, _TYPES[m.kind]) for m in polymers]),
-        "entity_poly_seq": ("entity_id num mon_id hetero", sequence),
+        "entity_poly_seq": ("entity_id num mon_id hetero", _sequence_rows(polymers)),
         "struct_asym": ("id entity_id", [(m.asym, m.entity) for m in molecules]),
         "pdbx_poly_seq_scheme": ("asym_id entity_id seq_id mon_id auth_seq_num pdb_strand_id pdb_ins_code", scheme),
     }
@@ -214,6 +200,33 @@ def _categories(
     if scheme:
         categories["pdbx_poly_seq_scheme"] |= same_columns(categories["pdbx_poly_seq_scheme"])
     return categories
+
+
+def _sequence_rows(polymers: Sequence[_Molecule]) -> list[_CategoryRow]:
+    """Return entity, position and name of each residue, and "y" if there are several names at its position."""
+    rows: list[_CategoryRow] = []
+    for molecule in polymers:
+        for number, names in enumerate(molecule.residues.values(), 1):
+            is_heterogeneous = "y" if len(names) > 1 else "n"
+            rows += [(molecule.entity, str(number), name, is_heterogeneous) for name in names]
+    return rows
+
+
+def _scheme_rows(
+    molecules: Sequence[_Molecule], atoms: AtomArray, start: np.ndarray, identity: Sequence[Identity]
+) -> list[_CategoryRow]:
+    """Return the identifiers of each residue of a polymer in the polymer and in the file."""
+    # An atom of each residue has its number in the file, which may differ from that of its identity.
+    numbers, chains, codes = (x[start].tolist() for x in (atoms.res_id, atoms.chain_id, atoms.ins_code))
+    author = dict(zip(identity, zip(numbers, chains, codes, strict=True), strict=True))
+    rows: list[_CategoryRow] = []
+    for molecule in molecules:
+        for position, (key, names) in enumerate(molecule.residues.items(), 1):
+            number, chain, code = author[key]
+            in_file = str(number), chain or None, code or None
+            for name in names:
+                rows.append((molecule.asym, molecule.entity, str(position), name, *in_file))
+    return rows
 
 
 def same_columns(scheme: Columns) -> dict[str, np.ndarray]:
