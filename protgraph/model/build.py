@@ -84,18 +84,9 @@ class ProteinModel(nn.Module):
             head_class = registry.heads.get(name)
         except UnknownNameError as e:
             raise UnknownNameError(f"target {self.target.name!r} has head={name!r}: {e}") from e
-        reads = {local: self.spec.readout.get(local, local) for local in head_class.reads}
-        reads |= {k: v for k, v in self.spec.readout.items() if k in head_class.optional}
         self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
-        missing = [f for f in reads.values() if f not in self.fields]
-        if missing:
-            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
+        reads = self._head_inputs(head_class, name)
         specs = {local: self.fields[f] for local, f in reads.items()}
-        path = f"readout of model {self.spec.name!r}, head {name!r}"
-        for local, spec in specs.items():
-            require_readable(path, head_class, local, spec)
-            if local == "h" and self.target.level == "node" and spec.level != "node":
-                raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
         options = self.spec.heads.get(name, {})
         with _own_seed(f"head ({name})"):
             head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
@@ -103,6 +94,21 @@ class ProteinModel(nn.Module):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
         check_logits(head, name, self.target)
         return head, reads
+
+    def _head_inputs(self, head_class: type[Head], name: str) -> dict[str, str]:
+        """Return the fields that the head reads, by local name; raise if it cannot read one."""
+        reads = {local: self.spec.readout.get(local, local) for local in head_class.reads}
+        reads |= {local: f for local, f in self.spec.readout.items() if local in head_class.optional}
+        missing = [f for f in reads.values() if f not in self.fields]
+        if missing:
+            raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
+        path = f"readout of model {self.spec.name!r}, head {name!r}"
+        for local, f in reads.items():
+            spec = self.fields[f]
+            require_readable(path, head_class, local, spec)
+            if local == "h" and self.target.level == "node" and spec.level != "node":
+                raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
+        return reads
 
     def _fields_needed(self) -> tuple[str, ...]:
         """Return the fields that an input graph must have."""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -92,8 +92,10 @@ def _operation_ids(expression: str) -> list[tuple[str, ...]]:
 
 def _matrices(operations: CategoryTable) -> np.ndarray:
     """Return the operations, ``(rows, 3, 4)`` float64."""
-    names = [[*(f"matrix[{i}][{j}]" for j in (1, 2, 3)), f"vector[{i}]"] for i in (1, 2, 3)]
-    columns = [[_numbers(operations.column(item)) for item in row] for row in names]
+    columns = []
+    for i in (1, 2, 3):
+        items = (f"matrix[{i}][1]", f"matrix[{i}][2]", f"matrix[{i}][3]", f"vector[{i}]")
+        columns.append([_numbers(operations.column(item)) for item in items])
     return np.array(columns).transpose(2, 0, 1)
 
 
@@ -137,7 +139,7 @@ def read_remark_350(text: str, where: str) -> dict[str, list[Biomt]]:
             if not current:
                 raise StructureFileError(f"{where}: REMARK 350 has BIOMT records without chains that they apply to.")
             current[-1].rows.append(_biomt_row(line, where))
-    return {name: [copies for part in parts for copies in part] for name, parts in assemblies.items()}
+    return {name: list(chain.from_iterable(parts)) for name, parts in assemblies.items()}
 
 
 def _biomt_row(line: str, where: str) -> list[float]:
