@@ -45,7 +45,7 @@ def dataset_requests(
         ``data`` of the requests, one per example.
     """
     requests: list[ProteinRequest] = []
-    for example, own in zip(examples, labels or [None] * len(examples), strict=True):
+    for example, example_labels in zip(examples, labels or [None] * len(examples), strict=True):
         source, record, chains = str(example.path), example.record, example.chains
         entry: Callable[[], Residues] | None = None
         if not dataset.reads_files:
@@ -53,7 +53,7 @@ def dataset_requests(
         elif is_store(example.path):
             source, record, chains = example.record or "", None, example.chains or read.chains
             entry = store_entry(example.path, source, read)
-        requests.append(ProteinRequest(source, example.id, record, chains, entry, own))
+        requests.append(ProteinRequest(source, example.id, record, chains, entry, example_labels))
     return requests
 
 

@@ -57,18 +57,18 @@ def find_nonfinite_component(
         if fault is not None:
             return fault
         for wire, layer in zip(model.wires, model.layers, strict=True):
-            own = {local: f[name] for local, name in wire.reads.items()}
-            outputs = layer(own)
+            inputs = {local: f[name] for local, name in wire.reads.items()}
+            outputs = layer(inputs)
             path = f"{wire.path} of model {model.spec.name!r}"
             scope = ComponentScope("layer", wire.component.name, layer.forward, path=path, protein=protein)
-            fault = _fault(layer, own, outputs, scope, hint)
+            fault = _fault(layer, inputs, outputs, scope, hint)
             if fault is not None:
                 return fault
             f |= {name: outputs[local] for local, name in wire.writes.items()}
-        own = {local: f[name] for local, name in model.head_reads.items()}
+        inputs = {local: f[name] for local, name in model.head_reads.items()}
         path = f"model {model.spec.name!r}"
         scope = ComponentScope("head", model.target.head_name, model.head.forward, path=path, protein=protein)
-        return _fault(model.head, own, model.head(own), scope, hint)
+        return _fault(model.head, inputs, model.head(inputs), scope, hint)
 
 
 def _featurizer_at_fault(model: ProteinModel, f: Mapping[str, Any], protein: str) -> ComponentError | None:

@@ -122,11 +122,11 @@ class ModelSpec:
     def _repr_html_(self) -> str:
         """Return the components with their options and wiring as a table, for notebooks."""
         rows = []
-        for part, components in (("feature", self.features), ("layer", self.layers)):
+        for kind, components in (("feature", self.features), ("layer", self.layers)):
             for c in components:
                 options = ", ".join(f"{key}={value!r}" for key, value in c.options.items())
                 reads = ", ".join([*c.inputs, *(f"{k} = {v}" for k, v in c.reads.items())])
-                rows.append((part, c.name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
+                rows.append((kind, c.name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
         readout = ", ".join(f"{key} = {value}" for key, value in self.readout.items())
         title = f"{self.name}, nodes: {self.node_type}, readout: {readout}"
         return html_table(title, ["part", "name", "options", "reads", "writes"], rows)

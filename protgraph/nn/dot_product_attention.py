@@ -112,11 +112,11 @@ class DotProductAttention(AttentionMixin):
             return q.new_zeros(q.size(0), q.size(1), v.size(2)) + 0 * (q.sum() + k.sum() + v.sum())
         p = self.dropout if self.training else 0.0
         visibility = (terms, mask, key_mask)
-        parts = []
+        outputs = []
         for block in layout.blocks:
             of_block = _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v)
-            parts.append(self._attend(block, *of_block, visibility, p).transpose(1, 2))
-        return layout.join(parts)
+            outputs.append(self._attend(block, *of_block, visibility, p).transpose(1, 2))
+        return layout.join(outputs)
 
     def weights(
         self,

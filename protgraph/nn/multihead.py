@@ -52,11 +52,11 @@ def check_pair_factors(fields: Mapping[str, FieldSpec]) -> int:
     WiringError
         If one of them is missing, or they are not scalars of nodes of equal width.
     """
-    given = [name for name in PAIR_FACTORS if name in fields]
-    if not given:
+    wired = [name for name in PAIR_FACTORS if name in fields]
+    if not wired:
         return 0
-    if len(given) == 1:
-        raise WiringError(f"pair features of factors need {PAIR_FACTORS}, but only {given[0]!r} is wired. Wire both.")
+    if len(wired) == 1:
+        raise WiringError(f"pair features of factors need {PAIR_FACTORS}, but only {wired[0]!r} is wired. Wire both.")
     specs = [fields[name] for name in PAIR_FACTORS]
     if any(spec.level != "node" or not spec.is_scalar for spec in specs) or specs[0].dim != specs[1].dim:
         found = ", ".join(f"{name!r} of {s.irreps} per {s.level}" for name, s in zip(PAIR_FACTORS, specs, strict=True))

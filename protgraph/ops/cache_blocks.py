@@ -101,14 +101,14 @@ def _written(results: Iterator[Any], rows: int) -> Any:
     is_tuple, start = False, 0
     for result in results:
         is_tuple = not isinstance(result, Tensor)
-        parts = result if is_tuple else (result,)
+        tensors = result if is_tuple else (result,)
         if not joined:
-            if len(parts[0]) == rows:
+            if len(tensors[0]) == rows:
                 return result
-            joined = [part.new_empty(rows, *part.shape[1:]) for part in parts]
-        for out, part in zip(joined, parts, strict=True):
+            joined = [part.new_empty(rows, *part.shape[1:]) for part in tensors]
+        for out, part in zip(joined, tensors, strict=True):
             out[start : start + len(part)] = part
-        start += len(parts[0])
+        start += len(tensors[0])
     return tuple(joined) if is_tuple else joined[0]
 
 

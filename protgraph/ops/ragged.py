@@ -138,14 +138,14 @@ class PaddedLayout:
         """Return the position of each row in the concatenated blocks; rows in no block get the position after them."""
         sizes, offset = self._rows, 0
         total = sum(len(m) * int(sizes[m].max()) for m in members)
-        place = np.full(int(sizes.sum()), total)
+        index = np.full(int(sizes.sum()), total)
         for m in members:
             length = int(sizes[m].max())
             for number, protein in enumerate(m):
                 start = self._start[0, protein]
-                place[start : start + sizes[protein]] = offset + number * length + np.arange(sizes[protein])
+                index[start : start + sizes[protein]] = offset + number * length + np.arange(sizes[protein])
             offset += len(m) * length
-        return self._send(place)
+        return self._send(index)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Join one tensor ``(b, L, …)`` per block to ``(N, …)``; rows in no block are 0."""

@@ -215,11 +215,11 @@ def _changed(
     """
     with ThreadPoolExecutor(max(jobs, 1)) as threads:
         for task in tasks:
-            found = work.reuse(task, threads.map)
-            if found is None:
+            reused = work.reuse(task, threads.map)
+            if reused is None:
                 yield task
             else:
-                add(task, found)
+                add(task, reused)
 
 
 @dataclass

@@ -76,11 +76,11 @@ class ComponentSpec:
             check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
 
     def __repr__(self) -> str:
-        parts = [f"{key}={value!r}" for key, value in self.options.items()]
+        arguments = [f"{key}={value!r}" for key, value in self.options.items()]
         if self.inputs:
-            parts.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
-        parts += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
-        return f"component({', '.join([repr(self.name), *parts])})"
+            arguments.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
+        arguments += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
+        return f"component({', '.join([repr(self.name), *arguments])})"
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict(), sort_keys=True))
@@ -268,13 +268,13 @@ class ComponentType:
 
     def check(self, obj: object, label: str) -> None:
         """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type."""
-        for name, part in _parts(obj):
-            if not self._accepts(part):
-                raise ComponentTypeError(f"{label}{name} is {_description(part)}. Allowed: {self.text}, or a Family.")
-            missing = sorted(getattr(part, "__abstractmethods__", ())) if issubclass(type(part), type) else []
+        for name, member in _parts(obj):
+            if not self._accepts(member):
+                raise ComponentTypeError(f"{label}{name} is {_description(member)}. Allowed: {self.text}, or a Family.")
+            missing = sorted(getattr(member, "__abstractmethods__", ())) if issubclass(type(member), type) else []
             if missing:
                 raise ComponentTypeError(
-                    f"{label}{name} is {_description(part)}, which does not define {', '.join(missing)}. Define each "
+                    f"{label}{name} is {_description(member)}, which does not define {', '.join(missing)}. Define each "
                     "method of the base class."
                 )
 

@@ -74,12 +74,12 @@ class ComponentScope:
     def raised(self, error: BaseException) -> ComponentError:
         """Return the error for an exception that the component raised."""
         if isinstance(error, SystemExit):
-            problem = f"calls sys.exit({'' if error.code is None else repr(error.code)})"
+            failure = f"calls sys.exit({'' if error.code is None else repr(error.code)})"
         else:
             text = (str(error).strip() or "no message").splitlines()[0]
-            problem = f"failed: {type(error).__name__}: {text}"
+            failure = f"failed: {type(error).__name__}: {text}"
         hint = " Input arrays are read-only: change a copy." if "read-only" in str(error) else ""
-        return self._error(problem, code_location(self.code, error), hint)
+        return self._error(failure, code_location(self.code, error), hint)
 
     def returned(self, problem: str, *, allowed: str = "") -> ComponentError:
         """Return the error for a wrong result."""

@@ -33,7 +33,7 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
     Reads the metadata of all distributions on ``sys.path``, which is the cache key. A distribution whose entry points
     cannot be parsed is left out; :func:`protgraph.registry.discovery.malformed_metadata` reports it.
     """
-    found: dict[str, list[tuple[str, str, str, str]]] = {}
+    points_of_group: dict[str, list[tuple[str, str, str, str]]] = {}
     for name, distribution in _distributions().items():
         try:
             points = list(distribution.entry_points)
@@ -42,8 +42,8 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
         version = distribution.version  # read from the file at each access
         for point in points:
             if point.group.startswith(GROUP_PREFIX):
-                found.setdefault(point.group, []).append((point.name, name, version, point.value))
-    return found
+                points_of_group.setdefault(point.group, []).append((point.name, name, version, point.value))
+    return points_of_group
 
 
 def _distributions() -> dict[str, metadata.Distribution]:

@@ -68,12 +68,12 @@ class Embed(GraphLayer):
 
     def _embed(self, *values: Tensor) -> Tensor:
         """Embed rows of the categories and then of the real fields, ``(M, dim)``."""
-        parts = [table(x) for table, x in zip(self.tables.values(), values[: len(self.tables)], strict=True)]
+        terms = [table(x) for table, x in zip(self.tables.values(), values[: len(self.tables)], strict=True)]
         if self.linear is not None:
             real = zip(values[len(self.tables) :], self.real.values(), strict=True)
             x = [value.reshape(-1, width).to(self.linear.weight.dtype) for value, width in real]
-            parts.append(self.linear(self.dropout(self.standardize(torch.cat(x, 1)))))
-        return sum(parts[1:], start=parts[0])
+            terms.append(self.linear(self.dropout(self.standardize(torch.cat(x, 1)))))
+        return sum(terms[1:], start=terms[0])
 
 
 def _check(name: str, spec: FieldSpec) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -118,15 +118,19 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
 
 def _check_options(kind: type[nn.Module], takes: Mapping[str, inspect.Parameter], options: Mapping[str, Any]) -> None:
     """Raise if the constructor of a convolution does not take an option, or needs one that is not given."""
-    allowed = {n: p for n, p in takes.items() if n not in _GIVEN}
-    accepted = [*allowed, *(["aggr"] if "kwargs" in takes and "aggr" not in allowed else [])]
-    unknown = [n for n in options if n not in accepted]
-    if unknown:
-        hint = " Set out_channels with dim." if unknown[0] == "out_channels" else ""
-        raise OptionError(
-            f"pyg_conv: {kind.__name__} has no option {unknown[0]!r}. Options: {', '.join(accepted)}.{hint}"
-        )
-    missing = [n for n, p in allowed.items() if p.default is p.empty and n not in options]
+    allowed = {name: parameter for name, parameter in takes.items() if name not in _GIVEN}
+    accepted = list(allowed)
+    if "kwargs" in takes and "aggr" not in allowed:
+        accepted.append("aggr")
+    for name in options:
+        if name not in accepted:
+            hint = " Set out_channels with dim." if name == "out_channels" else ""
+            names = ", ".join(accepted)
+            raise OptionError(f"pyg_conv: {kind.__name__} has no option {name!r}. Options: {names}.{hint}")
+    _check_required(kind, [name for name, p in allowed.items() if p.default is p.empty and name not in options])
+
+
+def _check_required(kind: type[nn.Module], missing: Sequence[str]) -> None:
     if missing:
-        how = "the widths of a network" if any(n.endswith("nn") for n in missing) else "a value"
+        how = "the widths of a network" if any(name.endswith("nn") for name in missing) else "a value"
         raise OptionError(f"pyg_conv: {kind.__name__} needs {', '.join(missing)}. Give {how} in options={{…}}.")

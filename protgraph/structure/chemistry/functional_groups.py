@@ -96,7 +96,7 @@ class AromaticRings:
 
 def aromatic_rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -> AromaticRings:
     """Return the aromatic rings of residues of these types: six-membered (PHE, TYR, TRP), five-membered (TRP, HIS)."""
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
+    rings: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [_NO_RING]
     for res_name in types:
         rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))
         for names in _RINGS[res_name]:
@@ -104,8 +104,8 @@ def aromatic_rings(residues: Residues, types: Collection[str] = tuple(_RINGS)) -
             is_complete = (atoms >= 0).all(1)
             pos = residues.atom_pos[atoms[is_complete]].astype(np.float64)  # (R, 5 or 6, 3)
             center = pos.mean(1)
-            parts.append((rows[is_complete], center, _normals(pos - center[:, None])))
-    residue, center, normal = (np.concatenate(part) for part in zip(*parts, strict=True))
+            rings.append((rows[is_complete], center, _normals(pos - center[:, None])))
+    residue, center, normal = (np.concatenate(part) for part in zip(*rings, strict=True))
     order = np.argsort(residue, kind="stable")
     return AromaticRings(residue[order], center[order], normal[order])
 

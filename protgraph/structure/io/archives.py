@@ -103,15 +103,15 @@ def parse_accession(text: str) -> Accession:
     >>> parse_accession("pdb:1UBQ").name, parse_accession("P69905").name
     ('1ubq', 'AF-P69905-F1')
     """
-    archive, colon, rest = text.partition(":")
-    archive, rest = (archive.lower(), rest) if colon else ("", text)
-    pdb, af = _PDB.fullmatch(rest), _AF.fullmatch(rest)
+    archive, colon, identifier = text.partition(":")
+    archive, identifier = (archive.lower(), identifier) if colon else ("", text)
+    pdb, af = _PDB.fullmatch(identifier), _AF.fullmatch(identifier)
     if pdb and archive in ("pdb", ""):
         return Accession("pdb", pdb[1].lower())
     if af and archive in ("af", ""):
         return Accession("af", af[1].upper(), int(af[2] or 1), int(af[3]) if af[3] else None)
     other = "af" if af else "pdb"
-    hint = f" Did you mean {other}:{rest}?" if archive and (pdb or af) else ""
+    hint = f" Did you mean {other}:{identifier}?" if archive and (pdb or af) else ""
     raise SelectionError(
         f"{text!r} is not an accession of a structure archive.{hint}\n"
         "Write a PDB id as 1ubq or pdb:1ubq, a model of AlphaFold DB as af:P69905 or AF-P69905-F1 (UniProt accession)."

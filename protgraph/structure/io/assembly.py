@@ -61,15 +61,15 @@ def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies])
 def cif_copies(generators: CategoryTable, operations: CategoryTable, name: str) -> list[ChainCopies]:
     """Return the chains (``label_asym_id``) and operations of an assembly of ``pdbx_struct_assembly_gen``."""
     steps = dict(zip(_texts(operations, "id"), _matrices(operations), strict=True))
-    parts = []
+    chain_copies = []
     rows = zip(*(_texts(generators, item) for item in ("assembly_id", "asym_id_list", "oper_expression")), strict=True)
     for assembly, chains, expression in rows:
         if assembly == name:
             # These texts may have any number of lines; white space is no part of an id.
             ids = _operation_ids(re.sub(r"\s", "", expression))
             copies = [list(map(steps.__getitem__, operation)) for operation in ids]
-            parts.append(ChainCopies(re.sub(r"\s", "", chains).split(","), copies))
-    return parts
+            chain_copies.append(ChainCopies(re.sub(r"\s", "", chains).split(","), copies))
+    return chain_copies
 
 
 def _operation_ids(expression: str) -> list[tuple[str, ...]]:

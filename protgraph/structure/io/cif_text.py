@@ -78,14 +78,14 @@ def decimal_texts(values: np.ndarray, decimals: int) -> np.ndarray:
     width = int(digits.max(initial=1)) + 2  # with a minus and a point
     # The characters from right to left: digits, the point before the decimals, and the minus before the first digit.
     chars = np.full((len(values), width), _BLANK, np.uint8)
-    place = width - 1
+    column = width - 1
     for digit in range(width - 2):
         if digit == decimals and decimals:
-            chars[:, place] = _POINT
-            place -= 1
+            chars[:, column] = _POINT
+            column -= 1
         size, last = np.divmod(size, 10)
-        chars[:, place] = np.where(digit < digits, last + _ZERO, _BLANK)
-        place -= 1
+        chars[:, column] = np.where(digit < digits, last + _ZERO, _BLANK)
+        column -= 1
     first = width - digits - bool(decimals)
     rows = np.flatnonzero(units < 0)
     first[rows] -= 1

@@ -93,16 +93,16 @@ class FastaRecord:
             A character is not a residue; the message has its line and column.
         """
         raw = "".join(text for _, text in self.lines)
-        whole = raw.upper()
-        letters = whole.rstrip(_GAPS + _STOP)
-        tail = whole[len(letters) :]
+        upper_case = raw.upper()
+        letters = upper_case.rstrip(_GAPS + _STOP)
+        tail = upper_case[len(letters) :]
         self._check(letters)
         letters = letters.translate(dict.fromkeys(map(ord, _GAPS)))
         if not letters:
             raise EmptyStructureError(f"{self.where}: the sequence is empty")
         n, counts = len(letters), Counter(letters)
         report = LossReport(
-            gap_letters=sum(map(whole.count, _GAPS)),
+            gap_letters=sum(map(upper_case.count, _GAPS)),
             stops=tail.count(_STOP),
             lower_case=sum(map(str.islower, raw)),
             modified={_NAMES[a]: counts[a] for a in "UO" if counts[a]},

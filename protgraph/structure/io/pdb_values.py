@@ -110,15 +110,15 @@ def _shifted_records(text: str, model: int) -> dict[int, str]:
 
 def _edited_record(line: str, element: str, b_factor: float) -> str:
     """Return an atom record with a B factor, and an occupancy and an element that programs read."""
-    occupancy, rest = line[54:60], line[66:]
+    occupancy, after_b_factor = line[54:60], line[66:]
     if not _is_number(occupancy):
         occupancy = "  1.00"
     if line[65] != " ":  # a B factor of more than six columns shifts the rest of the record
-        rest = re.sub(r"^[0-9.]+", "", rest)
-    rest = rest.ljust(_WIDTH - 66)
-    if rest[10:12].strip().upper() != element:
-        rest = f"{rest[:10]}{element:>2}  {rest[14:]}"
-    return f"{line[:6].upper()}{line[6:54]}{occupancy}{b_factor:6.2f}{rest}"
+        after_b_factor = re.sub(r"^[0-9.]+", "", after_b_factor)
+    after_b_factor = after_b_factor.ljust(_WIDTH - 66)
+    if after_b_factor[10:12].strip().upper() != element:
+        after_b_factor = f"{after_b_factor[:10]}{element:>2}  {after_b_factor[14:]}"
+    return f"{line[:6].upper()}{line[6:54]}{occupancy}{b_factor:6.2f}{after_b_factor}"
 
 
 def _is_number(text: str) -> bool:
@@ -194,13 +194,13 @@ def _in_width(number: int, width: int) -> str:
     if number < 10**width:
         return f"{number:{width}}"
     letters = 26 * 36 ** (width - 1)  # how many numbers begin with a capital letter
-    place, is_lower = number - 10**width, False
-    if place >= letters:
-        place, is_lower = place - letters, True
-    place += 10 * 36 ** (width - 1)
+    remainder, is_lower = number - 10**width, False
+    if remainder >= letters:
+        remainder, is_lower = remainder - letters, True
+    remainder += 10 * 36 ** (width - 1)
     digits, text = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""
     for _ in range(width):
-        place, digit = divmod(place, 36)
+        remainder, digit = divmod(remainder, 36)
         text = digits[digit] + text
     return text.lower() if is_lower else text
 

@@ -196,13 +196,13 @@ def read_column_21(atoms: AtomArray, table: np.ndarray) -> list[str]:
     is_terminal = np.isin(names, _TERMINAL)
     if is_terminal.any():
         atoms.res_name[rows[is_terminal]] = [name[1:] for name in names[is_terminal].tolist()]
-        found = ", ".join(dict.fromkeys(names[is_terminal].tolist()))
-        notes.append(f"names of terminal residues read without N or C: {found}")
+        listed = ", ".join(dict.fromkeys(names[is_terminal].tolist()))
+        notes.append(f"names of terminal residues read without N or C: {listed}")
     rows = rows[~is_terminal]
     if np.isin(atoms.res_name[rows], _CHAIN_MARKERS).any():
         atoms.chain_id[rows] = parse_texts(table[rows, 20:22], 4)
-        found = ", ".join(dict.fromkeys(atoms.chain_id[rows].tolist()))
-        notes.append(f"chain ids of columns 21–22: {found}")
+        listed = ", ".join(dict.fromkeys(atoms.chain_id[rows].tolist()))
+        notes.append(f"chain ids of columns 21–22: {listed}")
     return notes
 
 

@@ -81,12 +81,12 @@ def files_in(folder: str | os.PathLike[str]) -> list[Path]:
 
 def _walk(folder: str | os.PathLike[str]) -> list[str]:
     """Return :func:`files_in` as strings, in the order of the paths."""
-    found: list[str] = []
+    paths: list[str] = []
     for place, folders, names in os.walk(Path(folder), followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
         below = "" if place == "." else os.path.join(place, "")
-        found += [below + name for name in names if not name.startswith(".")]
-    return sorted(filter(os.path.isfile, found), key=lambda path: path.split(os.sep))
+        paths += [below + name for name in names if not name.startswith(".")]
+    return sorted(filter(os.path.isfile, paths), key=lambda path: path.split(os.sep))
 
 
 def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:

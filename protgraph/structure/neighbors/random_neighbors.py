@@ -49,7 +49,7 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
     n, pos = len(residues), residues.pos.astype(np.float64)
     key = _mix(_identity(residues) + np.uint64(seed))
     chain, seq_pos = residues.chain_number, residues.seq_pos
-    parts = []
+    drawn = []
     step = max(1, _BLOCK // max(n, 1))
     for start in range(0, n, step):
         rows = np.arange(start, min(start + step, n))
@@ -60,8 +60,8 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
         score[near | (rows[:, None] == np.arange(n))] = -np.inf
         source = np.argsort(-score, axis=1, kind="stable")[:, :k]
         is_valid = np.take_along_axis(score, source, 1) > -np.inf
-        parts.append(np.stack([source[is_valid], np.broadcast_to(rows[:, None], source.shape)[is_valid]]))
-    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1))
+        drawn.append(np.stack([source[is_valid], np.broadcast_to(rows[:, None], source.shape)[is_valid]]))
+    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *drawn], axis=1))
 
 
 def _identity(residues: Residues) -> np.ndarray:

@@ -131,14 +131,14 @@ def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
     if node_type == "backbone":
         atom = np.flatnonzero(np.isin(residues.atom_name, BACKBONE))
     residue = residues.atom_residue[atom]
-    parts = [getattr(residues, name)[atom] for name in _PARTS]
+    tables = [getattr(residues, name)[atom] for name in _PARTS]
     if node_type == "atom" and residues.ligands is not None:
         ligands = residues.ligands
         residue = np.r_[residue, n + ligands.atom_molecule]
         atom = np.r_[atom, np.full(len(ligands.atom_name), -1)]
-        parts = [np.concatenate([part, getattr(ligands, name)]) for part, name in zip(parts, _PARTS, strict=True)]
-        parts[0] = parts[0].astype(residues.atom_pos.dtype)
-    return NodeAtoms(node_type, residue, atom, *parts)
+        tables = [np.concatenate([part, getattr(ligands, name)]) for part, name in zip(tables, _PARTS, strict=True)]
+        tables[0] = tables[0].astype(residues.atom_pos.dtype)
+    return NodeAtoms(node_type, residue, atom, *tables)
 
 
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:

@@ -94,11 +94,11 @@ def _fits_its_place(chain: np.ndarray, res_id: np.ndarray, known: np.ndarray) ->
 
     The first and the last one of a chain have one neighbor, which is enough for known ones.
     """
-    same = chain[1:] == chain[:-1]
+    is_same_chain = chain[1:] == chain[:-1]
     ascends = res_id[1:] > res_id[:-1]
     before, after = known.copy(), known.copy()
-    before[1:] = np.where(same, ascends, known[1:])
-    after[:-1] = np.where(same, ascends, known[:-1])
+    before[1:] = np.where(is_same_chain, ascends, known[1:])
+    after[:-1] = np.where(is_same_chain, ascends, known[:-1])
     return before & after
 
 
@@ -113,16 +113,16 @@ def _links(
     """Return the segment that each movable one follows and the one that it precedes, ``(S,)`` int64, −1 without one."""
     after, before = np.full(len(first), -1), np.full(len(first), -1)
     for segment in movable.tolist():
-        others = np.flatnonzero(chain[first] == chain[first[segment]])
-        others = others[others != segment]
-        if len(others) == 0:
+        candidates = np.flatnonzero(chain[first] == chain[first[segment]])
+        candidates = candidates[candidates != segment]
+        if len(candidates) == 0:
             continue
-        to_head = _bond_length(res_id, backbone, last[others], np.full(len(others), first[segment]))
-        to_tail = _bond_length(res_id, backbone, np.full(len(others), last[segment]), first[others])
+        to_head = _bond_length(res_id, backbone, last[candidates], np.full(len(candidates), first[segment]))
+        to_tail = _bond_length(res_id, backbone, np.full(len(candidates), last[segment]), first[candidates])
         for lengths, links in ((to_head, after), (to_tail, before)):
             nearest = int(np.argmin(lengths))
             if lengths[nearest] < np.inf:
-                links[segment] = others[nearest]
+                links[segment] = candidates[nearest]
     return after, before
 
 

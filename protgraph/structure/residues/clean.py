@@ -126,14 +126,14 @@ def _in_chain(atoms: AtomArray, table: Runs) -> tuple[np.ndarray, np.ndarray | N
     start = table.start[rows]
     known = table.kind[rows] == _PROTEIN
     identity = (atoms.chain_id[start], atoms.res_id[start])
-    found = chain_members(*identity, table.backbone[rows], hetero, modified, known)
+    members = chain_members(*identity, table.backbone[rows], hetero, modified, known)
     polymer = np.zeros(len(candidate), bool)
-    polymer[rows[found.member]] = True
-    if not found.moved:
+    polymer[rows[members.member]] = True
+    if not members.moved:
         return polymer, None, 0
     rank = np.arange(len(candidate))
-    rank[rows[found.order]] = rows
-    return polymer, rank, found.moved
+    rank[rows[members.order]] = rows
+    return polymer, rank, members.moved
 
 
 def _heavy_atoms(atoms: AtomArray, table: Runs, polymer: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
@@ -228,11 +228,11 @@ def _name_oxygens(
     renamed = []
     for number in np.unique(residue[rows]).tolist():
         atoms = sorted(rows[residue[rows] == number].tolist(), key=lambda row: str(atom_name[row]))
-        others = [row for row in atoms if atom_name[row] != "OXT"]
-        if others:
-            renamed.append((number, str(atom_name[others[0]])))
-            backbone[number, _O], atom_name[others[0]] = coord[others[0]], "O"
-            atom_name[others[1:2]] = "OXT"
+        oxygens = [row for row in atoms if atom_name[row] != "OXT"]
+        if oxygens:
+            renamed.append((number, str(atom_name[oxygens[0]])))
+            backbone[number, _O], atom_name[oxygens[0]] = coord[oxygens[0]], "O"
+            atom_name[oxygens[1:2]] = "OXT"
     return renamed
 
 

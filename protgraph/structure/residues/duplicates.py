@@ -87,16 +87,16 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
     enough to reach it. Residues that share their number within one chain get insertion codes; the one whose number
     fits its neighbors best keeps it.
     """
-    each = runs.run[rows]
-    new = _run_starts(each)
+    run_of_atom = runs.run[rows]
+    new = _run_starts(run_of_atom)
     start, size = rows[new], run_lengths(new, len(rows))
     chain, res_id, ins_code = atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]
-    place = by_appearance(chain)
-    is_ascending = bool((place[1:] >= place[:-1]).all())  # the order of most files
-    is_unique = is_ascending and bool(((res_id[1:] > res_id[:-1]) | (place[1:] > place[:-1])).all())
+    chain_rank = by_appearance(chain)
+    is_ascending = bool((chain_rank[1:] >= chain_rank[:-1]).all())  # the order of most files
+    is_unique = is_ascending and bool(((res_id[1:] > res_id[:-1]) | (chain_rank[1:] > chain_rank[:-1])).all())
     if not is_unique:
         identity = set(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
-        falls = ((res_id[1:] < res_id[:-1]) & (place[1:] == place[:-1])).any()
+        falls = ((res_id[1:] < res_id[:-1]) & (chain_rank[1:] == chain_rank[:-1])).any()
         is_unique = is_ascending and not falls and len(identity) == len(start)
     if is_unique and MOLECULE not in atoms.get_annotation_categories():
         residue = np.arange(len(start)).repeat(size)
@@ -107,7 +107,7 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
         return Deduplicated(rows[first], residue[first], chain, ins_code, start, report)
 
     keys = zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True)
-    backbone = runs.backbone[each[new]]
+    backbone = runs.backbone[run_of_atom[new]]
     target = _join_fragments(list(keys), atoms.res_name[start], backbone)
     heads = np.flatnonzero(target == np.arange(len(target)))
     chain, ins_code, report = _rename(atoms, start[heads], backbone[heads], where)

@@ -127,12 +127,12 @@ def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -
 def _repeated_backbones(names: list[str]) -> tuple[list[int], list[set[str]]]:
     """Return where names N, CA or C are repeated, and which of them each part has."""
     begins: list[int] = []
-    parts: list[set[str]] = [set()]
+    name_sets: list[set[str]] = [set()]
     for i, name in enumerate(names):
         if name not in ("N", "CA", "C"):
             continue
-        if name in parts[-1]:
+        if name in name_sets[-1]:
             begins.append(i)
-            parts.append(set())
-        parts[-1].add(name)
-    return begins, parts
+            name_sets.append(set())
+        name_sets[-1].add(name)
+    return begins, name_sets
