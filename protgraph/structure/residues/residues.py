@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.wording import html_table
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 __all__ = ["BACKBONE", "CA", "HIDEABLE", "Residues", "displace_backbone"]
 
@@ -30,9 +27,19 @@ CA = BACKBONE.index("CA")
 HIDEABLE = frozenset({"residue_type", "sidechain", "b_factor", "coordinates", "ligands"})
 """Information that :meth:`Residues.hide` can remove."""
 
-Array = TypeVar("Array", np.ndarray, "Tensor")
 _LETTERS = np.array(list(ALPHABET))
 _SHOWN = 60  # letters of a sequence in a notebook
+
+
+class _Array(Protocol):
+    """Arrays of NumPy, and tensors."""
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+    def __add__(self, other: Any, /) -> Any: ...
+
+
+Array = TypeVar("Array", bound=_Array)
 
 
 @dataclass(frozen=True, eq=False)
