@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
 from protgraph.structure import Structure, load_structure
 
 __all__ = ["CrypticPocket"]

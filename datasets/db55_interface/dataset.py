@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from protgraph_datasets.db55_interface.interface_labels import counterparts, read_bound
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from protgraph.structure import clean, load_structure
 
 __all__ = ["Db55Interface"]

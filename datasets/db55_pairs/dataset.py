@@ -15,9 +15,10 @@ from biotite.structure import concatenate
 from protgraph_datasets.db55_interface.dataset import FOLDER as INTERFACE_FOLDER
 from protgraph_datasets.db55_interface.dataset import SIDES, SPLITS
 from protgraph_datasets.db55_interface.interface_labels import CUTOFF, counterparts
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from scipy.spatial.transform import Rotation
 
-from protgraph.data.datasets import Example, Labels, PairLabels, PreparedDataset, SourceFolder, SourceProtein, read_tsv
+from protgraph.data.datasets import Example, Labels, PairLabels
 from protgraph.structure import Residues, Structure, clean, load_structure
 from protgraph.structure.neighbors import close_pairs_between
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 from protgraph_plugins.mutations import MutationDataset, SourceVariant
+from protgraph_plugins.published import SourceFolder, SourceProtein, read_tsv
 
 from protgraph import Residues
-from protgraph.data.datasets import Example, SourceFolder, SourceProtein, read_tsv
+from protgraph.data.datasets import Example
 from protgraph.structure import Structure, load_structure
 
 __all__ = ["METHODS", "DdgBinding", "binding_ddg"]

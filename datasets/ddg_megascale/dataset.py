@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from protgraph_plugins.mutations import MutationDataset, SourceVariant
-
-from protgraph.data.datasets import SourceFolder, SourceProtein
+from protgraph_plugins.published import SourceFolder, SourceProtein
 
 __all__ = ["DdgMegascale"]
 ENTRY_POINTS = {"protgraph.datasets": {"ddg_megascale": "DdgMegascale"}}

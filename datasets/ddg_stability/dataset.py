@@ -14,8 +14,7 @@ from protgraph_datasets.ddg_stability.korpm_tables import (
     read_symmetric,
 )
 from protgraph_plugins.mutations import MutationDataset, SourceVariant
-
-from protgraph.data.datasets import SourceFolder, SourceProtein, read_tsv
+from protgraph_plugins.published import SourceFolder, SourceProtein, read_tsv
 
 __all__ = ["DdgS461", "DdgSsym", "DdgStability"]
 ENTRY_POINTS = {"protgraph.datasets": {"ddg_s461": "DdgS461", "ddg_ssym": "DdgSsym", "ddg_stability": "DdgStability"}}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 from protgraph.errors import DatasetError
 
 __all__ = ["DnaSite"]

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 from protgraph_plugins.mutations import MutationDataset, SourceVariant
+from protgraph_plugins.published import SourceFolder, SourceProtein, read_tsv
 
-from protgraph.data.datasets import SourceFolder, SourceProtein, read_tsv
 from protgraph.errors import DatasetError
 
 __all__ = ["SETS", "Fitness", "FitnessMutation", "FitnessPosition"]

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import Structure, clean, load_structure
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import Residues, clean, load_structure
 from protgraph.structure.compare import compute_lddt

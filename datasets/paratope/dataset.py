@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
 
 __all__ = ["Paratope", "ParatopeExpanded", "ParatopeJoined"]
 ENTRY_POINTS = {

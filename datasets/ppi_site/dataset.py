@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels
 
 __all__ = ["PpiSite"]
 ENTRY_POINTS = {"protgraph.datasets": {"ppi_site": "PpiSite"}}

@@ -10,8 +10,8 @@ import numpy as np
 from biotite.structure import AtomArray
 from protgraph_datasets import pdb_core
 from protgraph_datasets.ligysis.dataset import read_chain
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_tsv
 from protgraph.structure import ALPHABET, THREE_LETTER, LossReport, Structure
 
 __all__ = ["ScopFold", "read_backbone"]

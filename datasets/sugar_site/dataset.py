@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, read_tsv
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, read_tsv
 
 __all__ = ["SugarSite"]
 ENTRY_POINTS = {"protgraph.datasets": {"sugar_site": "SugarSite"}}

@@ -14,16 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from protgraph_plugins.mutations.mutation import Mutation, parse_mutations
 from protgraph_plugins.mutations.residue_index import ResidueIndex
+from protgraph_plugins.published import PreparedDataset, SourceFolder, read_tsv, write_tsv
 
-from protgraph.data.datasets import (
-    Example,
-    PreparedDataset,
-    ProteinLabels,
-    SourceFolder,
-    SplitCount,
-    read_tsv,
-    write_tsv,
-)
+from protgraph.data.datasets import Example, ProteinLabels, SplitCount
 from protgraph.errors import DatasetError, MutationError
 from protgraph.structure.io import open_source, read_residues
 

@@ -1,8 +1,7 @@
-"""Commands ``protgraph data list``, ``info`` and ``prepare``: datasets of packages."""
+"""Commands ``protgraph data list`` and ``info``: datasets of packages."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,13 +12,12 @@ if TYPE_CHECKING:
     from protgraph.data.datasets import Dataset, TaskCard
     from protgraph.data.datasets.card import KnownLeak, ReferenceScore
 
-__all__ = ["list_datasets_command", "prepare_dataset_command", "show_dataset_command"]
+__all__ = ["list_datasets_command", "show_dataset_command"]
 
 ENTRY_POINTS = {
     "protgraph.commands": {
         "data.list": "list_datasets_command",
         "data.info": "show_dataset_command",
-        "data.prepare": "prepare_dataset_command",
     }
 }
 
@@ -39,7 +37,7 @@ def list_datasets_command() -> None:
         proteins = sum(count.proteins for count in dataset.card.splits.values())
         tasks = list(dataset.card.tasks)
         shown = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
-        rows.append((name, str(proteins), dataset.card.license, shown, _place(dataset)))
+        rows.append((name, str(proteins), dataset.card.license, shown, dataset.place))
     print_rows(rows)
 
 
@@ -59,76 +57,9 @@ def show_dataset_command(name: Annotated[str, typer.Argument(help="Dataset, see 
     typer.echo("\n".join(_card_lines(dataset)))
 
 
-def prepare_dataset_command(
-    name: Annotated[str, typer.Argument(help="Dataset, see 'protgraph data list'.")],
-    source: Annotated[
-        Path | None, typer.Option("--from", help="Folder of the source: a clone of its repository.")
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Download the source at the commit of the card.")
-    ] = False,
-    mirror: Annotated[
-        list[str] | None,
-        typer.Option(help="Address to try first, with {repository}, {commit} and {path}; repeat for more."),
-    ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use files that were downloaded before.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: in the cache folder.")
-    ] = None,
-) -> None:
-    """Convert the source of a dataset, once: proteins alone, labels, checksums.
-
-    Ligands, nucleic acids and partner chains are removed from the structures. Proteins, residues and labels of each
-    split are counted and compared with the card. An interrupted run is continued. The folder can also be used as
-    structures with a label table: --data FOLDER/structures --labels FOLDER/residue_labels.parquet.
-
-    \b
-    Examples:
-      protgraph data prepare dna_site --from GraphSite/
-      protgraph data prepare dna_site --download
-    """
-    from protgraph import registry
-    from protgraph.data.datasets.preparation import prepare_dataset
-    from protgraph.data.datasets.prepared_dataset import PreparedDataset
-    from protgraph.data.datasets.source_download import download_source
-    from protgraph.errors import DatasetError, OptionError, list_first
-
-    known = registry.datasets.create(name)
-    if not isinstance(known, PreparedDataset):
-        raise DatasetError(f"dataset {name!r} is part of its package and needs no preparation.")
-    dataset = known if out is None else type(known)(folder=str(out))
-    if (source is None) == (not download):
-        raise OptionError("data prepare: give either --from FOLDER or --download.")
-    if source is None:
-        source = download_source(
-            dataset.card, dataset.card_path.parent, mirrors=tuple(mirror or ()), offline=offline or None
-        )
-    result = prepare_dataset(dataset, source)
-    reused = f", {result.reused} of them there before" if result.reused else ""
-    typer.echo(f"{result.folder}: {result.proteins} proteins{reused}; counts as on the card")
-    if result.without_ca:
-        number = len(result.without_ca)
-        typer.echo(f"note: {number} labeled residues without CA atom are left out: {list_first(result.without_ca, 10)}")
-    if result.failures:
-        table = result.folder / "failures.tsv"
-        typer.echo(
-            f"note: {result.failures} variants without a value, or that do not fit their structure, are left out, see "
-            f"{table}"
-        )
-
-
-def _place(dataset: Dataset) -> str:
-    """Return the folder of a prepared dataset, or that it is not prepared."""
-    from protgraph.data.datasets.prepared_dataset import PreparedDataset
-
-    if not isinstance(dataset, PreparedDataset):
-        return "with the package"
-    return str(dataset.folder) if dataset.is_prepared else "not prepared"
-
-
 def _card_lines(dataset: Dataset) -> list[str]:
     card, terms = dataset.card, dataset.card.provenance
-    lines = [str(dataset.describe()), f"where: {_place(dataset)}", f"description: {_flat(card.description)}"]
+    lines = [str(dataset.describe()), f"where: {dataset.place}", f"description: {_flat(card.description)}"]
     lines += [f"license: {card.license}. {terms.redistribution}".rstrip(), f"citation: {_flat(card.citation)}"]
     lines += [f"trained models: {terms.weights_note}"] if terms.weights_note else []
     lines += [f"train on: {terms.train_on}"] if terms.train_on else []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from biotite.structure.io import pdbx
+from protgraph_plugins.published import read_tsv, write_tsv
 
-from protgraph.data.datasets import read_tsv, write_tsv
 from protgraph.file_io import unpack_tar
 from tests.datasets.chain_archive import ChainArchive
 

@@ -11,9 +11,9 @@ from biotite.structure import AtomArray
 from biotite.structure.io.pdb import PDBFile
 from protgraph_datasets.db55_interface.dataset import FOLDER, Db55Interface
 from protgraph_datasets.db55_interface.interface_labels import CUTOFF, counterparts, read_bound
+from protgraph_plugins.published.preparation import prepare_dataset
+from protgraph_plugins.published.source_folder import SourceFolder
 
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.structure import clean, load_structure
 from protgraph.structure.descriptors import residue_sasa
 

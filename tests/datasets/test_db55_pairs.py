@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from biotite.structure.io.pdb import PDBFile
 from protgraph_datasets.db55_pairs.dataset import GAP, Db55Pairs, pair_labels, separated
+from protgraph_plugins.published import preparation
+from protgraph_plugins.published.preparation import damaged_files, prepare_dataset
+from protgraph_plugins.published.source_folder import SourceFolder
 
-from protgraph.data.datasets import preparation
-from protgraph.data.datasets.preparation import damaged_files, prepare_dataset
-from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.structure import Structure, clean, load_structure
 
 ENTRY = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures" / "5mtn.bcif"  # chains A and B

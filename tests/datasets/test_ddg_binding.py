@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, DdgBinding, binding_ddg
+from protgraph_plugins.published import SourceFolder, prepare_dataset, read_tsv
 
 import protgraph as pg
-from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
 from protgraph.structure import clean, load_structure
 from tests.datasets.public_layouts import lay_out_mutils
 

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from protgraph_plugins.published import SourceFolder, prepare_dataset
 
 import protgraph as pg
-from protgraph.data.datasets import SourceFolder, prepare_dataset
 from tests.datasets.public_layouts import lay_out_bioemu
 
 

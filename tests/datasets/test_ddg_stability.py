@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from protgraph_datasets.ddg_stability.dataset import FOLDER, KORPM
 from protgraph_datasets.ddg_stability.korpm_tables import S461_METHODS, korpm_mutation, read_predictions
+from protgraph_plugins.published.preparation import prepare_dataset
+from protgraph_plugins.published.source_folder import read_tsv
 
 import protgraph as pg
-from protgraph.data.datasets.preparation import prepare_dataset
-from protgraph.data.datasets.source_folder import read_tsv
 from protgraph.errors import DatasetError
 from protgraph.file_io import unpack_tar
 

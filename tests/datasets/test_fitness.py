@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from protgraph_datasets.fitness.dataset import FOLDER, SETS, Fitness
 from protgraph_plugins.mutations import parse_mutations
+from protgraph_plugins.published import SourceFolder, prepare_dataset, read_tsv
 from scipy.stats import spearmanr
 
 import protgraph as pg
-from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
 from protgraph.errors import DatasetError
 from tests.datasets.public_layouts import lay_out_metl
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from protgraph_datasets.ligysis.dataset import FOLDER, Ligysis, _splits, read_chain
+from protgraph_plugins.published import prepare_dataset, read_tsv
 
 import protgraph as pg
-from protgraph.data.datasets import prepare_dataset, read_tsv
 from protgraph.structure import clean
 from tests.datasets.public_layouts import lay_out_lbs_comparison
 

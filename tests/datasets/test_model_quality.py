@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from protgraph_datasets.model_quality.dataset import MODELS, ModelQuality, number_as_in_models, residue_lddt
+from protgraph_plugins.published import SourceFolder, prepare_dataset
 
-from protgraph.data.datasets import SourceFolder, prepare_dataset
 from protgraph.errors import DatasetError
 from protgraph.structure import Residues, clean, load_structure
 from tests.datasets.public_layouts import lay_out_eigenfold

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from protgraph_plugins.published import read_tsv
 from protgraph_plugins.similarity import HomologyRule, find_homologs
 
 import protgraph as pg
-from protgraph.data.datasets import read_tsv
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from protgraph_datasets.scop_fold.dataset import FOLDER, ScopFold, read_backbone
+from protgraph_plugins.published import SourceFolder, prepare_dataset, read_tsv
 
-from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import clean
 from tests.datasets.public_layouts import lay_out_cgdms, lay_out_eigenfold, lay_out_lbs_comparison, lay_out_mutils

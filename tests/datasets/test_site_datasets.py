@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from protgraph_plugins.published import SourceFolder, prepare_dataset, read_tsv
 
 import protgraph as pg
 from protgraph.cli.app import main
-from protgraph.data.datasets import SourceFolder, prepare_dataset, read_tsv
 from protgraph.file_io import unpack_tar
 from protgraph.structure import load_structure
 

@@ -93,6 +93,16 @@ class Dataset(ABC):
         return type(self).read is Dataset.read
 
     @property
+    def is_prepared(self) -> bool:
+        """Whether the files of the proteins are there; False for a published source that has to be converted first."""
+        return True
+
+    @property
+    def place(self) -> str:
+        """Where the files are, in words."""
+        return "with the package"
+
+    @property
     def source(self) -> Dataset:
         """The dataset that reads the proteins: this one, unless it changes tasks or splits of another."""
         return self

@@ -9,7 +9,6 @@ import torch
 from protgraph import registry
 from protgraph.data.datasets.dataset import Example, checked_examples, checked_labels, require_card
 from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
-from protgraph.data.datasets.prepared_dataset import PreparedDataset
 from protgraph.errors import ProtgraphError
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.task.losses import known_labels
@@ -29,7 +28,7 @@ def dataset_builds(runner: Runner) -> None:
         require_card(dataset, name=runner.component.name)
     if runner.component.definition is None and dataset.name != runner.component.name:
         raise ConformityError(f"{runner.component}: the name on its card is {dataset.name!r}. Use the registry name.")
-    if isinstance(dataset, PreparedDataset) and not dataset.is_prepared:
+    if not dataset.is_prepared:
         raise NotApplicable(f"it is not prepared: protgraph data prepare {dataset.name}")
 
 

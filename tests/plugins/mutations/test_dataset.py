@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from protgraph_plugins.mutations import MutationDataset, SourceVariant
+from protgraph_plugins.published.preparation import damaged_files, prepare_dataset
+from protgraph_plugins.published.source_folder import SourceProtein
 
-from protgraph.data.datasets.preparation import damaged_files, prepare_dataset
-from protgraph.data.datasets.source_folder import SourceProtein
 from protgraph.errors import DatasetError
 
 CARD = """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from biotite.structure import AtomArray
 from biotite.structure.io import pdbx
+from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, write_tsv
 
-from protgraph.data.datasets import PreparedDataset, SourceFolder, SourceProtein, read_repository_labels, write_tsv
 from protgraph.structure import clean, load_structure
 
 ENTRIES = {"1crn": ("train", ("A",)), "1ppe": ("val", ("E",)), "2dn2": ("test", ("A", "B"))}

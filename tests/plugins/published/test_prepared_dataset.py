@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from biotite.structure import AtomArray
+from protgraph_plugins.published.preparation import check_counts, damaged_files, prepare_dataset
+from protgraph_plugins.published.source_download import download_source
+from protgraph_plugins.published.source_folder import hold_out_clusters
 
 import protgraph as pg
-from protgraph.data.datasets.preparation import check_counts, damaged_files, prepare_dataset
-from protgraph.data.datasets.source_download import download_source
-from protgraph.data.datasets.source_folder import hold_out_clusters
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.structure import load_structure
-from tests.data.datasets.tiny_site import ENTRIES, tiny_dataset, write_card, write_source
+from tests.plugins.published.tiny_site import ENTRIES, tiny_dataset, write_card, write_source
 
 HERE = Path(__file__).resolve()
 
@@ -64,8 +64,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(tiny, tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(HERE.parents[3])!r})\n"
         "from pathlib import Path\n"
-        "from tests.data.datasets.tiny_site import tiny_dataset\n"
-        "from protgraph.data.datasets.preparation import prepare_dataset\n"
+        "from tests.plugins.published.tiny_site import tiny_dataset\n"
+        "from protgraph_plugins.published.preparation import prepare_dataset\n"
         f"prepare_dataset(tiny_dataset(Path({str(card)!r}), Path({str(tmp_path / 'a')!r}), kill_after=2), "
         f"{str(source)!r})"
     )
@@ -233,7 +233,9 @@ def test_a_missing_file_offline_or_with_another_checksum_is_an_error(served, mon
         get(package, address, offline=True)
     assert handler.asked == []
     (root / "labels.tsv").write_text("changed")
-    monkeypatch.setattr("protgraph.data.datasets.source_download.GITHUB", address.replace("/{path}", "/other/{path}"))
+    monkeypatch.setattr(
+        "protgraph_plugins.published.source_download.GITHUB", address.replace("/{path}", "/other/{path}")
+    )
     with pytest.raises(FetchError) as error:
         get(package, address)
     assert hashlib.sha256(b"changed").hexdigest() in str(error.value) and "not found" in str(error.value)

@@ -7,8 +7,8 @@ import io
 import numpy as np
 import pytest
 from biotite.structure.io import pdbx
+from protgraph_plugins.published.preparation import _compressed
 
-from protgraph.data.datasets.preparation import _compressed
 from protgraph.structure.io.bcif import BinaryBlock, unpack_categories
 
 

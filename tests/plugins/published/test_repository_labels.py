@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from protgraph_datasets.cryptic_pocket.dataset import _load_structure
+from protgraph_plugins.published.source_folder import SourceFolder, read_repository_labels, read_tsv
 
 import protgraph as pg
 from protgraph.data.datasets.card import parse_card
-from protgraph.data.datasets.source_folder import SourceFolder, read_repository_labels, read_tsv
 from protgraph.errors import DatasetError
 from protgraph.structure import clean
 

@@ -10,12 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
+from protgraph_plugins.published.source_folder import SourceFolder, SourceProtein, read_tsv
 
-from protgraph.data.datasets.card import load_card
-from protgraph.data.datasets.dataset import Example
-from protgraph.data.datasets.source_folder import SourceFolder, SourceProtein, read_tsv
-from protgraph.data.datasets.table_dataset import LabelRows, TableDataset
-from protgraph.data.datasets.target import Target
+from protgraph.data.datasets import Example, LabelRows, TableDataset, Target, load_card
 from protgraph.errors import DatasetError
 from protgraph.structure.io import cache_dir
 
@@ -58,6 +55,11 @@ class PreparedDataset(TableDataset):
     def is_prepared(self) -> bool:
         """True if the folder is complete."""
         return (self.folder / MANIFEST).is_file()
+
+    @property
+    def place(self) -> str:
+        """The prepared folder, or that it is not prepared."""
+        return str(self.folder) if self.is_prepared else "not prepared"
 
     @cached_property
     def rows(self) -> dict[str, dict[str, str]]:

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
-from protgraph.data.datasets.prepared_dataset import (
+from protgraph_plugins.published.prepared_dataset import (
     EXAMPLES,
     MANIFEST,
     PROTEIN_LABELS,
@@ -24,11 +21,13 @@ from protgraph.data.datasets.prepared_dataset import (
     STRUCTURES,
     PreparedDataset,
 )
-from protgraph.data.datasets.source_folder import SourceFolder, SourceProtein, read_tsv, write_tsv
+from protgraph_plugins.published.source_folder import SourceFolder, SourceProtein, read_tsv, write_tsv
+
+from protgraph.data.datasets import ResidueLabels, SplitCount, absent_residues_error
 from protgraph.errors import DatasetError, list_first
 from protgraph.file_io import atomic_write, file_sha256
 from protgraph.structure import Residues, Structure, clean
-from protgraph.structure.residues.identity import residue_ids
+from protgraph.structure.residues import residue_ids
 
 if TYPE_CHECKING:
     from biotite.structure.io import pdbx

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from protgraph.data.datasets.card import DatasetCard, SourceRepository
-from protgraph.data.datasets.source_folder import read_tsv
+from protgraph_plugins.published.source_folder import read_tsv
+
+from protgraph.data.datasets import DatasetCard, SourceRepository
 from protgraph.errors import DatasetError, FetchError, OfflineError
 from protgraph.file_io import file_sha256
-from protgraph.structure.io.transfer import FileNotOnServerError, cache_dir, download, is_offline
+from protgraph.structure.io import FileNotOnServerError, cache_dir, download, is_offline
 
 __all__ = ["GITHUB", "download_source"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tarfile
 
 import pytest
+from protgraph_plugins.published.source_folder import SourceFolder
 
-from protgraph.data.datasets.source_folder import SourceFolder
 from protgraph.errors import DatasetError
 
 
