@@ -164,7 +164,6 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     ----------
     path : str or Path
         File to write; an older one is replaced.
-    checkpoint : Checkpoint
 
     Returns
     -------

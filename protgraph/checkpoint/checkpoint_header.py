@@ -26,7 +26,6 @@ class ComponentSource(_Strict):
 
     Parameters
     ----------
-    kind, name : str
     source : str
         "distribution version", "import FILE", or "session".
     object : str

@@ -46,8 +46,6 @@ class ModelCard(BaseModel):
 
     Parameters
     ----------
-    name, summary : str
-    task, dataset, dataset_version : str
     license : str
         License of the training data.
     non_commercial : bool
@@ -56,18 +54,14 @@ class ModelCard(BaseModel):
         What the license of the training data means for these weights.
     left_out : str
         Proteins of the dataset that were not used because an evaluated dataset has homologs of them.
-    citation : str
     reads : {"one chain", "all chains", "antibody domains"} or another part
         What the model reads of a file, as in training; it selects it itself (:attr:`Checkpoint.reads`).
     input : str
         What the model was trained on and expects.
-    limits : list of str
     members : list of str
         Model and seed of each member.
     parameters : int
         Of all members together.
-    calibration : str
-    splits : mapping of str to SplitResult
     versions : mapping of str to str
         Versions at training.
     seconds : float

@@ -75,11 +75,8 @@ def describe_proteins(network: ProteinModel, f: Mapping[str, Any], batch: Data) 
 
     Parameters
     ----------
-    network : ProteinModel
     f : mapping of str to Tensor
         Output of ``network.embed(batch)``; the field that the head reads is ``(N, …)``.
-    batch : Data
-        A batch, or the graph of one protein.
     """
     field = network.spec.readout.get("h", "h")
     if field not in f:

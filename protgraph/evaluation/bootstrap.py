@@ -80,10 +80,8 @@ class SplitScores:
 
     Parameters
     ----------
-    metric : str
     scores : ndarray
         ``(R,)``, result of :func:`bootstrap_scores`.
-    size : SplitSize
     test_set : str
         Digest of the names of the proteins: scores of equal digests are of the same samples.
     names : tuple of str
@@ -114,7 +112,6 @@ class SplitSize:
 
     Parameters
     ----------
-    proteins : int
     with_positives : int or None
         Of these, proteins with a positive label; None if the labels are not yes/no labels.
     """

@@ -248,9 +248,6 @@ class LabelEvents:
         ----------
         group : ndarray, optional
             ``(M,)``, number of the group of each event, e.g. its protein; one group by default.
-        groups : int
-            Number of groups.
-        bins : int
         """
         place = np.minimum((self.probability * bins).astype(int), bins - 1)
         place = place if group is None else group * bins + place

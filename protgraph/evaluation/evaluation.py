@@ -69,9 +69,6 @@ def evaluate(
 
     Parameters
     ----------
-    model : ProteinModel
-    store : GraphStore
-    task : Task
     threshold : Tensor, optional
         ``(C,)`` log-odds for yes/no labels, as :func:`protgraph.task.best_threshold` chose it on validation.
     """
@@ -91,17 +88,9 @@ def predict_split(
 
     Parameters
     ----------
-    model : ProteinModel
-        Its training mode is restored afterwards.
-    store : GraphStore
-        Proteins with labels.
-    task : Task
-        Defines inputs and labels. They do not depend on the batches.
     loss : callable, optional
         ``(logits, y)`` to a scalar; default: the loss of the task. It is computed here only if the task drops rows or
         has one loss per protein.
-    max_nodes : int
-        Residues per batch. For a target of pairs, each protein is a batch of its own.
     """
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:

@@ -44,7 +44,6 @@ class Attributions(ResultTable):
     ----------
     columns, rows
         Identity of the residue, ``attribution``, and one column per field, e.g. ``aatype``.
-    failures : list of Failure
     value : str
         What is explained.
     completeness : tuple of str
@@ -279,10 +278,6 @@ def integrate_gradients(
 
     Parameters
     ----------
-    members : sequence of ProteinModel
-        In evaluation mode, on one device; F is computed of the mean of their logits.
-    graph : Data
-        Graph of one protein, on the same device.
     output : callable
         ``(N, C)`` mean logits to a scalar, F.
 

@@ -84,13 +84,8 @@ class InputChecks:
 
     Parameters
     ----------
-    checkpoint : Checkpoint
     read : ReadOptions, optional
         Options with which the files are read.
-
-    Attributes
-    ----------
-    warnings : list of InputWarning
     """
 
     def __init__(self, checkpoint: Checkpoint, read: ReadOptions | None = None) -> None:

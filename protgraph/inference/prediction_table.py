@@ -154,13 +154,6 @@ def pooled_columns(target: Target, columns: Sequence[str]) -> tuple[str, ...]:
 def interface_table(predictions: Predictions, *, cutoff: float = INTERFACE_CUTOFF) -> ResultTable:
     """Return one row per pair of chains with the predictions pooled over their interface.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Of structure files.
-    cutoff : float
-        Of predictions per residue: largest distance of heavy atoms of residues in contact, Å.
-
     Returns
     -------
     ResultTable
@@ -170,13 +163,6 @@ def interface_table(predictions: Predictions, *, cutoff: float = INTERFACE_CUTOF
         Per pair: ``file``, ``chain_1``, ``chain_2``, the number of pairs of residues, and the sum and the maximum of
         each column over all pairs of the two chains. The sum of probabilities is the expected number of contacts. The
         positions of the chains in the file are not used.
-
-    Raises
-    ------
-    OptionError
-        See :func:`pooled_columns`.
-    StructureFileError
-        A file cannot be read any more.
     """
     identity = predictions.columns.index("res_name" if predictions.target.level == "node" else "res_name_2") + 1
     names = pooled_columns(predictions.target, predictions.columns[identity:])

@@ -30,13 +30,7 @@ _CELL = 24  # characters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResultTable:
-    """Table with named columns; its text has the first five rows.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    rows : list of tuple
-    """
+    """Table with named columns; its text has the first five rows."""
 
     columns: tuple[str, ...]
     rows: list[Row]

@@ -48,7 +48,6 @@ class DatasetInspection:
 
     Parameters
     ----------
-    description : DatasetDescription
     absent_files : tuple of str
         Files that the table names and that do not exist, with their rows.
     absent_residues : tuple of str

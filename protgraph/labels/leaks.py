@@ -98,8 +98,6 @@ def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> st
         ``(K, W)`` feature.
     y : ndarray
         ``(K,)`` classes, or ``(K, C)`` or ``(K, C, 3)`` floats, all known.
-    per_protein : bool
-        Rows are proteins; fewer are enough.
     """
     if y.dtype.kind == "i":
         return _discrete(x, y, per_protein)

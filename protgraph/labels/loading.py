@@ -275,15 +275,7 @@ class LabelSelection(NamedTuple):
 def select_labels(
     source: object, table: LabelTable | None, task: str | Task | None, columns: str | Sequence[str] | None
 ) -> LabelSelection:
-    """Return what a task reads of a table; labels are never used under another name.
-
-    Raises
-    ------
-    UnknownNameError
-        ``task`` is neither a label column nor a registered task.
-    DatasetError
-        The task requires labels, and there are none.
-    """
+    """Return what a task reads of a table; labels are never used under another name."""
     name = task.name if isinstance(task, Task) else task
     resolved = _registered_task(task, renamed=True) if isinstance(task, str) else task
     available = _label_columns(table)

@@ -98,7 +98,6 @@ def prepare(
 
     Parameters
     ----------
-    dataset : Dataset
     task : Task
         Its hidden information is removed before any featurizer runs.
     plan : FeaturePlan
@@ -206,12 +205,7 @@ def _label_bytes(labels: Labels | None) -> bytes:
 
 @dataclass(frozen=True)
 class LabeledGraph:
-    """Pipeline step of a task: labels from the whole protein, features from its visible part.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """Pipeline step of a task: labels from the whole protein, features from its visible part."""
 
     task: Task
 

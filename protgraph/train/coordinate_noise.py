@@ -22,10 +22,6 @@ def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     ----------
     graph : Data
         With ``backbone`` ``(N, 4, 3)`` and CA positions ``pos`` ``(N, 3)``, Å.
-    noise : float
-        Standard deviation in x, y and z, Å.
-    generator : Generator
-        On the graph's device.
 
     References
     ----------

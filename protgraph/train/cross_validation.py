@@ -263,7 +263,6 @@ class FoldResult:
         Proteins of the test fold with a known label.
     metrics, baseline : mapping of str to float
         Of the model and of the baseline, on the test fold.
-    best_epoch : int
     is_resumed : bool
         True if the model is from an earlier, interrupted run.
     """
@@ -282,11 +281,8 @@ class CrossValidation:
 
     Parameters
     ----------
-    model, dataset : str
-    task : Task
     rule : str
         How proteins were assigned to folds.
-    folds : tuple of FoldResult
     pooled, baseline : mapping of str to float
         Metrics of the predictions of all test folds together, of the model and of the baseline.
     intervals : mapping of str to BootstrapInterval

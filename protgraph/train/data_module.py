@@ -26,7 +26,6 @@ class FitData(pl.LightningDataModule):
 
     Parameters
     ----------
-    train, val : GraphStore
     task : Task
         Defines the inputs and labels of validation.
     config : FitConfig

@@ -107,7 +107,6 @@ class PlacePrinter(Logger):
 
     Parameters
     ----------
-    places : sequence of str
     show : callable
         Prints a line.
     """

@@ -41,8 +41,6 @@ class FitModule(pl.LightningModule):
 
     Parameters
     ----------
-    model : ProteinModel
-    task : Task
     config : FitConfig
         Its learning rate, schedule, noise and seed. Trainer options (epochs, devices, precision) belong to the Trainer.
     loss : callable, optional
@@ -195,13 +193,7 @@ class FitModule(pl.LightningModule):
         return share * self.trainer.world_size  # Lightning averages gradients over processes
 
     def _check_finite(self, loss: Tensor, batch: Batch) -> None:
-        """Find the component that made the loss NaN, while the weights are finite; on a GPU in the first step only.
-
-        Raises
-        ------
-        ComponentError
-            A layer returns such values with its initial weights.
-        """
+        """Find the component that made the loss NaN, while the weights are finite; on a GPU in the first step only."""
         is_costly = self.global_step > 0 and loss.device.type != "cpu"
         if self.nonfinite is not None or is_costly or is_sharded(self.model) or math.isfinite(loss.detach()):
             return
@@ -270,13 +262,7 @@ class FitModule(pl.LightningModule):
         }
 
     def on_load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Restore the content of :meth:`on_save_checkpoint`, which may be of another number of processes.
-
-        Raises
-        ------
-        CheckpointError
-            The state has other weights.
-        """
+        """Restore the content of :meth:`on_save_checkpoint`, which may be of another number of processes."""
         state = checkpoint["protgraph"]
         self._random = state["random"]
         shapes = [

@@ -52,7 +52,6 @@ class BudgetCost:
 
     Parameters
     ----------
-    batch_residues : int
     batches : int
         Training batches per epoch.
     largest : int

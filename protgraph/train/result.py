@@ -32,8 +32,6 @@ class FitResult:
         On the CPU, in evaluation mode, with the weights of the best epoch.
     task : Task
         With the inputs of a decoder if the model has one.
-    config : FitConfig
-    dataset, dataset_version : str
     metrics : mapping of str to mapping
         Split → metric → value: ``"val"``, and each split that is neither trained nor validated on (``"test"``),
         evaluated once.

@@ -45,8 +45,6 @@ class RunFolder:
 
     Attributes
     ----------
-    path : Path
-    is_temporary : bool
     earlier_epochs : int or None
         Option ``epochs`` of the run that is resumed, if it was another one.
     """

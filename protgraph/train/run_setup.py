@@ -61,9 +61,6 @@ class RunSetup:
     ----------
     network : ProteinModel
         With its initial weights.
-    dataset : Dataset
-    task : Task
-    config : FitConfig
     prepared : Prepared
         Graphs with labels; the notes include those about the splits.
     """
@@ -216,9 +213,6 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
 
     Parameters
     ----------
-    head : Head
-        Changed in place.
-    task : Task
     counts : Tensor, optional
         Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
     weight : Tensor or float, optional

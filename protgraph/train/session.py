@@ -118,11 +118,6 @@ def set_random_state(state: Mapping[str, Any], generator: torch.Generator | None
 class TrainingInterrupted(KeyboardInterrupt):
     """Training was stopped by Ctrl-C or SIGTERM.
 
-    Parameters
-    ----------
-    number : signal.Signals
-    result : FitResult, optional
-
     Attributes
     ----------
     signal : signal.Signals

@@ -41,13 +41,7 @@ _LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerOptions:
-    """Options of :func:`protgraph.train.fit` that do not determine the weights; see there.
-
-    Raises
-    ------
-    OptionError
-        A value has the wrong type or is out of range.
-    """
+    """Options of :func:`protgraph.train.fit` that do not determine the weights; see there."""
 
     devices: int | str | Sequence[int]
     strategy: str | Strategy
@@ -93,11 +87,6 @@ def train(
 
     Parameters
     ----------
-    module : FitModule
-    data : FitData
-    folder : RunFolder
-    device : torch.device
-    options : TrainerOptions
     logged : mapping
         Options of the run for the loggers.
     state : Path, optional

@@ -96,7 +96,6 @@ def fit(
         ``read`` for others (chains, model, alternate locations, assembly).
     task : str or Task, optional
         A task of the dataset, or one that derives its labels. Default: the only task of the dataset.
-    config : FitConfig, optional
     precision : {"float32", "bfloat16"}, optional
         Replaces ``config.precision``.
     max_time : float, optional

@@ -37,8 +37,6 @@ class ReferenceScore(_Schema):
 
     Parameters
     ----------
-    method, metric : str
-    value : float
     split : str
         Split of the card that was scored.
     trained_on : str
@@ -112,7 +110,6 @@ class Provenance:
         Terms that models trained on the dataset have to state; empty if there are none.
     train_on : str
         Dataset to train on, where this one has no training split.
-    sources : tuple of SourceRepository
     checksums : tuple of (str, str)
         Name and SHA-256 of the files of a local source folder, where they are known.
     known_leaks : tuple of KnownLeak
@@ -161,7 +158,6 @@ class TaskCard:
 
     Parameters
     ----------
-    target : Target
     labels : str
         Definition and source of the labels.
     examples : str
@@ -191,13 +187,10 @@ class DatasetCard:
 
     Parameters
     ----------
-    name, version, license, citation, description : str
     split_rule : str
         How proteins were assigned to splits, and what no two splits share.
     splits : mapping of str to SplitCount
         Splits, in order.
-    tasks : mapping of str to TaskCard
-    provenance : Provenance
     """
 
     name: str

@@ -196,7 +196,6 @@ class Dataset(ABC):
 
         Parameters
         ----------
-        task : str
         split : str, optional
             Default: all splits.
         features : sequence of ComponentSpec, str or dict, optional

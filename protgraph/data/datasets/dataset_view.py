@@ -33,11 +33,8 @@ class DatasetView(Dataset):
 
     Parameters
     ----------
-    base : Dataset
     task : str
         Task whose examples are given. Other tasks of the card are those of the base.
-    examples : sequence of Example
-    card : DatasetCard
     origins : mapping of str to Origin
         Example id to its origin, of examples of other datasets.
     is_derived : bool
@@ -112,10 +109,8 @@ def add_derived_task(base: Dataset, task: str, target: Target) -> DatasetView:
 
     Parameters
     ----------
-    base : Dataset
     task : str
         Name of the task, which computes its labels.
-    target : Target
 
     Raises
     ------

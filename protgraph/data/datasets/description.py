@@ -23,15 +23,12 @@ class DatasetDescription:
 
     Parameters
     ----------
-    name, version : str
     proteins : int
         Number of examples.
-    splits : mapping of str to SplitCount
     rule : str
         Rule of the splits.
     task_rules : mapping of str to str
         Task → rule of its splits, where tasks differ.
-    tasks : mapping of str to TaskCard
     files : str
         Which files take part, e.g. "11 files, 3 of them in subfolders"; empty for a dataset without a folder.
     left_out : mapping of str to str

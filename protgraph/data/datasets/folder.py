@@ -65,8 +65,6 @@ class FolderLabels:
     ----------
     task : str
         Name of the task; empty without one.
-    target : Target, optional
-    columns : tuple of LabelColumn
     values : ndarray, optional
         ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown.
     letters : ResidueLetters, optional
@@ -146,7 +144,6 @@ class FolderDataset(TableDataset):
         Structure and FASTA files of the folder that are not in the table.
     other_files : list of str
         Files of the folder that are neither structure nor FASTA files.
-    table : LabelTable, optional
     unused_columns : list of str
         Label columns that the task does not use.
     strata : LabelStrata, optional
@@ -291,13 +288,7 @@ def read_labels(
     classes: Sequence[str] = (),
     target: Target | None = None,
 ) -> FolderLabels:
-    """Interpret the label columns of a task; the arguments are those of :class:`FolderDataset`.
-
-    Raises
-    ------
-    LabelError, UnknownNameError
-        The columns cannot be selected, or are no labels.
-    """
+    """Interpret the label columns of a task; the arguments are those of :class:`FolderDataset`."""
     table = index.table
     if target is not None:
         return FolderLabels(task or target.name, target)

@@ -28,10 +28,8 @@ class FolderIndex:
 
     Parameters
     ----------
-    proteins : ProteinFolder
     table : LabelTable, optional
         With T rows.
-    examples : tuple of Example
     rows : mapping of str to ndarray
         Example id → ``(R,)`` int64, its rows in the table.
     contents : mapping of str to Fingerprint
@@ -82,15 +80,7 @@ class FolderIndex:
 
 
 def index_folder(folder: ProteinFolder, table: LabelTable | None) -> FolderIndex:
-    """Index the files, records and chains that a table lists; without a table, all files and FASTA records.
-
-    Raises
-    ------
-    AbsentFilesError
-        The table names absent files; :meth:`ProteinFolder.match` returns them.
-    LabelError
-        A name is ambiguous, a chain is missing or absent, or two rows are for the same protein or residue.
-    """
+    """Index the files, records and chains that a table lists; without a table, all files and FASTA records."""
     if table is None:
         sources = [protein for group in folder.groups().values() for protein in group]
         return _index(folder, None, sources, list(range(len(sources))), [""] * len(sources), (), ())

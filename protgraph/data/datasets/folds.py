@@ -41,7 +41,6 @@ class FoldAssignment:
         ``(P, K)`` label counts in the balanced strata; K is 0 if the labels are computed from structures.
     required : ndarray
         ``(K,)``; see :func:`protgraph.data.datasets.splits.group_split`.
-    rule : str
     """
 
     ids: tuple[str, ...]

@@ -72,7 +72,6 @@ class LabelColumn:
 
     Parameters
     ----------
-    name : str
     kind : {"classification", "multilabel", "regression"}
         Classes, binary labels (0 and 1), or numbers.
     values : ndarray
@@ -164,7 +163,6 @@ def interpret_column(
 
     Parameters
     ----------
-    table : LabelTable
     name : str
         Label column.
     kind : {"classification", "multilabel", "regression"}, optional

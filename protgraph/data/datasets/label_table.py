@@ -115,7 +115,6 @@ class LabelTable:
         ----------
         task : str, optional
             A label column, if ``columns`` is not given.
-        columns : str or sequence of str, optional
 
         Raises
         ------

@@ -34,7 +34,6 @@ class ProteinFile:
 
     Parameters
     ----------
-    path : Path
     record : str, optional
         Name of the FASTA record; None for a structure.
     relative : str

@@ -56,8 +56,6 @@ def balance_groups(
         ``(G, K)`` non-negative whole numbers, the counts of each group. Column 0 is the number of proteins.
     shares, weights, required : ndarray
         ``(S,)``, ``(K,)`` and ``(K,)``; see :func:`imbalance`.
-    seed : int
-        Seed of the order of groups.
 
     Returns
     -------

@@ -267,7 +267,6 @@ def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
     ----------
     values : ndarray
         ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
-    target : Target
 
     Examples
     --------

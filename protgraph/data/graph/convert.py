@@ -79,7 +79,6 @@ def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[st
 
     Parameters
     ----------
-    graph : ProteinGraph
     x, edge_attr : sequence of str
         Fields to concatenate to ``x`` ``(N, C)`` and ``edge_attr`` ``(E, C)``, flattened to float.
 

@@ -201,7 +201,6 @@ def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
 
     Parameters
     ----------
-    spec : FieldSpec
     replace : bool
         Replace another spec of this name, e.g. in a notebook in which its irreps change. Models and graphs that exist
         keep the earlier spec. The fields of protgraph itself cannot be replaced.

@@ -36,7 +36,6 @@ def labels_on_nodes(y: Tensor, graph: Data, target: Target) -> Tensor:
         ``(L, …)`` for a target per residue. Labels per protein are returned unchanged.
     graph : Data
         Graph of the protein.
-    target : Target
 
     Returns
     -------

@@ -42,11 +42,6 @@ class GraphShard:
         Joined arrays, not to be changed.
     offsets : dict of str to list of int
         Level → ``P + 1`` offsets of the proteins.
-
-    Raises
-    ------
-    DatasetError
-        The file is missing or incomplete.
     """
 
     def __init__(self, path: Path) -> None:

@@ -228,7 +228,6 @@ class GraphStore:
 
         Parameters
         ----------
-        indices : sequence of int
         fields : collection of str, optional
             Fields and attributes to read, of those that the store has; default: all.
 

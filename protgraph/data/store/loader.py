@@ -32,7 +32,6 @@ def pack(
 
     Parameters
     ----------
-    items : iterable
     size : callable
         Size of an item, e.g. its number of residues.
     max_size : int, optional
@@ -66,8 +65,6 @@ def pack_starts(sizes: np.ndarray, *, max_size: int | None = None, max_items: in
     ----------
     sizes : ndarray
         ``(P,)`` integers.
-    max_size, max_items : int, optional
-        See :func:`pack`.
 
     Returns
     -------
@@ -234,7 +231,6 @@ class StoreLoader:
     ----------
     collate : callable
         From the protein numbers of a batch to the batch.
-    sampler : RankBatches
     workers : int
         Worker processes, which are kept between passes; 0 collates in this process.
     """

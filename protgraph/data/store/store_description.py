@@ -72,7 +72,6 @@ class StoreDescription:
         ``level``: level of the rows of arrays; ``specs``: definitions of the fields; ``has_residues``.
     info : dict
         Plain data of the writer, e.g. ``features``, ``node_type``, ``plan``, ``read``.
-    shards : tuple of ShardEntry
     """
 
     layout: dict[str, Any]
