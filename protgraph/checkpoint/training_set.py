@@ -83,15 +83,10 @@ def describe_proteins(network: ProteinModel, f: Mapping[str, Any], batch: Data) 
         return torch.zeros(getattr(batch, "num_graphs", 1), 0)
     rows = residue_nodes(batch)
     h = f[field][rows].float().cpu()
-    h = h.reshape(len(h), -1)[:, _scalar_columns(network, field)]
+    h = h.reshape(len(h), -1)[:, torch.tensor(network.fields[field].scalar_columns)]  # that rotations do not change
     sizes = torch.ones(1) * len(rows) if batch.batch is None else torch.bincount(batch.batch[rows]).cpu()
     parts = h.split(sizes.long().tolist())
     return torch.stack([torch.cat([part.mean(0), part.std(0, correction=0)]) for part in parts])
-
-
-def _scalar_columns(network: ProteinModel, field: str) -> Tensor:
-    """Return True for the columns of a field that rotations do not change, ``(F,)`` bool."""
-    return torch.tensor(network.fields[field].scalar_columns)
 
 
 def summarize_training_set(

@@ -174,7 +174,7 @@ def bootstrap_scores(
         return np.full(resamples, np.nan)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
-    rows = _rows_of_proteins(place, count)
+    rows = place.argsort(stable=True).split(place.bincount(minlength=count).tolist())  # of each protein
     is_known = registered_metric(metric.name) is metric
     weighted = weighted_metric(metric)
     if weighted is not None and predictions.y.dim() < 3:
@@ -202,10 +202,6 @@ def _from_values(
         return np.array([np.median(sample) if len(sample) else np.nan for sample in samples])
     total = times @ np.nan_to_num(value)
     return total if metric.name in _SUMS_OVER_CHAINS else ratio(total, times @ ~np.isnan(value))
-
-
-def _rows_of_proteins(place: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
-    return place.argsort(stable=True).split(place.bincount(minlength=count).tolist())
 
 
 def bootstrap_difference(

@@ -12,6 +12,7 @@ from protgraph.task.metrics import Metric, registered_metric
 from protgraph.task.predictions import SplitPredictions
 
 __all__ = [
+    "WeightedScores",
     "pearson_of_rows",
     "ratio",
     "scores_of_means",
@@ -19,6 +20,9 @@ __all__ = [
     "weighted_pearson",
     "weighted_ranks",
 ]
+
+WeightedScores = Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]
+"""From predictions, the protein of each row, and the copies of each protein in R samples, to R scores."""
 
 _SMALLEST = 1e-12  # variance relative to the mean square; below it, a correlation is undefined
 
@@ -41,7 +45,9 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.nda
     total = weight.sum(axis=1)
     mean_x, mean_y = ((weight * v).sum(axis=1, keepdims=True) / total[:, None] for v in (x, y))
     size = np.sqrt((weight * x * x).sum(axis=1) * (weight * y * y).sum(axis=1))
-    return _correlation(*((weight * a * b).sum(axis=1) for a, b in _products(x - mean_x, y - mean_y)), size)
+    x, y = x - mean_x, y - mean_y
+    xx, xy, yy = ((weight * a * b).sum(axis=1) for a, b in ((x, x), (x, y), (y, y)))
+    return _correlation(xx, xy, yy, size)
 
 
 def weighted_ranks(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -70,7 +76,7 @@ def pearson_of_rows(o: SplitPredictions, place: torch.Tensor, times: np.ndarray)
     return np.nanmean(stacked, axis=0) if not np.isnan(stacked).all() else stacked[0]
 
 
-def scores_of_means(name: str) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+def scores_of_means(name: str) -> WeightedScores:
     """Return the function of a metric of protein means: "pearson", "spearman" or "rmse"."""
 
     def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
@@ -92,17 +98,13 @@ def scores_of_means(name: str) -> Callable[[SplitPredictions, torch.Tensor, np.n
     return function
 
 
-def _products(a: np.ndarray, b: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(a, a), (a, b), (b, b)]
-
-
 def _correlation(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, size: np.ndarray | float) -> np.ndarray:
     """Divide centered sums of products; NaN if they are rounding errors of values of this ``size``, √(Σx² Σy²)."""
     under = np.sqrt(np.maximum(xx * yy, 0))
     return np.divide(xy, under, out=np.full(len(xy), np.nan), where=under > _SMALLEST * size)
 
 
-def weighted_metric(metric: Metric) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray] | None:
+def weighted_metric(metric: Metric) -> WeightedScores | None:
     """Return ``Metric.weighted`` of a metric, also of one of this package; None if it has none."""
     if metric.weighted is None and registered_metric(metric.name) is metric:
         return _WEIGHTED.get(metric.name)
@@ -142,7 +144,7 @@ def _macro_f1(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np
     return _mean(values)
 
 
-def _errors(power: int) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+def _errors(power: int) -> WeightedScores:
     """Return the function that computes the p-th root of the mean of ``|error|^p``, mean over values."""
 
     def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
@@ -164,9 +166,7 @@ def _perplexity(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> 
     return np.exp(ratio(times @ loss, times @ total))
 
 
-def _of_decisions(
-    function: Callable[..., np.ndarray],
-) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+def _of_decisions(function: Callable[..., np.ndarray]) -> WeightedScores:
     """Return the function that computes a score from true and false positives, false and true negatives."""
 
     def scores(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
@@ -191,13 +191,12 @@ def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.
     return ratio(2 * tp, 2 * tp + fp + fn)
 
 
+_Area = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 #: Numbers of an array ``(thresholds, samples)`` that are in memory at once.
 _AT_ONCE = 1 << 22
 
 
-def _ranked(
-    area: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-) -> Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]:
+def _ranked(area: _Area) -> WeightedScores:
     """Return the function that computes an area under a curve over falling scores, for all samples at once.
 
     The scores of positive rows are the thresholds. Rows are counted once per threshold and protein, as sparse matrices:
@@ -214,13 +213,7 @@ def _ranked(
     return function
 
 
-def _areas(
-    area: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-    score: np.ndarray,
-    label: np.ndarray,
-    owner: np.ndarray,
-    times: np.ndarray,
-) -> np.ndarray:
+def _areas(area: _Area, score: np.ndarray, label: np.ndarray, owner: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return the area of each sample, ``(R,)``; NaN without positives or negatives."""
     from scipy.sparse import csr_array
 
@@ -259,7 +252,7 @@ def _area_under_roc(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negati
 
 
 #: ``Metric.weighted`` of the metrics of this package, by name.
-_WEIGHTED: dict[str, Callable[[SplitPredictions, torch.Tensor, np.ndarray], np.ndarray]] = {
+_WEIGHTED: dict[str, WeightedScores] = {
     "accuracy": _accuracy,
     "auprc": _ranked(_average_precision),
     "auroc": _ranked(_area_under_roc),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import GraphResult, count_notes
 from protgraph.inference.prediction import RESIDUE, featurized_proteins, origin_of
 from protgraph.inference.prediction_table import choose_value, target_names
-from protgraph.inference.result_table import ResultTable, Row
+from protgraph.inference.result_table import ResultTable, Row, residue_keys, rows_by_file
 from protgraph.model.build import ProteinModel
 from protgraph.model.devices import find_device
 from protgraph.nn.layers.embed import Embed
@@ -63,11 +63,8 @@ class Attributions(ResultTable):
 
     def residue_values(self) -> dict[str, ResidueValues]:
         """Return the attributions of each file, by file, to write into structure files."""
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault(str(row[0]), []).append(row)
         found = {}
-        for file, rows in groups.items():
+        for file, rows in rows_by_file(self.rows).items():
             chain, number, code, name = (np.array(column) for column in list(zip(*rows, strict=True))[1:5])
             values = np.array([row[len(RESIDUE)] for row in rows], np.float64)
             found[file] = ResidueValues("attribution", chain, number, code, name, values, origin=self.origin)
@@ -199,10 +196,9 @@ def _table(
     for protein, result in found:
         parts = [_per_residue(protein, result.parts[name]) for name in fields if name in result.parts]
         total = np.sum(parts, 0)
-        r = protein.residues
-        keys = zip(*(a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name)), strict=True)
         columns = zip(total.tolist(), *(part.tolist() for part in parts), strict=True)
-        rows += [(protein.source, *key, *own) for key, own in zip(keys, columns, strict=True)]
+        keys = residue_keys(protein.residues)
+        rows += [(protein.source, *key, *values) for key, values in zip(keys, columns, strict=True)]
     lines = tuple(
         f"{p.source} {p.chains}: attributions sum to {r.total:.4f}, difference of outputs {r.difference:.4f} "
         f"({count_noun(r.steps, 'step')})"
@@ -354,7 +350,8 @@ class _Inputs:
             f[name] = self._interpolate(name, value, alpha, gradient=gradient)
         with ExitStack() as stack:
             for name, table in self.tables:
-                stack.enter_context(_hooked(table, partial(self._replace, name, alpha, gradient)))
+                hook = partial(self._replace, name, alpha, gradient)
+                stack.callback(table.register_forward_hook(hook).remove)
             return self.network.head_outputs(self.network.embed_fields(f))["logits"].float()
 
     def _replace(
@@ -389,13 +386,3 @@ class _Inputs:
             own = (gradient * difference).double().flatten(1).sum(1).cpu()
             found[name] = found.get(name, 0) + own
         return found
-
-
-@contextmanager
-def _hooked(module: nn.Module, hook: Callable[..., Tensor]) -> Iterator[None]:
-    """Register a forward hook for a block."""
-    handle = module.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()

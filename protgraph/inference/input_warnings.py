@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -16,7 +15,7 @@ from protgraph.checkpoint.checkpoint_file import Checkpoint
 from protgraph.errors import SelectionError, list_first
 from protgraph.featurize.result import GraphResult, model_notes
 from protgraph.featurize.steps import ProteinRequest
-from protgraph.file_io import atomic_write
+from protgraph.inference.result_table import ResultTable
 from protgraph.structure.io.atom_array import from_atom_array
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
@@ -276,12 +275,8 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def write_warnings(path: str | Path, warnings: Sequence[InputWarning]) -> Path | None:
     """Write a CSV file with a row per warning; without any, remove the file of an earlier run and return None."""
-    path = Path(path)
     if not warnings:
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         return None
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([f.name for f in fields(InputWarning)])
-        table.writerows(map(astuple, warnings))
-    return path
+    columns = tuple(f.name for f in fields(InputWarning))
+    return ResultTable(columns, [astuple(warning) for warning in warnings]).write(path)

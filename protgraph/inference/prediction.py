@@ -28,7 +28,7 @@ from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.inference.input_warnings import InputChecks
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
-from protgraph.inference.result_table import Row
+from protgraph.inference.result_table import Row, residue_keys
 from protgraph.model.build import ProteinModel
 from protgraph.model.devices import find_device
 from protgraph.model.nonfinite import nonfinite_error
@@ -170,18 +170,13 @@ def featurized_proteins(
     return successes(results, failures, notes)
 
 
-def _keys(p: GraphResult) -> list[Row]:
-    r = p.residues
-    return list(zip(*(a.tolist() for a in (r.chain, r.res_id, r.ins_code, r.res_name)), strict=True))
-
-
 def _residues(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
-    return ((p.source, *key) for p in members for key in _keys(p))
+    return ((p.source, *key) for p in members for key in residue_keys(p.residues))
 
 
 def _pairs(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
     for p in members:
-        keys, chain, seq_pos = _keys(p), p.residues.chain.tolist(), p.residues.seq_pos.tolist()
+        keys, chain, seq_pos = residue_keys(p.residues), p.residues.chain.tolist(), p.residues.seq_pos.tolist()
         for i, j in combinations(range(len(keys)), 2):
             if chain[i] != chain[j] or abs(seq_pos[i] - seq_pos[j]) >= target.separation:
                 yield (p.source, *keys[i], *keys[j])
@@ -189,7 +184,7 @@ def _pairs(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
 
 def _edges(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
     for p in members:
-        keys = _keys(p)
+        keys = residue_keys(p.residues)
         for source, end in p.graph.edge_index.T.tolist():
             yield (p.source, *keys[source], *keys[end])
 

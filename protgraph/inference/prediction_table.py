@@ -11,7 +11,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import OptionError, suggest
 from protgraph.failure import Failure
 from protgraph.inference.input_warnings import InputWarning
-from protgraph.inference.result_table import ResultTable, Row
+from protgraph.inference.result_table import ResultTable, Row, rows_by_file
 from protgraph.structure.compare.interfaces import INTERFACE_CUTOFF, chain_interfaces
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.residue_values import ResidueValues
@@ -96,10 +96,7 @@ class Predictions(ResultTable):
             There is no such value, several values have no default, or the predictions are not per residue.
         """
         chosen = choose_value(self.target, value)
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault(str(row[0]), []).append(row)
-        return {file: self._values_of(rows, chosen) for file, rows in groups.items()}
+        return {file: self._values_of(rows, chosen) for file, rows in rows_by_file(self.rows).items()}
 
     def file_means(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         """Return the number of residues of each file, and the mean over them of each predicted value.
@@ -115,13 +112,11 @@ class Predictions(ResultTable):
                 f"means per file: target {target.name!r} is {target.kind} per {target.level}. Allowed: values per "
                 "residue."
             )
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault(str(row[0]), []).append(row[-target.size :])
-        return {
-            file: (len(rows), tuple(np.mean(np.array(rows, np.float64), axis=0).tolist()))
-            for file, rows in groups.items()
-        }
+        means = {}
+        for file, rows in rows_by_file(self.rows).items():
+            values = np.array([row[-target.size :] for row in rows], np.float64)
+            means[file] = len(rows), tuple(values.mean(axis=0).tolist())
+        return means
 
     def _values_of(self, rows: list[Row], chosen: ValueColumn) -> ResidueValues:
         chain, number, code, name = (np.array(column) for column in list(zip(*rows, strict=True))[1:5])
@@ -167,9 +162,7 @@ def interface_table(predictions: Predictions, *, cutoff: float = INTERFACE_CUTOF
     identity = predictions.columns.index("res_name" if predictions.target.level == "node" else "res_name_2") + 1
     names = pooled_columns(predictions.target, predictions.columns[identity:])
     places = [predictions.columns.index(name) for name in names]
-    groups: dict[str, list[Row]] = {}
-    for row in predictions.rows:
-        groups.setdefault(str(row[0]), []).append(row)
+    groups = rows_by_file(predictions.rows)
     if predictions.target.level == "pair":
         columns = ("file", *_KEYS, "pairs", *(f"{kind}_{name}" for name in names for kind in ("sum", "max")))
         rows = [row for file, own in groups.items() for row in _of_pairs(file, own, predictions.columns, places)]

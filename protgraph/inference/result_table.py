@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["TABLE_SUFFIXES", "ResultTable", "Row"]
+    from protgraph.structure.residues.residues import Residues
+
+__all__ = ["TABLE_SUFFIXES", "ResultTable", "Row", "residue_keys", "rows_by_file"]
 
 Row = tuple[str | int | float, ...]
 
@@ -105,6 +108,20 @@ class ResultTable:
             writer.writerow(self.columns)
             for row in self.rows:
                 writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+
+
+def rows_by_file(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each file, which is their first value."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(str(row[0]), []).append(row)
+    return groups
+
+
+def residue_keys(residues: Residues) -> list[Row]:
+    """Return chain, number, insertion code and name of each residue."""
+    columns = (residues.chain, residues.res_id, residues.ins_code, residues.res_name)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _cell(value: object) -> str:

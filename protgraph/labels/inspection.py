@@ -17,7 +17,7 @@ from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import index_folder
 from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
-from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
 from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
 from protgraph.data.datasets.protein_files import ProteinFolder
 from protgraph.data.store.graph_store import GraphStore
@@ -27,7 +27,6 @@ from protgraph.labels.loading import (
     are_graphs,
     check_labels_are_used,
     find_proteins,
-    folder_dataset,
     is_registered_dataset,
     load_dataset,
     open_proteins,
@@ -135,16 +134,14 @@ def inspect_dataset(
 
     # Table: what the task reads of it; names of tasks and columns are checked before the files are read.
     source = find_proteins(dataset)
-    label_names = [columns] if isinstance(columns, str) else list(columns or ())
-    label_names += [] if name is None else [name]
-    table = None if labels is None else read_label_table(labels, columns=label_names)
+    table = None if labels is None else read_label_table(labels, columns=label_names(name, columns))
     is_selected = task is not None or columns is not None
     if is_selected:
         select_labels(source, table, task, columns)
 
     # Files: rows of absent ones are faults, and the others are inspected without them.
     options = _Options(kind, unknown, seed, read or ReadOptions())
-    proteins = open_proteins(source, options.read, cache)
+    proteins = open_proteins(source, options.read_options, cache)
     absent = {} if table is None else proteins.match(table).absent
     present = table.without_files(absent) if absent else table
     try:
@@ -172,12 +169,12 @@ def inspect_dataset(
 
 
 class _Options(NamedTuple):
-    """Options of reading labels and files; see :func:`inspect_dataset`."""
+    """Arguments of :class:`~protgraph.data.datasets.folder.FolderDataset`: options of reading labels and files."""
 
     kind: str | None
     unknown: Collection[str] | None
     seed: int
-    read: ReadOptions
+    read_options: ReadOptions
 
 
 class _TableColumns(NamedTuple):
@@ -230,15 +227,7 @@ def _inspect_task(
     options: _Options,
 ) -> DatasetInspection:
     """Inspect proteins for one task."""
-    data = folder_dataset(
-        proteins,
-        table,
-        selection,
-        kind=options.kind,
-        unknown=options.unknown,
-        seed=options.seed,
-        read=options.read,
-    )
+    data = FolderDataset(proteins, table, **selection._asdict(), **options._asdict())
     check_labels_are_used([data])
     return _read_all(data, data.describe(), task)
 
@@ -250,21 +239,14 @@ def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options:
     datasets: dict[str, FolderDataset] = {}
     for column in usable:
         try:
-            datasets[column.name] = FolderDataset(
-                index,
-                task=column.name,
-                columns=column.name,
-                kind=options.kind,
-                unknown=options.unknown,
-                seed=options.seed,
-                read_options=options.read,
-            )
+            name = column.name
+            datasets[name] = FolderDataset(index, task=name, columns=name, **options._asdict())
         except LabelError as e:  # the column cannot be a label of these proteins
             refused[column.name] = _reason(e, table, column.name)
     all_data = list(datasets.values())
     if not all_data:
         keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
-        all_data = [FolderDataset(replace(index, table=keys), seed=options.seed, read_options=options.read)]
+        all_data = [FolderDataset(replace(index, table=keys), seed=options.seed, read_options=options.read_options)]
     tasks = {name: card for data in all_data for name, card in data.card.tasks.items()}
     rules = {name: data.card.split_rule for name, data in datasets.items()}
     description = replace(

@@ -14,7 +14,6 @@ from protgraph.data.datasets.labeled_graphs import LabeledGraphs
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import DatasetError, list_first
-from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels.loading import load_dataset, resolve_task
 from protgraph.labels.preparation import Prepared, prepare
@@ -93,13 +92,9 @@ def read_labeled_graphs(
             f"dataset {dataset.name!r}, task {task!r}: no protein of split {split!r} could be used. The first: "
             f"{prepared.failures[0]}"
         )
-    _warn_of_failures(dataset, prepared.failures)
-    return _PreparedGraphs(prepared, plan, chosen, resolved.target)
-
-
-def _warn_of_failures(dataset: Dataset, failures: Sequence[Failure]) -> None:
-    if failures:
-        names = list_first([failure.protein for failure in failures], 10)
-        number = count_noun(len(failures), "protein")
+    if prepared.failures:
+        names = list_first([failure.protein for failure in prepared.failures], 10)
+        number = count_noun(len(prepared.failures), "protein")
         text = f"dataset {dataset.name!r}: {number} could not be used: {names}. The attribute failures has the reasons."
-        warnings.warn(text, stacklevel=4)
+        warnings.warn(text, stacklevel=3)
+    return _PreparedGraphs(prepared, plan, chosen, resolved.target)

@@ -20,7 +20,7 @@ from protgraph.data.datasets.dataset import Dataset, require_card
 from protgraph.data.datasets.dataset_view import add_derived_task
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
-from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
 from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.convert import from_pyg
@@ -39,7 +39,6 @@ __all__ = [
     "are_graphs",
     "check_labels_are_used",
     "find_proteins",
-    "folder_dataset",
     "is_registered_dataset",
     "load_dataset",
     "load_proteins",
@@ -122,18 +121,18 @@ def load_dataset(
     # Files: first the names, then the table and what the task reads of it, and last the files.
     source = find_proteins(dataset)
     name = task.name if isinstance(task, Task) else task
-    table = None if labels is None else read_label_table(labels, columns=_label_names(name, columns))
+    table = None if labels is None else read_label_table(labels, columns=label_names(name, columns))
     selection = select_labels(source, table, task, columns)
     read = read or ReadOptions()
     proteins = open_proteins(source, read, cache)
-    return folder_dataset(
+    return FolderDataset(
         proteins,
         table,
-        selection,
+        **selection._asdict(),
         kind=kind,
         unknown=unknown,
         seed=seed,
-        read=read,
+        read_options=read,
         leave_out_absent=leave_out_absent,
     )
 
@@ -157,7 +156,7 @@ def load_proteins(
     """
     if is_registered_dataset(dataset):
         return load_dataset(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
-    table = None if labels is None else read_label_table(labels, columns=_label_names(task, None))
+    table = None if labels is None else read_label_table(labels, columns=label_names(task, None))
     if task is not None or (table is not None and len(table.labels) == 1):
         return load_dataset(dataset, labels=table, task=task, seed=seed, read=read, cache=cache)
     keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
@@ -264,7 +263,10 @@ def open_proteins(source: Path | list[str], read: ReadOptions, cache: str | Path
 
 
 class LabelSelection(NamedTuple):
-    """Columns and classes that a task reads of a label table; only the target, if the task computes its labels."""
+    """Columns and classes that a task reads of a label table; only the target, if the task computes its labels.
+
+    The fields are arguments of :class:`~protgraph.data.datasets.folder.FolderDataset`.
+    """
 
     task: str | None
     columns: Sequence[str] | None = None
@@ -278,7 +280,7 @@ def select_labels(
     """Return what a task reads of a table; labels are never used under another name."""
     name = task.name if isinstance(task, Task) else task
     resolved = _registered_task(task, renamed=True) if isinstance(task, str) else task
-    available = _label_columns(table)
+    available = [] if table is None else [*table.labels, *table.empty]
     if columns is None and name in available:
         columns = name
     if columns is None and resolved is not None and resolved.derives_labels:
@@ -288,44 +290,8 @@ def select_labels(
     if table is None or (not available and not columns):
         raise _no_labels_error(source, table, name, is_registered=has_task)
     _check_task_name(name, columns, available, table.where, is_registered=has_task)
-    return LabelSelection(name, columns, _class_names(resolved))
-
-
-def folder_dataset(
-    proteins: ProteinFolder,
-    table: LabelTable | None,
-    selection: LabelSelection,
-    *,
-    kind: str | None,
-    unknown: Collection[str] | None,
-    seed: int,
-    read: ReadOptions,
-    leave_out_absent: bool = False,
-) -> FolderDataset:
-    """Return the dataset of proteins and the labels that a task reads."""
-    return FolderDataset(
-        proteins,
-        table,
-        task=selection.task,
-        columns=selection.columns,
-        kind=kind,
-        unknown=unknown,
-        classes=selection.classes,
-        target=selection.target,
-        seed=seed,
-        leave_out_absent=leave_out_absent,
-        read_options=read,
-    )
-
-
-def _label_columns(table: LabelTable | None) -> list[str]:
-    """Return the label columns of a table, blank ones included."""
-    return [] if table is None else [*table.labels, *table.empty]
-
-
-def _class_names(task: Task | None) -> tuple[str, ...]:
-    """Return the names and order of the classes that a registered task fixes."""
-    return task.target.names if task is not None and task.target.kind == "classification" else ()
+    has_classes = resolved is not None and resolved.target.kind == "classification"
+    return LabelSelection(name, columns, resolved.target.names if has_classes else ())
 
 
 def _no_labels_error(
@@ -434,9 +400,3 @@ def _registered_task(name: str, *, renamed: bool = False) -> Task | None:
     if task.name != name:
         raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
     return task
-
-
-def _label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
-    """Return the columns that are labels even if their names are those of keys."""
-    names = [columns] if isinstance(columns, str) else list(columns or ())
-    return [*names, task] if task else names

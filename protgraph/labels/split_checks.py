@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.graph.node_level import CA
@@ -120,7 +119,8 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
         return notes
     notes = list(notes)
     for split, store in splits.items():
-        positive, negative = _count(store)
+        y = torch.cat([graph.y for graph in store])
+        positive, negative = (y == 1).sum(0), (y == 0).sum(0)  # (C,)
         if bool(((positive > 0) & (negative > 0)).any()):
             continue
         found = (
@@ -150,9 +150,3 @@ def _check_known(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> 
             )
         notes.append(f"no score on {split}: {found}")
     return tuple(notes)
-
-
-def _count(store: GraphStore) -> tuple[Tensor, Tensor]:
-    """Return the numbers of positive and negative labels in each column, ``(C,)``."""
-    y = torch.cat([graph.y for graph in store])
-    return (y == 1).sum(0), (y == 0).sum(0)

@@ -31,6 +31,7 @@ from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, 
 from protgraph.failure import Failure
 from protgraph.inference.prediction import PROTEIN, RESIDUE, prediction_values
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
+from protgraph.inference.result_table import residue_keys
 from protgraph.labels.loading import load_dataset, resolve_task
 from protgraph.labels.preparation import Prepared, prepare
 from protgraph.labels.split_checks import RANKING
@@ -425,8 +426,7 @@ def _rows(
     labels = _labels(test.y[place], target)
     file = example.path.name if example.record is None else f"{example.path.name}#{example.record}"
     if target.level == "node":
-        columns = (a.tolist() for a in (residues.chain, residues.res_id, residues.ins_code, residues.res_name))
-        keys = [(file, *key) for key in zip(*columns, strict=True)]
+        keys = [(file, *key) for key in residue_keys(residues)]
     else:
         keys = [(file, example.id, " ".join(residues.chain_names), len(residues))]
     for key, label, value in zip(keys, labels, values, strict=True):

@@ -34,7 +34,7 @@ from protgraph.train.devices import process_environment, trainer_devices
 from protgraph.train.module import FitModule, resolve_strategy
 from protgraph.train.run_folder import RunFolder, StateFileIO
 
-__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "step_options", "train"]
+__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "train"]
 
 _LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
@@ -109,7 +109,8 @@ def train(
             **trainer_devices(device, options.devices),
             strategy=resolve_strategy(options.strategy),
             plugins=[*state_files, *process_environment()],
-            **step_options(config),
+            precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
+            gradient_clip_val=config.gradient_clip,
             callbacks=[
                 *callbacks,
                 best,
@@ -133,12 +134,6 @@ def train(
     with output_errors(folder.path):  # of loggers; checkpoints name their file
         trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return Path(best.best_model_path) if best.best_model_path else None
-
-
-def step_options(config: FitConfig) -> dict[str, Any]:
-    """Return the arguments of ``lightning.pytorch.Trainer`` that define one step: precision and gradient clipping."""
-    precision = "bf16-mixed" if config.precision == "bfloat16" else "32-true"
-    return {"precision": precision, "gradient_clip_val": config.gradient_clip}
 
 
 def _callbacks(task: Task, config: FitConfig, options: TrainerOptions) -> list[Callback]:

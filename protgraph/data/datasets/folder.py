@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import numpy as np
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
-from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder
 from protgraph.data.datasets.label_column import (
     LabelColumn,
@@ -31,7 +30,7 @@ from protgraph.data.datasets.label_column import (
     find_residue_letters,
     interpret_column,
 )
-from protgraph.data.datasets.label_table import LabelTable, read_label_table
+from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
 from protgraph.data.datasets.labels import SHOWN, count_example
 from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.splits import (
@@ -131,8 +130,6 @@ class FolderDataset(TableDataset):
     leave_out_absent : bool
         Leave out labels of residues that a structure does not have, e.g. unresolved ones. False does so only for labels
         of the whole sequence: every residue of a chain has a label, and the numbers of absent ones continue theirs.
-    fingerprint : callable
-        Function of a path that returns its :class:`Fingerprint`, e.g. from a cache.
     read_options : ReadOptions, optional
         Chains, model, alternate locations and assembly of all files.
 
@@ -176,7 +173,6 @@ class FolderDataset(TableDataset):
         fractions: Mapping[str, float] = FRACTIONS,
         seed: int = 0,
         leave_out_absent: bool = False,
-        fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
         read_options: ReadOptions | None = None,
     ) -> None:
         check_value(seed, Seed, path="seed")
@@ -186,8 +182,8 @@ class FolderDataset(TableDataset):
         if isinstance(folder, FolderIndex):
             index = folder
         else:
-            table = None if labels is None else read_label_table(labels, columns=_label_names(task, columns))
-            index = index_folder(open_folder(folder, fingerprint=fingerprint), table)
+            table = None if labels is None else read_label_table(labels, columns=label_names(task, columns))
+            index = index_folder(open_folder(folder), table)
         self.table = index.table
 
         # Labels: what the columns of the task mean.
@@ -272,12 +268,6 @@ class FolderDataset(TableDataset):
         return self._labels
 
 
-def _label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
-    """Return the columns that are labels even if their names are those of keys."""
-    names = [columns] if isinstance(columns, str) else list(columns or ())
-    return [*names, task] if task else names
-
-
 def read_labels(
     index: FolderIndex,
     *,
@@ -297,7 +287,9 @@ def read_labels(
     names = table.select(task, columns)
     letters = find_residue_letters(table, names) if index.is_per_residue else None
     if not index.is_per_residue:
-        check_no_label_strings(table, names, index.lengths_of_rows())
+        lengths = index.lengths_of_rows()
+        for name in names:
+            check_no_label_strings(table, name, lengths)
     interpreted = tuple(
         interpret_column(table, name, kind=kind, unknown=unknown, classes=classes, is_alone=len(names) == 1)
         for name in names
@@ -385,16 +377,12 @@ def _make_card(
 def _count(index: FolderIndex, labels: FolderLabels, example: Example) -> SplitCount:
     """Count residues and known labels of an example; a protein that cannot be read is not counted."""
     residues = sum(index.contents[example.id].lengths.values())
-    if not index.is_readable(example):
-        return replace(_count_labels(labels, np.zeros(0, np.int64), residues), proteins=0)
-    rows = index.rows[example.id]
-    return _count_labels(labels, rows if index.is_per_residue else rows[:1], residues)
-
-
-def _count_labels(labels: FolderLabels, rows: np.ndarray, residues: int) -> SplitCount:
-    if labels.values is None or labels.target is None:
-        return SplitCount(1, residues)
-    return count_example(labels.values[rows], labels.target, residues)
+    count = SplitCount(1, residues)
+    is_readable = index.is_readable(example)
+    if labels.values is not None and labels.target is not None:
+        rows = index.rows[example.id] if index.is_per_residue else index.rows[example.id][:1]
+        count = count_example(labels.values[rows if is_readable else rows[:0]], labels.target, residues)
+    return count if is_readable else replace(count, proteins=0)
 
 
 def _version(index: FolderIndex, examples: Sequence[Example], read: ReadOptions) -> str:

@@ -85,7 +85,8 @@ def index_folder(folder: ProteinFolder, table: LabelTable | None) -> FolderIndex
         sources = [protein for group in folder.groups().values() for protein in group]
         return _index(folder, None, sources, list(range(len(sources))), [""] * len(sources), (), ())
     match = folder.match(table)
-    match.raise_absent()
+    if match.error is not None:
+        raise match.error
     sources, file = match.proteins, match.of_row
     chain = table.key("chain")
     keys: tuple[np.ndarray, ...] = ()

@@ -185,12 +185,12 @@ def interpret_column(
     check_kind(kind)
     what = f"{table.where}: column {name!r}"
     cells = list(zip(table.rows.tolist(), table.labels[name].tolist(), strict=True))
-    known = [(row, text) for row, text in cells if text not in _unknown_texts(unknown, UNKNOWN_MARKERS)]
+    marks = _unknown_texts(unknown, UNKNOWN_MARKERS)
+    known = [(row, text) for row, text in cells if text not in marks]
     if not known:
         raise LabelError(f"{what} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_MARKERS)}.")
     has_classes = kind == "classification" or {text for _, text in known} <= set(classes)
     if not has_classes:
-        marks = _unknown_texts(unknown, UNKNOWN_MARKERS)
         if kind != "regression" and (pair := _binary_words(known)) is not None:
             return _binary(name, cells, marks, pair)
         decimal = _decimal_mark(table, name)
@@ -382,16 +382,11 @@ def _numeric_order(name: str) -> tuple[int, float, str]:
         return 1, 0.0, name
 
 
-def check_no_label_strings(table: LabelTable, names: Sequence[str], residues: Sequence[Sequence[int]]) -> None:
+def check_no_label_strings(table: LabelTable, name: str, residues: Sequence[Sequence[int]]) -> None:
     """Raise if the cells of a label column per protein have one label for each residue.
 
     ``residues`` has the numbers of residues of the chains of each row's protein.
     """
-    for name in names:
-        _check_no_label_strings(table, name, residues)
-
-
-def _check_no_label_strings(table: LabelTable, name: str, residues: Sequence[Sequence[int]]) -> None:
     compared = []
     for row, text, chains in zip(table.rows.tolist(), table.labels[name].tolist(), residues, strict=True):
         if sum(chains) >= _FEWEST and len(text) >= _FEWEST:

@@ -13,7 +13,7 @@ import numpy as np
 from protgraph.data.datasets.table_reader import TableCells, read_cells
 from protgraph.errors import LabelError, UnknownNameError, list_first, suggest
 
-__all__ = ["KEY_ALIASES", "LabelTable", "parse_residue_numbers", "read_label_table"]
+__all__ = ["KEY_ALIASES", "LabelTable", "label_names", "parse_residue_numbers", "read_label_table"]
 
 KEY_ALIASES = MappingProxyType(
     {
@@ -145,6 +145,12 @@ class LabelTable:
                 "(task=), or several numeric ones that form one task with --column for each (columns=)."
             )
         return chosen or available
+
+
+def label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
+    """Return the columns that are labels even if their names are those of keys."""
+    names = [columns] if isinstance(columns, str) else list(columns or ())
+    return [*names, task] if task else names
 
 
 def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTable:

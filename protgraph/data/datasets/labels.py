@@ -240,10 +240,16 @@ def _best_shift(labeled: np.ndarray, letters: np.ndarray | None, resolved: np.nd
 
 def describe_left_out(parts: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> str:
     """Return the note on labels that were left out, from ``(file, labels, (R,) absent)`` of each file."""
-    number = sum(int(absent.sum()) for _, _, absent in parts)
-    named = [f"{name} {labels.ids[i]}" for name, labels, absent in parts for i in np.flatnonzero(absent)[: SHOWN + 1]]
+    number, named = _count_absent(parts)
     noun = "label of a residue" if number == 1 else "labels of residues"
     return f"{number} {noun} without coordinates left out: {list_first(named, SHOWN)}"
+
+
+def _count_absent(parts: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> tuple[int, list[str]]:
+    """Return the number of absent labels, and the names of the first of each file."""
+    number = sum(int(absent.sum()) for _, _, absent in parts)
+    named = [f"{name} {labels.ids[i]}" for name, labels, absent in parts for i in np.flatnonzero(absent)[: SHOWN + 1]]
+    return number, named
 
 
 def wrong_types_error(
@@ -278,8 +284,7 @@ def absent_residues_error(
 
     ``shifts`` are the results of :meth:`ResidueLabels.shifts` by file and chain.
     """
-    number = sum(int(absent.sum()) for _, _, absent in faults)
-    named = [f"{name} {labels.ids[i]}" for name, labels, absent in faults for i in np.flatnonzero(absent)[: SHOWN + 1]]
+    number, named = _count_absent(faults)
     noun = "label refers to an absent residue" if number == 1 else "labels refer to absent residues"
     return LabelError(
         f"{number} {noun}: {list_first(named, SHOWN)}\n"

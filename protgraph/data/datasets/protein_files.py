@@ -96,11 +96,6 @@ class TableMatch:
         """Name that is not in the folder → the first row that has it."""
         return {} if self.error is None else self.error.rows
 
-    def raise_absent(self) -> None:
-        """Raise if a name is not in the folder."""
-        if self.error is not None:
-            raise self.error
-
 
 class ProteinFolder(ABC):
     """Proteins of a folder or list of files, or of a graph store."""

@@ -148,12 +148,9 @@ def _sheet_cells(sheet: Any, formulas: Any, path: str) -> list[list[str]]:
                     f"{path}: cell {source.coordinate} has a formula without a stored value. "
                     "Open the workbook in a spreadsheet program and save it."
                 )
-        rows.append([_cell_text(cell.value) for cell in row])
+        values = [cell.value for cell in row]
+        rows.append([_value_text(v, as_integer=isinstance(v, float) and v.is_integer()) for v in values])
     return rows
-
-
-def _cell_text(value: object) -> str:
-    return _value_text(value, as_integer=isinstance(value, float) and value.is_integer())
 
 
 def _parquet_rows(content: bytes, path: str) -> list[tuple[int, list[str]]]:

@@ -166,7 +166,11 @@ def to_frames(graph: ProteinGraph) -> tuple[pd.DataFrame, pd.DataFrame]:
     MissingExtraError
         If pandas is not installed.
     """
-    pandas, names = _pandas(), node_names(graph)
+    try:
+        import pandas
+    except ImportError as e:
+        raise MissingExtraError('to_frames needs pandas: pip install "protgraph-pyg[pandas]"') from e
+    names = node_names(graph)
     columns: dict[str, dict[str, Any]] = {"node": {"residue_id": graph.residue_ids}, "edge": {}}
     for key, value in _tensors(graph).items():
         if key != "edge_index" and graph.level(key) in columns:
@@ -232,11 +236,3 @@ def _sort_edges(graph: ProteinGraph) -> None:
     graph.edge_index = index[:, order]
     for key in edge_fields:
         graph[key] = graph[key][order]
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as e:
-        raise MissingExtraError('to_frames needs pandas: pip install "protgraph-pyg[pandas]"') from e
-    return pandas

@@ -302,50 +302,13 @@ def make_batch(
     values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
     set_attributes(batch, values)
-    batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=_Slices(counts), _inc_dict=_Increments(counts, sizes))
+    # PyG separates a batch by the first row of each protein in each field, and by what was added to its values. Arrays,
+    # because PyG takes lists for those of its own collation.
+    slices = {key: np.array([*accumulate(numbers, initial=0)]) for key, numbers in counts.items()}
+    shifted = {key for key in counts if is_registered(key) and field(key).irreps == "index"}
+    increments = {key: values["ptr"][:-1] if key in shifted else None for key in counts}
+    batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=slices, _inc_dict=increments)
     return batch
-
-
-class _Slices(Mapping[str, Tensor | None]):
-    """First row of each protein in each field, and the number of rows, ``(B + 1,)``.
-
-    PyG reads them to separate a batch. They are made then: most batches are never separated.
-
-    Parameters
-    ----------
-    counts : mapping of str to sequence of int
-        Rows of each protein.
-    """
-
-    def __init__(self, counts: Mapping[str, Sequence[int]]) -> None:
-        self._counts = counts
-        self._made: dict[str, Tensor | None] = {}
-
-    def __getitem__(self, key: str) -> Tensor | None:
-        if key not in self._made:
-            self._made[key] = self._make(key, self._counts[key])
-        return self._made[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._counts)
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def _make(self, key: str, counts: Sequence[int]) -> Tensor | None:
-        return torch.tensor([*accumulate(counts, initial=0)])
-
-
-class _Increments(_Slices):
-    """Number that was added to the values of each protein in each field, ``(B,)``; None: nothing."""
-
-    def __init__(self, counts: Mapping[str, Sequence[int]], sizes: Sequence[int]) -> None:
-        super().__init__(counts)
-        self._sizes = sizes
-
-    def _make(self, key: str, counts: Sequence[int]) -> Tensor | None:
-        is_shifted = is_registered(key) and field(key).irreps == "index"
-        return super()._make(key, self._sizes)[:-1] if is_shifted else None
 
 
 def set_attributes(graph: Data, values: Mapping[str, Any]) -> None:

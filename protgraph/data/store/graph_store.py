@@ -139,11 +139,6 @@ class GraphStore:
         return sum(shard.residues for shard in self.shards)
 
     @property
-    def num_bytes(self) -> int:
-        """Bytes of all shards."""
-        return sum(shard.bytes for shard in self.shards)
-
-    @property
     def has_residues(self) -> bool:
         """True if the residues of each protein are in the store."""
         return self._layout["has_residues"]
@@ -243,7 +238,8 @@ class GraphStore:
             numeric, plain = ([key for key in keys if key in fields] for keys in (numeric, plain))
         members = [self._place(int(i)) for i in indices]
         levels = {key: self._layout["level"][key] for key in numeric}
-        return collate_members(members, levels, plain, {key for key in numeric if self._shifted(key)})
+        shifted = {key for key, spec in self._layout["specs"].items() if spec["irreps"] == "index"}
+        return collate_members(members, levels, plain, shifted)
 
     def damaged_shards(self) -> list[Path]:
         """Return the files of shards whose checksums differ; all files are read.
@@ -282,6 +278,3 @@ class GraphStore:
 
     def _recorded(self, read: Callable[[GraphShard], list[str]]) -> list[str]:
         return [value for shard in self._all() for value in read(shard)]
-
-    def _shifted(self, key: str) -> bool:
-        return key in self._layout["specs"] and self._layout["specs"][key]["irreps"] == "index"

@@ -7,6 +7,7 @@ Not PyG's DynamicBatchSampler: it has no order by seed and epoch, no buckets of 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -238,7 +239,7 @@ class StoreLoader:
     def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
         self.rank_batches = sampler
         self._loader = DataLoader(
-            _Numbers(),
+            range(sys.maxsize),  # the data are the protein numbers themselves
             batch_sampler=sampler,
             num_workers=workers,
             collate_fn=collate,
@@ -262,10 +263,3 @@ class StoreLoader:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Accept the empty state; see :meth:`state_dict`."""
-
-
-class _Numbers:
-    """Dataset of protein numbers."""
-
-    def __getitem__(self, number: int) -> int:
-        return number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -109,14 +108,11 @@ def read_description(folder: str | Path) -> StoreDescription:
             raise DatasetError(
                 f"{path / META} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
             )
-        return StoreDescription(content["layout"], content["info"], _entries(content["shards"]))
+        names = [f.name for f in fields(ShardEntry)]
+        shards = tuple(ShardEntry(**{name: shard[name] for name in names}) for shard in content["shards"])
+        return StoreDescription(content["layout"], content["info"], shards)
     except (KeyError, TypeError) as e:
         raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
-
-
-def _entries(shards: Sequence[Mapping[str, Any]]) -> tuple[ShardEntry, ...]:
-    names = [f.name for f in fields(ShardEntry)]
-    return tuple(ShardEntry(**{name: shard[name] for name in names}) for shard in shards)
 
 
 def shard_path(folder: str | Path, key: str) -> Path:
