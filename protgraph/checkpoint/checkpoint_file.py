@@ -280,9 +280,12 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
             if content["format"] != FORMAT:
                 raise KeyError("format")
             if content["format_version"] not in READABLE_VERSIONS:
+                version = content["format_version"]
+                is_newer = isinstance(version, int) and version > FORMAT_VERSION
                 raise CheckpointError(
-                    f"{path} has format version {content['format_version']}; protgraph {__version__} reads versions "
-                    f"{' and '.join(map(str, READABLE_VERSIONS))}. {_other_version(content['format_version'])}"
+                    f"{path} has format version {version}; protgraph {__version__} reads versions "
+                    f"{' and '.join(map(str, READABLE_VERSIONS))}. "
+                    f"{'Upgrade protgraph.' if is_newer else 'Train the model again.'}"
                 )
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
@@ -315,11 +318,6 @@ def _hint(name: str) -> str:
         return ""
     listed = " 'protgraph list trained_models' prints the names of trained models."
     return suggest(name, registry.trained_models.names()) + listed
-
-
-def _other_version(version: object) -> str:
-    newer = isinstance(version, int) and version > FORMAT_VERSION
-    return "Upgrade protgraph." if newer else "Train the model again."
 
 
 def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:

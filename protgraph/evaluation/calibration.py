@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,7 +31,7 @@ __all__ = [
 
 Method = Literal["temperature", "platt", "isotonic", "linear"]
 #: Kind of target → methods.
-_METHODS = {
+_METHODS: Mapping[str, tuple[Method, ...]] = {
     "classification": ("temperature",),
     "multilabel": ("temperature", "platt", "isotonic"),
     "regression": ("linear",),
@@ -112,42 +113,53 @@ class CalibrationScores:
     brier: float
 
 
-def check_calibration_method(method: str, target: Target) -> None:
-    """Raise :class:`OptionError` if probabilities of a target cannot be calibrated in this way."""
+def check_calibration_method(method: str, target: Target) -> Method:
+    """Return a method; raise :class:`OptionError` if probabilities of a target cannot be calibrated in this way."""
     allowed = _METHODS.get(target.kind, ())
     if not allowed:
         raise OptionError(
             f"calibration {method!r}: target {target.name!r} is {target.kind}. Allowed for classes, yes/no labels "
             "and values. Leave it out."
         )
-    if method not in allowed:
-        hint = suggest(method, allowed)
-        raise OptionError(f"calibration {method!r} of {target.kind}.{hint} Allowed: {', '.join(allowed)}.")
+    for name in allowed:
+        if name == method:
+            return name
+    hint = suggest(method, allowed)
+    raise OptionError(f"calibration {method!r} of {target.kind}.{hint} Allowed: {', '.join(allowed)}.")
 
 
 def fit_calibration(
     method: str, predictions: SplitPredictions, target: Target, *, split: str = "val"
 ) -> CalibrationMap:
     """Fit a calibration to the predictions on the validation split, by likelihood or least squares."""
-    check_calibration_method(method, target)
+    checked = check_calibration_method(method, target)
     known = known_labels(predictions.y)
     rows = known if known.dim() == 1 else known.any(1)
     proteins = 0 if predictions.protein is None else len(predictions.protein[rows].unique())
-    origin = {"method": method, "split": split, "proteins": proteins, "labels": int(known.sum())}
-    if not origin["labels"]:
+    labels = int(known.sum())
+    if not labels:
         raise OptionError(f"calibration {method!r}: no known label in the split {split!r}. Leave it out.")
+    lines: list[tuple[float, float]] = []  # slope and offset of each column
+    knots: list[tuple[list[float], list[float]]] = []
     if target.kind == "classification":
-        z, y = predictions.logits[known].double(), predictions.y[known]
-        return CalibrationMap(slope=[_class_slope(z, y)], **origin)
-    if target.kind == "regression":
+        lines = [(_class_slope(predictions.logits[known].double(), predictions.y[known]), 0.0)]
+    elif target.kind == "regression":
         lines = [_line(predictions.logits[mask, c], predictions.y[mask, c]) for c, mask in enumerate(known.unbind(1))]
-        return CalibrationMap(slope=[a for a, _ in lines], offset=[b for _, b in lines], **origin)
-    columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
-    if method == "isotonic":
-        return CalibrationMap(knots=[_isotonic(z, y) for z, y in columns], **origin)
-    parts = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
-    offsets = [offset for _, offset in parts] if method == "platt" else []
-    return CalibrationMap(slope=[slope for slope, _ in parts], offset=offsets, **origin)
+    else:
+        columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
+        if method == "isotonic":
+            knots = [_isotonic(z, y) for z, y in columns]
+        else:
+            lines = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
+    return CalibrationMap(
+        method=checked,
+        slope=[slope for slope, _ in lines],
+        offset=[offset for _, offset in lines] if method in ("platt", "linear") else [],
+        knots=knots,
+        split=split,
+        proteins=proteins,
+        labels=labels,
+    )
 
 
 def _line(z: Tensor, y: Tensor) -> tuple[float, float]:

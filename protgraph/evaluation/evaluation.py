@@ -26,6 +26,7 @@ from protgraph.task.task import Task
 __all__ = [
     "BatchPredictions",
     "collate_evaluation",
+    "device_of",
     "evaluate",
     "evaluation_batches",
     "evaluation_mode",
@@ -229,9 +230,14 @@ def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
 
 def _select(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     pairs = predictions.pairs
-    pairs = replace(pairs, protein=pairs.protein[rows], separation=pairs.separation[rows])
-    kept = {key: getattr(predictions, key)[rows] for key in ("logits", "y", "protein")}
-    return replace(predictions, pairs=pairs, **kept)
+    protein = pairs.protein[rows]
+    return replace(
+        predictions,
+        logits=predictions.logits[rows],
+        y=predictions.y[rows],
+        pairs=replace(pairs, protein=protein, separation=pairs.separation[rows]),
+        protein=protein,
+    )
 
 
 @contextmanager
@@ -241,6 +247,11 @@ def evaluation_mode(model: ProteinModel) -> Iterator[torch.device]:
     model.eval()
     try:
         with torch.no_grad():
-            yield next((p.device for p in model.parameters()), torch.device("cpu"))
+            yield device_of(model)
     finally:
         model.train(before)
+
+
+def device_of(model: ProteinModel) -> torch.device:
+    """Return the device of the parameters of a model; the CPU without any."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))

@@ -20,6 +20,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.node_level import residue_nodes
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import OptionError, SelectionError
+from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import GraphResult, count_notes
@@ -122,8 +123,7 @@ def explain(
     for protein in featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs):
         rows = _rows_of(protein, target, residue)
         if rows is not None:
-            where = next((p.device for p in members[0].parameters()), torch.device("cpu"))
-            graph = collate([protein.graph]).to(where)
+            graph = collate([protein.graph]).to(device_of(members[0]))
             found.append((protein, integrate_gradients(members, graph, lambda z, rows=rows: scalar(z[rows]).mean())))
     if residue is not None and not found and not failures:
         raise SelectionError(f"residue {residue!r} is in no protein. Give chain and number, e.g. 'A:42'.")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from protgraph.checkpoint.checkpoint_file import Checkpoint
 from protgraph.errors import SelectionError, list_first
+from protgraph.evaluation.evaluation import device_of
 from protgraph.featurize.result import GraphResult, model_notes
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.inference.result_table import ResultTable
@@ -184,9 +185,10 @@ class InputChecks:
         present = residues.backbone_mask
         missing = int((~present.all(axis=1)).sum())
         is_ca_only = not present[:, [0, 2, 3]].any()
-        if is_ca_only and self.reads_more_than_ca(residues):
+        reads_missing = missing > 0 and self.reads_more_than_ca(residues)
+        if reads_missing and is_ca_only:
             self._add(protein, "ca_only", len(residues))
-        if missing and not is_ca_only and self.reads_more_than_ca(residues):
+        elif reads_missing:
             ids = [name for name, whole in zip(residues.ids, present.all(axis=1), strict=True) if not whole]
             self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
         left_out = sum(residues.report.without_ca.values())
@@ -222,8 +224,7 @@ class InputChecks:
         """Return the fields of a protein that layers and head read, without NaN."""
         checkpoint, model = self.checkpoint, self.checkpoint.model
         graph = checkpoint.graph_step(residues, model.plan, ProteinRequest("helix"))
-        device = next((p.device for p in model.parameters()), torch.device("cpu"))
-        f = model.fields_of(graph.to(device))
+        f = model.fields_of(graph.to(device_of(model)))
         names = {name for wires in model.wires for name in wires.reads.values()} | set(model.head_reads.values())
         return {name: f[name].double().nan_to_num(nan=1e9) for name in names if isinstance(f.get(name), Tensor)}
 
@@ -247,8 +248,8 @@ def _helices(like: Residues | None = None) -> tuple[Residues, Residues]:
             array.chain_id[row], array.res_id[row], array.res_name[row] = str(chain), i + 1, res_name
             array.atom_name[row], array.element[row] = name, name[0]
     trace = array[array.atom_name == "CA"]
-    options = {"ligands": True, "nucleic": True}
-    return tuple(clean(from_atom_array(part, name="helix"), **options) for part in (array, trace))
+    whole, ca = (clean(from_atom_array(a, name="helix"), ligands=True, nucleic=True) for a in (array, trace))
+    return whole, ca
 
 
 def _implausible_steps(residues: Residues) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
 from protgraph.errors import Interrupted
 from protgraph.evaluation.calibration import CalibrationMap
-from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, device_of, evaluation_mode, symmetrize_pairs
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
@@ -247,6 +247,6 @@ def finite_outputs(
             if bool(torch.isfinite(numbers).all()):
                 yield [protein], output
             else:
-                where = next((p.device for p in network.parameters()), torch.device("cpu"))
-                error = nonfinite_error(network, collate([protein.graph]).to(where), protein.protein)
+                batch = collate([protein.graph]).to(device_of(network))
+                error = nonfinite_error(network, batch, protein.protein)
                 failures.append(Failure.of(protein.source, protein.protein, error, sha256=protein.sha256))

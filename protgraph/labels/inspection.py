@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protgraph.data.datasets.card import SplitCount
+from protgraph.data.datasets.card import SplitCount, sum_counts
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
@@ -270,7 +270,7 @@ class _Reading:
     absent: list[str] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
     left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
-    counts: dict[str, SplitCount] = field(default_factory=dict)
+    counts: list[tuple[str, SplitCount]] = field(default_factory=list)
 
     def compare(self, labels: ResidueLabels, residues: Residues, rows: np.ndarray) -> None:
         """Add the labels of a protein that do not fit its residues; ``rows`` are their rows in the table."""
@@ -286,9 +286,7 @@ class _Reading:
     def count(self, example: Example, task: Task, residues: Residues) -> None:
         """Count the labels that a task derives from a protein."""
         labels = task.labels(residues, None, seen=residues, strict=False)
-        number = count_example(labels, task.target, len(residues))
-        total = self.counts.get(example.split)
-        self.counts[example.split] = number if total is None else total + number
+        self.counts.append((example.split, count_example(labels, task.target, len(residues))))
 
 
 def _read_all(data: FolderDataset, description: DatasetDescription, task: str | Task | None) -> DatasetInspection:
@@ -311,7 +309,8 @@ def _read_all(data: FolderDataset, description: DatasetDescription, task: str | 
         if isinstance(labels, ResidueLabels):
             reading.compare(labels, residues, data.rows(example))
     if resolved is not None:
-        ordered = {split: reading.counts[split] for split in description.splits if split in reading.counts}
+        counts = sum_counts(reading.counts)
+        ordered = {split: counts[split] for split in description.splits if split in counts}
         description = replace(description, tasks={name: replace(description.tasks[name], counts=ordered)})
     if reading.left_out:
         description = replace(description, notes=(*description.notes, describe_left_out(reading.left_out)))

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,30 +144,25 @@ def prepare(
     of_task = (task.derive, task.restore, task.make_graph)
     used += [dataset.source, *(function for function in of_task if function is not None)]
     code = [component_digest(one) for one in used]
-    temporary = None
+    temporary: tempfile.TemporaryDirectory[str] | None = None
     if None in code:  # without source, the next run cannot detect a change
         temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
         folder = Path(temporary.name) / "graphs"
     else:
         key = digest(_key(dataset, task, plan, examples), *map(_label_bytes, labels), code)
         folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
-        if (prepared := _open(folder)) is not None:
-            _check_leak(task, plan, prepared)
-            return prepared
-    inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
-    notes = _make(folder, inputs, jobs, progress)
-    release_component_dictionary()  # training does not read it
-    release_memory()
     prepared = _open(folder)
-    _check_leak(task, plan, prepared)
-    notes = (*prepared.notes, *notes)
-    return Prepared(prepared.splits, prepared.failures, prepared.one_chain, notes, temporary)
-
-
-def _check_leak(task: Task, plan: FeaturePlan, prepared: Prepared) -> None:
-    """Raise :class:`LeakError` if a feature of the training split is the label."""
+    if prepared is None:
+        inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
+        notes = _make(folder, inputs, jobs, progress)
+        release_component_dictionary()  # training does not read it
+        release_memory()
+        prepared = _open(folder)
+        assert prepared is not None
+        prepared = replace(prepared, notes=(*prepared.notes, *notes), temporary=temporary)
     if "train" in prepared.splits:
         require_no_leak(task, plan, prepared.splits["train"])
+    return prepared
 
 
 def _check(plan: FeaturePlan, task: Task) -> None:
@@ -348,8 +343,8 @@ def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: S
         if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
             first = next(i for i, example in enumerate(examples) if example.id == failures[0].protein)
             one = dataset_requests(dataset, [examples[first]], inputs.read, labels=[inputs.labels[first]])
-            step, options = LabeledGraph(inputs.task), {"read": inputs.read, "fatal": (ComponentError,)}
-            list(iter_graphs(one, inputs.plan, step=step, **options))  # raises it
+            step = LabeledGraph(inputs.task)
+            list(iter_graphs(one, inputs.plan, step=step, read=inputs.read, fatal=(ComponentError,)))  # raises it
         raise empty_split_error(dataset.name, inputs.task.name, inputs.needed, examples, failures, others)
 
 

@@ -171,10 +171,19 @@ class _Run:
         path = None if folder is None else folder / CHECKPOINT
         if path is not None and self.resume and path.is_file():
             return self._finished(path, part), True
-        common = {"config": self.config, "cache": self.cache, "run_dir": folder, "resume": self.resume}
+        options = dict(self.options)
         if self.make_loggers is not None and folder is not None:
-            common["logger"] = self.make_loggers(folder)
-        result = fit(self.spec, part, self.task, **common, **self.options)
+            options["logger"] = self.make_loggers(folder)
+        result = fit(
+            self.spec,
+            part,
+            self.task,
+            config=self.config,
+            cache=self.cache,
+            run_dir=folder,
+            resume=self.resume,
+            **options,
+        )
         if path is not None and folder is not None:
             result.save(path)
             from protgraph.train.run_folder import RunFolder  # imports Lightning, as only training does

@@ -48,8 +48,7 @@ class FitData(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         self.train, self.val, self.task, self.workers, self.fields = train, val, task, workers, fields
-        options = {"max_nodes": config.batch_residues, "shuffle": True, "seed": config.seed}
-        self.batches = ProteinBatches(train.sizes, **options)
+        self.batches = ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
         self._start = (0, 0)  # epoch and batch to resume from
         self._train_loader: StoreLoader | None = None
         self._val_loader: StoreLoader | None = None

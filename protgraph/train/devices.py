@@ -63,11 +63,17 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:
             raise OptionError(f"fit: strategy = {strategy!r}.{suggest(strategy, STRATEGIES)} {_ALLOWED}")
-        options = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-        options |= {"enable_model_summary": False, **trainer_devices(device, devices)}
         try:
             with quiet_lightning():
-                used = Trainer(strategy=resolve_strategy(strategy), plugins=process_environment(), **options).strategy
+                used = Trainer(
+                    strategy=resolve_strategy(strategy),
+                    plugins=process_environment(),
+                    logger=False,
+                    enable_checkpointing=False,
+                    enable_progress_bar=False,
+                    enable_model_summary=False,
+                    **trainer_devices(device, devices),
+                ).strategy
         except (MisconfigurationException, ValueError, TypeError, RuntimeError) as e:
             raise OptionError(
                 f"fit: devices = {devices!r} on {device.type}. Allowed: the number of processes (cpu), or of GPUs that "

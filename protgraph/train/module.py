@@ -144,7 +144,11 @@ class FitModule(pl.LightningModule):
             own, general = map(int, entropy.generate_state(2, np.uint64) >> 1)
             self._generator.manual_seed(own)
             torch.manual_seed(general)
-            self.notes = (*self.notes, _describe_resumption(len(states), self.trainer.world_size))
+            note = (
+                f"resumed with {count_noun(self.trainer.world_size, 'process')}, interrupted with {len(states)}: the "
+                "same batches in the same order; dropout, masking and noise continue with other random numbers"
+            )
+            self.notes = (*self.notes, note)
             self._follow_schedule()
         elif self.global_rank:
             torch.manual_seed(seed)  # another dropout mask in each process
@@ -302,13 +306,6 @@ def _total_steps(trainer: pl.Trainer) -> int:
     steps, data = int(trainer.estimated_stepping_batches), trainer.datamodule
     has_all = trainer.accumulate_grad_batches == 1 and trainer.limit_train_batches == 1.0 and trainer.max_steps == -1
     return data.steps(trainer.max_epochs) if isinstance(data, FitData) and has_all else steps
-
-
-def _describe_resumption(before: int, now: int) -> str:
-    return (
-        f"resumed with {count_noun(now, 'process')}, interrupted with {before}: the same batches in the same order; "
-        "dropout, masking and noise continue with other random numbers"
-    )
 
 
 def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:

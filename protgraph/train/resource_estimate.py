@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,7 +196,7 @@ def choose_batch_residues(
             f"evaluation {found.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a smaller "
             "model."
         )
-    return ResourceEstimate(found.process, found.evaluation, found.budgets, max(fitting), found.limit)
+    return replace(found, chosen=max(fitting))
 
 
 def step_clock(device: torch.device) -> Callable[[], float]:

@@ -120,12 +120,14 @@ class FitResult:
 
     def checkpoint(self) -> Checkpoint:
         """Return the model with everything needed to use it again."""
+        # Residue types are given to a decoder one after the other.
+        is_decoding = self.model.decoder is not None and self.task.decoder_inputs is not None
         return Checkpoint(
             model=self.model,
             task=self.task.name,
             hidden=self.task.inputs.hidden,
             one_chain=self.one_chain,
-            visible_types=self.task.inputs.visible_types and not self._is_decoding,
+            visible_types=self.task.inputs.visible_types and not is_decoding,
             threshold=self.threshold,
             calibration=self.calibration,
             metrics=self.metrics,
@@ -141,11 +143,6 @@ class FitResult:
                 **({"interrupted": self.interrupted} if self.interrupted else {}),
             },
         )
-
-    @property
-    def _is_decoding(self) -> bool:
-        """True if residue types are given to the decoder one after the other."""
-        return self.model.decoder is not None and self.task.decoder_inputs is not None
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint file, and replace an existing one; see :func:`protgraph.checkpoint.save_checkpoint`."""

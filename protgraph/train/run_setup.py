@@ -219,8 +219,10 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
         Weight of positives or of each class, one number or ``(C,)``.
     """
     kind = task.target.kind
-    weights = {"class_weight" if kind == "classification" else "pos_weight": weight}
-    prior = label_prior(counts, kind, **weights)
+    if kind == "classification":
+        prior = label_prior(counts, kind, class_weight=weight)
+    else:
+        prior = label_prior(counts, kind, pos_weight=weight)
     if head.scale is not None and kind == "regression":
         head.scale.copy_(label_std(counts))
     if head.shift is not None and kind == "regression":

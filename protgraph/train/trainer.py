@@ -159,7 +159,8 @@ def load_best(module: FitModule, path: Path | None) -> dict[str, Any]:
     last, best = module.history[-1], _read_best(path)
     row = best["row"]
     if _is_undefined(module, row):
-        module.notes = (*module.notes, _describe_undefined(module, row))
+        note = f"{task.monitor} is undefined: {name} predicts the same value everywhere. "
+        module.notes = (*module.notes, f"{note}Epoch {row['epoch']:.0f} was kept")
     elif not _is_finite(module, row):
         if module.nonfinite is not None:
             raise module.nonfinite
@@ -209,14 +210,6 @@ def _is_finite(module: FitModule, row: Mapping[str, float]) -> bool:
 def _is_undefined(module: FitModule, row: Mapping[str, float]) -> bool:
     """Return True if the monitored metric has no value because the model predicts the same for all rows."""
     return module.predicts_constant and math.isfinite(row["val_loss"]) and math.isnan(row[module.task.monitor])
-
-
-def _describe_undefined(module: FitModule, row: Mapping[str, float]) -> str:
-    """Return the note on a run whose monitored metric is undefined."""
-    return (
-        f"{module.task.monitor} is undefined: {module.model.spec.name} predicts the same value everywhere. "
-        f"Epoch {row['epoch']:.0f} was kept"
-    )
 
 
 def _load_weights(module: FitModule, best: Mapping[str, Any]) -> None:

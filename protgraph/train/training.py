@@ -22,7 +22,6 @@ from protgraph.evaluation.bootstrap import SplitScores, resample_test_split
 from protgraph.evaluation.calibration import check_calibration_method, fit_calibration
 from protgraph.evaluation.evaluation import predict_split
 from protgraph.labels.loading import load_dataset
-from protgraph.labels.preparation import Prepared
 from protgraph.labels.split_checks import with_failures
 from protgraph.model.build import ProteinModel
 from protgraph.model.compiled_layers import uncompile_layers
@@ -43,7 +42,6 @@ from protgraph.train.session import (
 )
 
 if TYPE_CHECKING:
-    import torch
     from lightning.pytorch.callbacks import Callback
     from lightning.pytorch.loggers import Logger
     from lightning.pytorch.strategies import Strategy
@@ -201,8 +199,7 @@ def _run(
 
     config, task, splits = setup.config, setup.task, setup.prepared.splits
     device, module = config.torch_device(), None
-    shared = {"dataset": setup.dataset, "prepared": setup.prepared, "device": device, "start": start}
-    result = partial(_result, calibrate=calibrate, **shared)
+    result = partial(_result, setup, start=start, calibrate=calibrate)
 
     def best_so_far(number: Signals) -> FitResult | None:
         has_best = module is not None and is_first_process()
@@ -231,18 +228,17 @@ def _run(
 
 
 def _result(
+    setup: RunSetup,
     module: FitModule,
     best: Mapping[str, Any],
     tested: Mapping[str, Any],
     *,
-    dataset: Dataset,
-    prepared: Prepared,
-    device: torch.device,
     start: float,
     calibrate: str | None,
     interrupted: str = "",
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
+    dataset, prepared, device = setup.dataset, setup.prepared, setup.config.torch_device()
     metrics, confusion, scores = _evaluate(module.model.to(device), tested, module.task, best)
     training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
     calibration = None

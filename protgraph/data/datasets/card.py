@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +25,7 @@ __all__ = [
     "TaskCard",
     "load_card",
     "parse_card",
+    "sum_counts",
 ]
 
 
@@ -150,6 +151,14 @@ class SplitCount:
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labeled"))
         sums = (None if None in pair else sum(pair) for pair in pairs)
         return SplitCount(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
+
+
+def sum_counts(counts: Iterable[tuple[str, SplitCount]]) -> dict[str, SplitCount]:
+    """Sum the counts of examples, each with its split; splits are in order of appearance."""
+    total: dict[str, SplitCount] = {}
+    for split, count in counts:
+        total[split] = total[split] + count if split in total else count
+    return total
 
 
 @dataclass(frozen=True)

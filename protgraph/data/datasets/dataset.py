@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.labels import (
     Labels,
     ResidueLabels,
@@ -244,7 +244,7 @@ class Dataset(ABC):
             If labels refer to absent residues; one error for all files.
         """
         target, errors = self.target(task), []
-        counts: dict[str, SplitCount] = {}
+        counts: list[tuple[str, SplitCount]] = []
         for example in self.examples(task):
             residues, labels = self.read(example), self.labels(task, example)
             if isinstance(labels, ResidueLabels) and (absent := labels.absent(residues)).any():
@@ -253,11 +253,11 @@ class Dataset(ABC):
                 count = SplitCount(1, len(residues))
             else:
                 count = count_example(align(labels, residues, strict=False), target, len(residues))
-            total = counts.get(example.split)
-            counts[example.split] = count if total is None else total + count
+            counts.append((example.split, count))
         if errors:
             raise absent_residues_error(errors)
-        return {split: counts[split] for split in self.splits(task)}
+        total = sum_counts(counts)
+        return {split: total[split] for split in self.splits(task)}
 
     def _task(self, task: str) -> TaskCard:
         try:

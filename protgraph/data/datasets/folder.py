@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder
@@ -357,10 +357,7 @@ def _make_card(
     index: FolderIndex, labels: FolderLabels, examples: Sequence[Example], rule: str, read: ReadOptions
 ) -> DatasetCard:
     """Return the card, with counts from fingerprints and table rows: no file is read again."""
-    counts: dict[str, SplitCount] = {}
-    for example in examples:
-        count = _count(index, labels, example)
-        counts[example.split] = counts[example.split] + count if example.split in counts else count
+    counts = sum_counts((example.split, _count(index, labels, example)) for example in examples)
     counts = {name: counts[name] for name in order_splits(counts)}
     sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
     where = "" if index.table is None else index.table.where

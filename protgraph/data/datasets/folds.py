@@ -62,15 +62,15 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
     splits of the dataset are ignored.
     """
-    is_number = isinstance(folds, int) and not isinstance(folds, bool) and folds >= 2
-    if not is_number and folds != "leave-one-group-out":
+    number = folds if isinstance(folds, int) and not isinstance(folds, bool) else None
+    if folds != "leave-one-group-out" and (number is None or number < 2):
         raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
     every = dataset.examples(task)
     known = [(e, own) for e in every if _has_label(own := dataset.labels(task, e))]
     examples = [example for example, _ in known]
     groups = linked_groups([dataset.links(example) for example in examples])
     count = len(set(groups))
-    if count < max(3, folds if is_number else 3):
+    if count < max(3, number or 3):
         raise DatasetError(
             f"dataset {dataset.name!r}: {count} independent groups of proteins, {folds} folds. Proteins with a common "
             "sequence or cluster are one group; each fold needs one, and training and validation too. Use fewer folds, "
@@ -82,15 +82,14 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     ids = tuple(example.id for example in examples)
     if unlabeled := sorted({example.id for example in every} - set(ids)):
         by += f"; {count_noun(len(unlabeled), 'example')} without a label not used: {list_first(unlabeled, SHOWN)}"
-    if not is_number:
-        fold = np.array(groups)
-        return FoldAssignment(ids, fold, tuple(groups), counts, required, f"leave one of {count} groups out; {by}")
+    if number is None:
+        rule = f"leave one of {count} groups out; {by}"
+        return FoldAssignment(ids, np.array(groups), tuple(groups), counts, required, rule)
     names = [_name(examples, groups, group) for group in range(count)]
-    fractions = {str(i): 1 / folds for i in range(folds)}
-    labels = {"counts": counts, "required": required}
-    fold = group_split([names[g] for g in groups], fractions=fractions, seed=seed, **labels)
+    fractions = {str(i): 1 / number for i in range(number)}
+    fold = group_split([names[g] for g in groups], fractions=fractions, seed=seed, counts=counts, required=required)
     balanced = "" if strata is None else f"; {strata.text} are balanced over the folds"
-    rule = f"{folds} folds, seed {seed}; {by}{balanced}"
+    rule = f"{number} folds, seed {seed}; {by}{balanced}"
     return FoldAssignment(ids, np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
 
 
@@ -106,9 +105,13 @@ def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, se
     datasets = []
     for k in range(assignment.number):
         rest = np.flatnonzero(assignment.fold != k)
-        fractions = {"train": 1 - _VALIDATION, "val": _VALIDATION}
-        labels = {"counts": assignment.counts[rest], "required": assignment.required}
-        drawn = group_split([names[groups[i]] for i in rest], fractions=fractions, seed=seed + k, **labels)
+        drawn = group_split(
+            [names[groups[i]] for i in rest],
+            fractions={"train": 1 - _VALIDATION, "val": _VALIDATION},
+            seed=seed + k,
+            counts=assignment.counts[rest],
+            required=assignment.required,
+        )
         split = dict.fromkeys(range(len(examples)), "test") | dict(zip(rest.tolist(), drawn, strict=True))
         splits = {example.id: split[i] for i, example in enumerate(examples)}
         rule = f"fold {k + 1} of {assignment.number}; {assignment.rule}"

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import count_example
 from protgraph.data.datasets.splits import (
     FRACTIONS,
+    SplitAssignment,
     SplitUnit,
     assign_random_splits,
     label_strata,
@@ -99,16 +100,15 @@ class GraphListDataset(GraphDataset):
         target = target or _infer_target(task, labels)
         self._labels = {name: _canonical(y, target, name) for name, (y, _) in zip(names, labels, strict=True)}
         self._sequences = {name: _sequence_digest(graph) for name, graph in self._graphs.items()}
-        splits, rule, self.notes = self._assign(target, fractions, seed)
-        self._examples = [Example(n, Path(_WHERE), None, s) for n, s in zip(names, splits, strict=True)]
-        counts: dict[str, SplitCount] = {}
-        for example in self._examples:
-            own = count_example(self._labels[example.id], target, self._graphs[example.id].num_nodes)
-            counts[example.split] = counts[example.split] + own if example.split in counts else own
+        assignment = self._assign(target, fractions, seed)
+        self.notes = assignment.notes
+        self._examples = [Example(n, Path(_WHERE), None, s) for n, s in zip(names, assignment.splits, strict=True)]
+        nodes = {name: graph.num_nodes for name, graph in self._graphs.items()}
+        counts = sum_counts((e.split, count_example(self._labels[e.id], target, nodes[e.id])) for e in self._examples)
         counts = {split: counts[split] for split in order_splits(counts)}
         sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
         cards = {task: TaskCard(target, "y of the graphs", "all graphs", counts)}
-        self.card = DatasetCard("graphs", self._version(), "", "", _WHERE, rule, sizes, cards)
+        self.card = DatasetCard("graphs", self._version(), "", "", _WHERE, assignment.rule, sizes, cards)
 
     def examples(self, task: str, split: str | None = None) -> list[Example]:
         """Return the examples of a split, or all."""
@@ -123,9 +123,7 @@ class GraphListDataset(GraphDataset):
         """Return the graph of an example, and its labels ``(M, …)`` in the form of the target."""
         return self._graphs[example.id], torch.from_numpy(self._labels[example.id])
 
-    def _assign(
-        self, target: Target, fractions: Mapping[str, float], seed: int
-    ) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    def _assign(self, target: Target, fractions: Mapping[str, float], seed: int) -> SplitAssignment:
         strata = label_strata(np.concatenate(list(self._labels.values())), target)
         units, start = [], 0
         for name, y in self._labels.items():
@@ -139,10 +137,8 @@ class GraphListDataset(GraphDataset):
                 raise DatasetError(
                     f"{_WHERE}: graph {missing!r} has no split, others have one. Set graph.split of all."
                 )
-            found = splits_from_table(given, units, _WHERE)
-        else:
-            found = assign_random_splits(units, fractions=fractions, seed=seed, strata=strata)
-        return found.splits, found.rule, found.notes
+            return splits_from_table(given, units, _WHERE)
+        return assign_random_splits(units, fractions=fractions, seed=seed, strata=strata)
 
     def _version(self) -> str:
         """Return 12 hexadecimal digits that depend on all tensors and splits."""

@@ -294,7 +294,7 @@ def absent_residues_error(
     )
 
 
-def count_example(y: np.ndarray, target: Target, residues: int) -> SplitCount:
+def count_example(y: np.ndarray, target: Target, residues: int | None) -> SplitCount:
     """Count the known labels of a protein, ``y (M, …)`` as returned by :func:`align`, in total and per class."""
     if target.kind == "classification":
         per_class = np.bincount(y[y >= 0], minlength=target.size)

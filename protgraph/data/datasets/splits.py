@@ -110,10 +110,11 @@ def assign_random_splits(
     for g, protein in zip(group, proteins, strict=True):
         first[g] = min(first.get(g, protein.name), protein.name)
     readable = [i for i, protein in enumerate(proteins) if protein.is_readable]
-    labels = {}
+    counts, required = None, None
     if strata is not None:
-        labels = {"counts": np.array([proteins[i].counts for i in readable]), "required": strata.required}
-    assigned = group_split([first[group[i]] for i in readable], fractions=fractions, seed=seed, **labels)
+        counts, required = np.array([proteins[i].counts for i in readable]), strata.required
+    names = [first[group[i]] for i in readable]
+    assigned = group_split(names, fractions=fractions, seed=seed, counts=counts, required=required)
     split_of = dict(zip(readable, assigned, strict=True))
     by = "a sequence or cluster" if any(p.clusters for p in proteins) else "a sequence"
     shares = ", ".join(f"{name} {share:g}" for name, share in fractions.items())
