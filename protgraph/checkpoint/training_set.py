@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import residue_nodes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import pack
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from protgraph.data.cache_key import code_digest, component_digest, digest
 from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.open_store import open_store
+from protgraph.data.store.graph_store import open_store
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.structure.residues.residues import Residues
 

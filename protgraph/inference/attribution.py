@@ -17,8 +17,7 @@ from torch_geometric.data import Data
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.node_level import residue_nodes
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import OptionError, SelectionError
 from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure

@@ -16,8 +16,7 @@ from torch import Tensor
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
 from protgraph.checkpoint.training_set import describe_proteins
-from protgraph.data.graph.node_level import residue_nodes
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.data.store.loader import pack
 from protgraph.errors import DatasetError, Interrupted, OptionError
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode

@@ -17,8 +17,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
 from protgraph.checkpoint.training_set import describe_proteins
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.node_level import residue_nodes
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.data.store.loader import pack
 from protgraph.errors import Interrupted
 from protgraph.evaluation.calibration import CalibrationMap

@@ -24,8 +24,7 @@ from protgraph.data.datasets.labels import (
     describe_left_out,
     wrong_types_error,
 )
-from protgraph.data.graph.node_level import labels_on_nodes
-from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
+from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes, set_attributes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_files import is_store, store_index
 from protgraph.data.store.store_writer import ShardWriter, write_store

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from protgraph.data.datasets.dataset import Example
-from protgraph.data.graph.node_level import CA
+from protgraph.data.graph.protein_graph import CA
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.failure import Failure

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
 from protgraph.data.cache_key import digest
-from protgraph.data.store.open_store import open_store
+from protgraph.data.store.graph_store import open_store
 from protgraph.errors import FetchError, SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source, graph_digest, iter_graphs, request_units

@@ -16,7 +16,7 @@ from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.folds import FoldAssignment, Folds, assign_folds, fold_datasets
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.node_level import residue_nodes
+from protgraph.data.graph.protein_graph import residue_nodes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import CheckpointError, DatasetError, OptionError
 from protgraph.evaluation.bootstrap import (

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.node_level import labels_on_nodes, residue_nodes
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import collate, labels_on_nodes, residue_nodes
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.featurize import FeaturePlan, build_graph
 from protgraph.model import ModelSpec, build_model

@@ -24,8 +24,8 @@ _HOME = {
     "ProteinLabels": "protgraph.data.datasets.labels",
     "ResidueLabels": "protgraph.data.datasets.labels",
     "SourceRepository": "protgraph.data.datasets.card",
-    "LabelRows": "protgraph.data.datasets.table_dataset",
-    "TableDataset": "protgraph.data.datasets.table_dataset",
+    "LabelRows": "protgraph.data.datasets.dataset",
+    "TableDataset": "protgraph.data.datasets.dataset",
     "absent_residues_error": "protgraph.data.datasets.labels",
     "SplitCount": "protgraph.data.datasets.card",
     "Target": "protgraph.data.datasets.target",
@@ -40,7 +40,7 @@ _HOME = {
     "order_splits": "protgraph.data.datasets.splits",
     "parse_card": "protgraph.data.datasets.card",
     "parse_residue_numbers": "protgraph.data.datasets.label_table",
-    "read_cells": "protgraph.data.datasets.table_reader",
+    "read_cells": "protgraph.data.datasets.label_table",
     "read_label_table": "protgraph.data.datasets.label_table",
 }
 

@@ -148,9 +148,16 @@ class SplitCount:
 
     def __add__(self, other: SplitCount) -> SplitCount:
         """Add counts; a count that is None in either is None in the sum."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("proteins", "residues", "labeled"))
-        sums = (None if None in pair else sum(pair) for pair in pairs)
-        return SplitCount(*sums, tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)))
+        return SplitCount(
+            self.proteins + other.proteins,
+            _add(self.residues, other.residues),
+            _add(self.labeled, other.labeled),
+            tuple(a + b for a, b in zip(self.per_class, other.per_class, strict=True)),
+        )
+
+
+def _add(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def sum_counts(counts: Iterable[tuple[str, SplitCount]]) -> dict[str, SplitCount]:

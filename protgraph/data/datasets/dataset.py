@@ -1,4 +1,4 @@
-"""Datasets: proteins with labels for named tasks, in splits."""
+"""Datasets: proteins with labels for named tasks, in splits; labels of all proteins as rows of a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.labels import (
     Labels,
+    ProteinLabels,
     ResidueLabels,
     absent_residues_error,
     align,
@@ -28,7 +31,16 @@ if TYPE_CHECKING:
     from protgraph.registry.component import ComponentSpec
     from protgraph.structure.residues.residues import Residues
 
-__all__ = ["Dataset", "Example", "checked_examples", "checked_labels", "read_example", "require_card"]
+__all__ = [
+    "Dataset",
+    "Example",
+    "LabelRows",
+    "TableDataset",
+    "checked_examples",
+    "checked_labels",
+    "read_example",
+    "require_card",
+]
 
 _SHOWN = 8  # tasks in a repr
 
@@ -271,7 +283,7 @@ class Dataset(ABC):
 
 def read_example(example: Example, read: ReadOptions) -> Residues:
     """Return the residues of an example, from its file or graph store."""
-    from protgraph.data.store.open_store import open_store
+    from protgraph.data.store.graph_store import open_store
     from protgraph.data.store.store_files import is_store
     from protgraph.structure.io import open_source, proteins_of
 
@@ -343,3 +355,59 @@ def checked_labels(dataset: Dataset, task: str, examples: Sequence[Example]) -> 
             )
         found.append(labels)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Labels of a task as rows of a table.
+
+    Parameters
+    ----------
+    values : ndarray
+        ``(T,)`` classes or ``(T, C)``, in the form of the target; −1 or NaN for unknown.
+    rows : mapping of str to ndarray or slice
+        Example id → its rows.
+    keys : tuple of ndarray
+        Chain, number and insertion code of the residue of each row, ``(T,)`` each; empty for labels per protein.
+    letters : ndarray, optional
+        ``(T,)`` str, the residue type that each row is for.
+    leaves_out_absent : bool
+        Leave out labels of residues that a structure does not have.
+    """
+
+    values: np.ndarray
+    rows: Mapping[str, np.ndarray | slice]
+    keys: tuple[np.ndarray, ...] = ()
+    letters: np.ndarray | None = None
+    leaves_out_absent: bool = False
+
+    def of(self, example: Example) -> Labels:
+        """Return the labels of an example."""
+        rows = self.rows[example.id]
+        if not self.keys:
+            return ProteinLabels(self.values[rows][0])
+        chain, number, ins_code = (key[rows] for key in self.keys)
+        letters = None if self.letters is None else self.letters[rows]
+        return ResidueLabels(
+            chain,
+            number,
+            ins_code,
+            self.values[rows],
+            name=example.path.name,
+            letters=letters,
+            leaves_out_absent=self.leaves_out_absent,
+        )
+
+
+class TableDataset(Dataset):
+    """Dataset of structures and a table of labels; subclasses implement :meth:`examples` and :meth:`label_rows`."""
+
+    @abstractmethod
+    def label_rows(self, task: str) -> LabelRows | None:
+        """Return the labels of all examples of a task; None if the task computes them."""
+
+    def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of an example; None if the task computes them."""
+        self._task(task)
+        rows = self.label_rows(task)
+        return None if rows is None else rows.of(example)

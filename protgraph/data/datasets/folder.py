@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
-from protgraph.data.datasets.dataset import Example
+from protgraph.data.datasets.dataset import Example, LabelRows, TableDataset
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder_index import FolderIndex, index_folder
 from protgraph.data.datasets.label_column import (
@@ -43,7 +43,6 @@ from protgraph.data.datasets.splits import (
     order_splits,
     splits_from_table,
 )
-from protgraph.data.datasets.table_dataset import LabelRows, TableDataset
 from protgraph.data.datasets.target import Target
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, list_first
@@ -104,7 +103,7 @@ class FolderDataset(TableDataset):
         Folder of structure and FASTA files with its subfolders, graph store, or list of files, folders and patterns. An
         index has the table already.
     labels : str, Path or data frame, optional
-        Label table (:func:`protgraph.data.datasets.table_reader.read_cells`); see the module docstring for its columns.
+        Label table (:func:`protgraph.data.datasets.label_table.read_cells`); see the module docstring for its columns.
         Files that are not in the table are not used. Default: all files.
     task : str, optional
         A label column of the table. With ``columns`` or ``target``, the name of the task. Default: the name of the

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
-from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.open_store import open_store
+from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.store_files import is_store
 from protgraph.errors import AbsentFilesError, DatasetError, LabelError, list_first, suggest
 from protgraph.structure.io.archives import as_accession, fetch

@@ -9,8 +9,15 @@ from protgraph.data.graph.convert import (
     to_pyg,
 )
 from protgraph.data.graph.fields import FieldSpec, field, field_table, is_registered, register_field
-from protgraph.data.graph.node_level import labels_on_nodes, residue_nodes
-from protgraph.data.graph.protein_graph import ProteinGraph, collate, make_batch, set_attributes, shared_fields
+from protgraph.data.graph.protein_graph import (
+    ProteinGraph,
+    collate,
+    labels_on_nodes,
+    make_batch,
+    residue_nodes,
+    set_attributes,
+    shared_fields,
+)
 
 __all__ = [
     "Conformity",

@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from protgraph.argument_types import check_fields
 from protgraph.errors import (
@@ -167,7 +167,7 @@ class FieldSpec:
             return self.shape
         return (3,) if self.irreps == "point" else (self.width,)
 
-    def as_(self, name: str, **changes: object) -> FieldSpec:
+    def as_(self, name: str, **changes: Any) -> FieldSpec:
         """Return a copy under another name, with other attributes changed, e.g. ``irreps``."""
         return replace(self, name=name, **changes)
 
@@ -274,7 +274,7 @@ def require_readable(path: str, component: object, local: str, given: FieldSpec)
     elif is_registered(local):
         level, values = field(local).level, _values(field(local))
     elif local == "h":
-        level, values = "node" if {"edges", "proteins"} & set(component.reads) else "", _NUMBERS
+        level, values = "node" if {"edges", "proteins"} & set(getattr(component, "reads", ())) else "", _NUMBERS
     elif local.startswith(("edge_", "graph_")):
         level = local.partition("_")[0]
     elif local == "pair":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,11 +17,24 @@ from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import field, is_registered
-from protgraph.errors import FieldError, UnknownNameError
+from protgraph.errors import FieldError, UnknownNameError, WiringError
 from protgraph.ops import check_edges
 from protgraph.wording import count_noun, html_table
 
-__all__ = ["LossCounts", "ProteinGraph", "collate", "make_batch", "set_attributes", "shared_fields"]
+if TYPE_CHECKING:
+    from protgraph.data.datasets.target import Target
+
+__all__ = [
+    "CA",
+    "LossCounts",
+    "ProteinGraph",
+    "collate",
+    "labels_on_nodes",
+    "make_batch",
+    "residue_nodes",
+    "set_attributes",
+    "shared_fields",
+]
 
 _NOT_FIELDS = ("y", "ptr", "batch")
 
@@ -317,3 +330,46 @@ def set_attributes(graph: Data, values: Mapping[str, Any]) -> None:
 
 
 _BATCH = type(Batch(_base_cls=ProteinGraph))
+
+
+CA = 1
+"""``atom_type`` of CA."""
+
+
+def residue_nodes(graph: Data) -> Tensor:
+    """Return the node of each residue, ``(L,)`` int64: the CA in an atom graph, the node itself in a residue graph."""
+    if "atom_type" not in graph:
+        device = next(value.device for value in graph.to_dict().values() if isinstance(value, Tensor))
+        return torch.arange(graph.num_nodes, device=device)
+    return torch.nonzero(graph.atom_type == CA).flatten()
+
+
+def labels_on_nodes(y: Tensor, graph: Data, target: Target) -> Tensor:
+    """Map residue labels to nodes: in an atom graph the CA has the label, other atoms are unknown (−1 or NaN).
+
+    Parameters
+    ----------
+    y : Tensor
+        ``(L, …)`` for a target per residue. Labels per protein are returned unchanged.
+    graph : Data
+        Graph of the protein.
+
+    Returns
+    -------
+    Tensor
+        ``(N, …)`` for the nodes of an atom graph and a target per residue; else ``y``.
+
+    Raises
+    ------
+    WiringError
+        If the target is per pair or per edge and the nodes are atoms.
+    """
+    if "atom_type" not in graph or target.level == "graph":
+        return y
+    if target.level != "node":
+        raise WiringError(
+            f"target {target.name!r} is per {target.level}. Atom graphs allow targets per residue and per protein."
+        )
+    node_labels = y.new_full((graph.num_nodes, *y.shape[1:]), torch.nan if y.is_floating_point() else -1)
+    node_labels[residue_nodes(graph)] = y
+    return node_labels

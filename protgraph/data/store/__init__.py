@@ -1,8 +1,7 @@
 """Graph stores: many proteins in memory-mapped shards, and batches of them."""
 
-from protgraph.data.store.graph_store import GraphStore
+from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.loader import ProteinBatches, pack
-from protgraph.data.store.open_store import open_store
 from protgraph.data.store.store_description import META, ShardEntry, StoreDescription, read_description, shard_path
 from protgraph.data.store.store_files import StoreFiles, is_store, stores
 from protgraph.data.store.store_writer import write_store

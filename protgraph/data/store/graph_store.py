@@ -9,30 +9,31 @@ Not PyG's InMemoryDataset or OnDiskDataset: both unpickle what they read, and ba
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.data.graph.protein_graph import ProteinGraph, set_attributes
-from protgraph.data.store.collation import collate_members, join_edge_index
-from protgraph.data.store.graph_shard import GraphShard
+from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
+from protgraph.data.store.graph_shard import EDGES, GraphShard
 from protgraph.data.store.store_description import register_stored_field
-from protgraph.data.store.store_files import store_files
+from protgraph.data.store.store_files import store_files, store_index
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["GraphStore"]
+__all__ = ["GraphStore", "Members", "collate_members", "join_edge_index", "open_store"]
 
 _MOST_OPEN = 16_384  # shards that are mapped at a time; Linux allows 65 530 maps per process
 
@@ -278,3 +279,95 @@ class GraphStore:
 
     def _recorded(self, read: Callable[[GraphShard], list[str]]) -> list[str]:
         return [value for shard in self._all() for value in read(shard)]
+
+
+Members = Sequence[tuple[GraphShard, int]]
+"""Proteins of a batch: the shard of each, and its place in the shard."""
+
+
+def collate_members(
+    members: Members, levels: Mapping[str, str], attributes: Sequence[str], shifted: Collection[str]
+) -> Batch:
+    """Collate proteins to a batch with the fields of ``levels``; numbers of nodes in ``shifted`` fields are shifted."""
+    spans = {level: _spans(members, level) for level in {"node", *levels.values()}}
+    counts = {level: [stop - start for start, stop in rows] for level, rows in spans.items()}
+    first_nodes = [*accumulate(counts["node"], initial=0)]
+    tensors: dict[str, Tensor] = {}
+    for key, level in levels.items():
+        if key == "edge_index":
+            tensors[key] = join_edge_index(members, counts[level], first_nodes)
+            continue
+        parts = [shard.arrays[key][a:b] for (shard, _), (a, b) in zip(members, spans[level], strict=True)]
+        joined = np.concatenate(parts)
+        if key in shifted:
+            shift = np.repeat(first_nodes[:-1], counts[level])
+            joined += shift.reshape(-1, *[1] * (joined.ndim - 1))
+        tensors[key] = torch.from_numpy(joined)
+    rows = {key: counts[level] for key, level in levels.items()}
+    return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=_plain(members, attributes))
+
+
+def _spans(members: Members, level: str) -> list[tuple[int, int]]:
+    """Return the first row of each protein at a level, and the row after its last."""
+    return [(shard.offsets[level][i], shard.offsets[level][i + 1]) for shard, i in members]
+
+
+def _plain(members: Members, attributes: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the attributes that are not numeric fields, one value per protein."""
+    plain: dict[str, list[Any]] = {"degree": [shard.degrees[i] for shard, i in members]}
+    for key in attributes:
+        plain[key] = [shard.attribute(key, i) for shard, i in members]
+    return plain
+
+
+def join_edge_index(members: Members, counts: Sequence[int], first_nodes: Sequence[int]) -> Tensor:
+    """Return the edges of a batch, ``(2, E)`` int64, from the edges and the first node of each protein."""
+    edge_index = torch.empty(2, sum(counts), dtype=torch.int64)
+    rows = edge_index.numpy()
+    degrees = {shard.degrees[i] for shard, i in members}
+    degree = degrees.pop() if len(degrees) == 1 else None
+    if degree and all(EDGES[1] not in shard.arrays for shard, _ in members):
+        rows[1].reshape(-1, degree)[:] = np.arange(first_nodes[-1])[:, None]  # (N, K)
+        joined = EDGES[:1]
+    else:
+        joined = EDGES
+    for row, name in zip(rows, joined, strict=False):
+        np.concatenate([shard.edges(name, i) for shard, i in members], out=row)
+        row += np.repeat(first_nodes[:-1], counts)
+    return edge_index
+
+
+def open_store(path: str | os.PathLike[str]) -> GraphStore:
+    """Return the graphs of a folder; each folder is opened once per process, and again if it changes.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Folder of a graph store, or its address, e.g. ``s3://bucket/folder``, which is opened once.
+
+    Raises
+    ------
+    DatasetError
+        The folder is not a graph store, or is incomplete.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from protgraph.data.graph.protein_graph import ProteinGraph
+    >>> from protgraph.data.store.store_writer import write_store
+    >>> folder = tempfile.mkdtemp() + "/graphs"
+    >>> _ = write_store(folder, [ProteinGraph(pos=torch.zeros(5, 3), name="1abc")])
+    >>> open_store(folder).names, open_store(folder) is open_store(folder)
+    (['1abc'], True)
+    """
+    text = os.fspath(path)
+    try:
+        stamp = store_index(text).stat().st_mtime_ns
+    except OSError:
+        stamp = 0  # the error is raised when it is opened
+    return _open(text, stamp)
+
+
+@lru_cache(maxsize=16)
+def _open(path: str, stamp: int) -> GraphStore:
+    return GraphStore(path)

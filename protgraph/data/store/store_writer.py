@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from protgraph.data.graph.fields import field, is_registered
-from protgraph.data.graph.node_level import CA
-from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, shared_fields
-from protgraph.data.store.graph_shard import EDGES
+from protgraph.data.graph.protein_graph import CA, LossCounts, ProteinGraph, shared_fields
+from protgraph.data.store.graph_shard import EDGES, flatten_residues
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.residue_store import flatten_residues
 from protgraph.data.store.shard_file import map_shard_file, write_shard_file
 from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store_folder, shard_path
 from protgraph.errors import DatasetError, FieldError

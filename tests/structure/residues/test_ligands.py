@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from biotite.structure.io import pdbx
 
-from protgraph.data.graph.node_level import residue_nodes
-from protgraph.data.graph.protein_graph import collate
+from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
