@@ -255,7 +255,8 @@ class Dataset(ABC):
         LabelError
             If labels refer to absent residues; one error for all files.
         """
-        target, errors = self.target(task), []
+        target = self.target(task)
+        errors: list[tuple[str, ResidueLabels, np.ndarray]] = []
         counts: list[tuple[str, SplitCount]] = []
         for example in self.examples(task):
             residues, labels = self.read(example), self.labels(task, example)

@@ -190,7 +190,7 @@ class FolderDataset(TableDataset):
             index, task=task, columns=columns, kind=kind, unknown=unknown, classes=classes, target=target
         )
         self.columns, self.strata = task_labels.columns, task_labels.strata
-        self._labels = None
+        self._labels: LabelRows | None = None
         if task_labels.values is not None:
             letters = None if task_labels.letters is None else task_labels.letters.codes
             self._labels = LabelRows(task_labels.values, index.rows, index.keys, letters, leave_out_absent)
@@ -293,9 +293,9 @@ def read_labels(
         interpret_column(table, name, kind=kind, unknown=unknown, classes=classes, is_alone=len(names) == 1)
         for name in names
     )
-    values, kind, class_names = combine_columns(interpreted, table.where)
-    label_names = tuple(class_names or names)
-    target = Target(task or "+".join(names), index.level, kind, len(label_names), label_names)
+    values, task_kind, class_names = combine_columns(interpreted, table.where)
+    value_names = tuple(class_names or names)
+    target = Target(task or "+".join(names), index.level, task_kind, len(value_names), value_names)
     return FolderLabels(target.name, target, interpreted, values, letters)
 
 
@@ -314,7 +314,7 @@ def _split_unit(index: FolderIndex, example: Example, strata: LabelStrata | None
     """Return the sequences, clusters and label counts of an example."""
     rows, content = index.rows[example.id], index.contents[example.id]
     column = None if index.table is None else index.table.keys.get("cluster")
-    clusters = frozenset() if column is None else frozenset(column[rows].tolist()) - {""}
+    clusters: frozenset[str] = frozenset() if column is None else frozenset(column[rows].tolist()) - {""}
     counts = () if strata is None else strata.of(rows)
     return SplitUnit(example.id, content.known, clusters, index.is_readable(example), counts)
 

@@ -188,6 +188,7 @@ def _infer_target(task: str, labels: Sequence[tuple[np.ndarray, Literal["node", 
         size = max(2, 1 + max(int(y.max(initial=0)) for y in values))
         return Target(task, levels.pop(), "classification", size)
     known = np.concatenate([y.astype(np.float64).ravel() for y in values])
+    kind: Literal["multilabel", "regression"]
     kind = "multilabel" if np.isin(known[~np.isnan(known)], (0, 1)).all() else "regression"
     return Target(task, levels.pop(), kind, 1 if values[0].ndim == 1 else values[0].shape[1])
 

@@ -27,7 +27,8 @@ __all__ = [
     "interpret_column",
 ]
 
-KINDS = ("classification", "multilabel", "regression")
+Kind = Literal["classification", "multilabel", "regression"]
+KINDS: tuple[Kind, ...] = ("classification", "multilabel", "regression")
 UNKNOWN_CLASSES = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null")
 """Texts that mean unknown in every column."""
 UNKNOWN_MARKERS = (*UNKNOWN_CLASSES, "None", "-", "?")
@@ -85,7 +86,7 @@ class LabelColumn:
     """
 
     name: str
-    kind: Literal["classification", "multilabel", "regression"]
+    kind: Kind
     values: np.ndarray = field(repr=False)
     classes: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class LabelColumn:
         return f"{self.name}: {text}"
 
 
-def combine_columns(columns: Sequence[LabelColumn], where: str) -> tuple[np.ndarray, str, tuple[str, ...]]:
+def combine_columns(columns: Sequence[LabelColumn], where: str) -> tuple[np.ndarray, Kind, tuple[str, ...]]:
     """Return the values, the kind and the class names of a task with these columns.
 
     Returns
@@ -182,7 +183,7 @@ def interpret_column(
         Numbers and text are mixed, numbers are not plain numbers, all labels are equal, a few integers may be classes
         or numbers, or each row has its own text.
     """
-    check_kind(kind)
+    chosen = check_kind(kind)
     what = f"{table.where}: column {name!r}"
     cells = list(zip(table.rows.tolist(), table.labels[name].tolist(), strict=True))
     marks = _unknown_texts(unknown, UNKNOWN_MARKERS)
@@ -195,16 +196,20 @@ def interpret_column(
             return _binary(name, cells, marks, pair)
         decimal = _decimal_mark(table, name)
         if all(_parse(text, decimal) is not None for _, text in known):
-            return _numbers(name, cells, known, marks, decimal, kind, what, is_alone=is_alone)
+            return _numbers(name, cells, known, marks, decimal, chosen, what, is_alone=is_alone)
         _check_is_text(known, decimal, kind, what)
     marks = _unknown_texts(unknown, UNKNOWN_CLASSES)
     return _classes(name, cells, marks, classes, what, is_chosen=kind is not None)
 
 
-def check_kind(kind: str | None) -> None:
-    """Raise if a kind is neither None nor one of :data:`KINDS`."""
-    if kind is not None and kind not in KINDS:
+def check_kind(kind: str | None) -> Kind | None:
+    """Return a kind; raise if it is neither None nor one of :data:`KINDS`."""
+    for known in KINDS:
+        if known == kind:
+            return known
+    if kind is not None:
         raise LabelError(f"kind {kind!r}: not a kind of label.{suggest(str(kind), KINDS)} Kinds: {', '.join(KINDS)}.")
+    return None
 
 
 def _unknown_texts(unknown: Collection[str] | None, default: Collection[str]) -> set[str]:
@@ -266,7 +271,7 @@ def _numbers(
     known: Sequence[tuple[int, str]],
     marks: Collection[str],
     decimal: str,
-    kind: str | None,
+    kind: Kind | None,
     what: str,
     *,
     is_alone: bool,

@@ -257,11 +257,13 @@ def wrong_types_error(
 ) -> LabelError:
     """Create one error for labels of residues of another type, from ``(file, labels, residues, (R,) wrong)``."""
     number = sum(int(wrong.sum()) for *_, wrong in faults)
-    named, shifts = [], {}
+    named: list[str] = []
+    shifts: dict[str, int] = {}
     for name, labels, residues, wrong in faults:
         types = dict(zip(residues.ids, residues.sequence, strict=True))
         for i in np.flatnonzero(wrong)[: SHOWN + 1]:
-            named.append(f"{name} {labels.ids[i]} is {types[labels.ids[i]]}, not {labels.letters[i]}")
+            expected = "" if labels.letters is None else labels.letters[i]
+            named.append(f"{name} {labels.ids[i]} is {types[labels.ids[i]]}, not {expected}")
         shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
     noun = "label is for a residue" if number == 1 else "labels are for residues"
     return LabelError(f"{number} {noun} of another type: {list_first(named, SHOWN)}.{describe_shifts(shifts)}")

@@ -241,16 +241,16 @@ def open_folder(
         return source
     if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
         return _StoreFolder(source if isinstance(source, GraphStore) else open_store(source))
-    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+    if isinstance(source, str | os.PathLike):
         path = Path(source)
-        files = files_in(path)
-        inside = {file for p in files if (reader := container_reader(p)) for file in reader.files(str(p))}
-        others = [p for p in files if not (is_protein_file(p) or str(p) in inside)]
-        names = [p.relative_to(path).as_posix() for p in others]
-        return _FileFolder(path, protein_files_in(path), fingerprint, names)
-    is_one = isinstance(source, str | os.PathLike)
-    if is_one and not (Path(source).is_file() or "*" in str(source) or split_entry(source) is not None):
-        raise DatasetError(f"no folder of structures at {str(source)!r}")
+        if path.is_dir():
+            files = files_in(path)
+            inside = {file for p in files if (reader := container_reader(p)) for file in reader.files(str(p))}
+            others = [p for p in files if not (is_protein_file(p) or str(p) in inside)]
+            other_names = [p.relative_to(path).as_posix() for p in others]
+            return _FileFolder(path, protein_files_in(path), fingerprint, other_names)
+        if not (path.is_file() or "*" in str(source) or split_entry(source) is not None):
+            raise DatasetError(f"no folder of structures at {str(source)!r}")
     names = [fetch(entry) if (entry := as_accession(name)) else Path(name) for name in expand_files(source)]
     return _FileFolder(_common_folder(names), names, fingerprint, is_list=True)
 
@@ -347,5 +347,5 @@ class _StoreFolder(ProteinFolder):
         return groups
 
     def fingerprint(self, path: Path, record: str | None) -> Fingerprint:
-        i = self._number[record]
+        i = self._number[record or ""]
         return Fingerprint.from_residues(self._store.checksums[i], self._store.residues(i))

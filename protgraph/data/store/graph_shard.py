@@ -125,8 +125,8 @@ class GraphShard:
         return int(offsets[i + 1] - offsets[i])
 
 
-# Residues as named arrays, of one protein or of many in flat arrays: a store keeps them beside the graphs, so that features
-# and labels can be recomputed.
+# Residues as named arrays, of one protein or of many in flat arrays: a store keeps them beside the graphs, so that
+# features and labels can be recomputed.
 RESIDUE = (
     *("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos", "occupancy"),
 )
@@ -154,12 +154,12 @@ def residues_to_arrays(residues: Residues) -> tuple[dict[str, np.ndarray], dict[
 
 def residues_from_arrays(arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> Residues:
     """Return the residues of the arrays, of the same shapes, and of the data of :func:`residues_to_arrays`."""
-    own = {name: arrays[name] for name in (*RESIDUE, *ATOM) if name in arrays}
+    columns: dict[str, Any] = {name: arrays[name] for name in (*RESIDUE, *ATOM) if name in arrays}
     ligands = None
     if LIGAND[0] in arrays:
         ligands = Ligands(**{name.removeprefix(_LIGANDS): arrays[name] for name in (*LIGAND, *LIGAND_ATOM)})
     report = LossReport.from_dict(plain["report"])
-    return Residues(name=plain["name"], **own, report=report, predicted=bool(plain["predicted"]), ligands=ligands)
+    return Residues(name=plain["name"], **columns, report=report, predicted=bool(plain["predicted"]), ligands=ligands)
 
 
 def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
