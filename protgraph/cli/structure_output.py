@@ -241,7 +241,7 @@ def _script_writer(viewer: str) -> Callable[..., Path]:
 
 def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return the output file of each structure file; files that cannot be read are left out, they fail later."""
-    from protgraph.data.store.store_files import is_store
+    from protgraph.data.store.store_description import is_store
     from protgraph.structure.io import open_source
     from protgraph.structure.io.write_values import structure_format
 

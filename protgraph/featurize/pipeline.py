@@ -17,7 +17,7 @@ from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_files import is_store
+from protgraph.data.store.store_description import is_store
 from protgraph.errors import OptionError, OutputFileError, SelectionError, WorkerDiedError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan

@@ -9,7 +9,7 @@ from functools import partial
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels
 from protgraph.data.store.graph_store import GraphStore, open_store
-from protgraph.data.store.store_files import is_store
+from protgraph.data.store.store_description import is_store
 from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.featurize.store_entry import StoreEntry

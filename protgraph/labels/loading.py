@@ -26,7 +26,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_files import is_store
+from protgraph.data.store.store_description import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.registry.provider import split_distribution

@@ -26,7 +26,7 @@ from protgraph.data.datasets.labels import (
 )
 from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes, set_attributes
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_files import is_store, store_index
+from protgraph.data.store.store_description import is_store, store_index
 from protgraph.data.store.store_writer import ShardWriter, write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure

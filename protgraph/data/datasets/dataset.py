@@ -285,7 +285,7 @@ class Dataset(ABC):
 def read_example(example: Example, read: ReadOptions) -> Residues:
     """Return the residues of an example, from its file or graph store."""
     from protgraph.data.store.graph_store import open_store
-    from protgraph.data.store.store_files import is_store
+    from protgraph.data.store.store_description import is_store
     from protgraph.structure.io import open_source, proteins_of
 
     if is_store(example.path):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, open_store
-from protgraph.data.store.store_files import is_store
+from protgraph.data.store.store_description import is_store
 from protgraph.errors import AbsentFilesError, DatasetError, LabelError, list_first, suggest
 from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.registered_readers import container_reader, entry_name, split_entry

@@ -2,8 +2,16 @@
 
 from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.loader import ProteinBatches, pack
-from protgraph.data.store.store_description import META, ShardEntry, StoreDescription, read_description, shard_path
-from protgraph.data.store.store_files import StoreFiles, is_store, stores
+from protgraph.data.store.store_description import (
+    META,
+    ShardEntry,
+    StoreDescription,
+    StoreFiles,
+    is_store,
+    read_description,
+    shard_path,
+    stores,
+)
 from protgraph.data.store.store_writer import write_store
 
 __all__ = [

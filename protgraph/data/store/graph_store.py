@@ -26,8 +26,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
 from protgraph.data.store.graph_shard import EDGES, GraphShard
-from protgraph.data.store.store_description import register_stored_field
-from protgraph.data.store.store_files import store_files, store_index
+from protgraph.data.store.store_description import register_stored_field, store_files, store_index
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256

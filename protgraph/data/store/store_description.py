@@ -1,16 +1,20 @@
-"""Description of a graph store: its fields and its shards, in ``store.json``."""
+"""Files and description of a graph store: its fields and shards in ``store.json``, in a folder or at an address."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from protgraph.data.graph.fields import FieldSpec, is_registered, register_field
 from protgraph.data.graph.fields import field as registered_field
 from protgraph.errors import DatasetError
+from protgraph.registry.registries import stores
 
 __all__ = [
     "FORMAT",
@@ -19,11 +23,16 @@ __all__ = [
     "VERSION",
     "ShardEntry",
     "StoreDescription",
+    "StoreFiles",
     "check_file_size",
+    "is_store",
     "is_store_folder",
     "read_description",
     "register_stored_field",
     "shard_path",
+    "store_files",
+    "store_index",
+    "stores",
 ]
 
 FORMAT, VERSION = "protgraph-store", 3
@@ -121,7 +130,7 @@ def shard_path(folder: str | Path, key: str) -> Path:
 
 
 def is_store_folder(path: object) -> bool:
-    """Return True for the folder of a graph store; see also :func:`~protgraph.data.store.store_files.is_store`."""
+    """Return True for the folder of a graph store; see also :func:`is_store`."""
     return isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.join(path, META))
 
 
@@ -145,3 +154,77 @@ def register_stored_field(path: Path, name: str, stored: FieldSpec) -> None:
         was, is_ = getattr(stored, part), getattr(now, part)
         if was != is_:
             raise DatasetError(f"{path}: field {name!r} had {part} {was!r}, now it is {is_!r}. Write the store again.")
+
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9]+):/+(?=[^/])")  # pathlib joins the slashes
+
+
+class StoreFiles(Protocol):
+    """Files of one graph store.
+
+    Attributes
+    ----------
+    path : Path or str
+        Folder, or address.
+    index : Path
+        Local file that changes when the store is written again.
+    """
+
+    path: Path | str
+    index: Path
+
+    def describe(self) -> StoreDescription:
+        """Return the description of the store; raise :class:`DatasetError` if shards are missing or incomplete."""
+        ...
+
+    def shard_files(self, shards: Sequence[ShardEntry]) -> list[Path]:
+        """Return the local file of each shard."""
+        ...
+
+
+class FolderFiles:
+    """Files of a folder; see :class:`StoreFiles`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.index = self.path / META
+
+    def describe(self) -> StoreDescription:
+        """Read ``store.json``, and compare the sizes of all files with it."""
+        description = read_description(self.path)
+        for path, shard in zip(self.shard_files(description.shards), description.shards, strict=True):
+            check_file_size(path, shard.bytes)
+        return description
+
+    def shard_files(self, shards: Sequence[ShardEntry]) -> list[Path]:
+        """Return the file of each shard."""
+        return [shard_path(self.path, shard.key) for shard in shards]
+
+
+def is_store(path: object) -> bool:
+    """Return True for the folder of a graph store, and for an address that an extension reads, e.g. ``s3://…``."""
+    return is_store_folder(path) or _address(path) is not None
+
+
+def store_files(path: str | os.PathLike[str]) -> StoreFiles:
+    """Return the files of a folder or address; the description of an address is read once per process."""
+    address = _address(path)
+    return FolderFiles(path) if address is None else _remote_files(address)
+
+
+def store_index(path: str | os.PathLike[str]) -> Path:
+    """Return the local file that changes when a store is written again."""
+    return store_files(path).index
+
+
+def _address(path: object) -> str | None:
+    """Return the address that a path is, with two slashes; None for other paths."""
+    match = _ADDRESS.match(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    if match is None or match[1] not in stores:
+        return None
+    return f"{match[1]}://{os.fspath(path)[match.end() :]}"
+
+
+@lru_cache(maxsize=16)
+def _remote_files(address: str) -> StoreFiles:
+    return stores.get(address.partition(":")[0])(address)

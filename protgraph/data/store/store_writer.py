@@ -14,9 +14,8 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import field, is_registered
 from protgraph.data.graph.protein_graph import CA, LossCounts, ProteinGraph, shared_fields
-from protgraph.data.store.graph_shard import EDGES, flatten_residues
+from protgraph.data.store.graph_shard import EDGES, flatten_residues, map_shard_file, write_shard_file
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.shard_file import map_shard_file, write_shard_file
 from protgraph.data.store.store_description import ShardEntry, StoreDescription, is_store_folder, shard_path
 from protgraph.errors import DatasetError, FieldError
 from protgraph.failure import Failure

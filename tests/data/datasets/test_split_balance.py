@@ -7,8 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from protgraph.data.datasets.split_balance import balance_groups, imbalance
-from protgraph.data.datasets.splits import FRACTIONS, SplitUnit, assign_random_splits, group_split, label_strata
+from protgraph.data.datasets.splits import (
+    FRACTIONS,
+    SplitUnit,
+    assign_random_splits,
+    balance_groups,
+    group_split,
+    imbalance,
+    label_strata,
+)
 from protgraph.data.datasets.target import Target
 
 FACTOR, SLACK = 1.5, 0.05  # the imbalance is at most FACTOR times the least possible one, plus SLACK

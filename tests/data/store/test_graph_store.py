@@ -17,8 +17,8 @@ from torch_geometric.data import Batch, Data
 from protgraph.data.graph import fields as field_table
 from protgraph.data.graph.fields import FieldSpec, is_registered, register_field
 from protgraph.data.graph.protein_graph import collate
+from protgraph.data.store.graph_shard import map_shard_file, write_shard_file
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.shard_file import map_shard_file, write_shard_file
 from protgraph.data.store.store_description import StoreDescription, shard_path
 from protgraph.data.store.store_writer import write_shard, write_store
 from protgraph.errors import DatasetError, FieldError

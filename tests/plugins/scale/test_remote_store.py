@@ -20,7 +20,7 @@ import protgraph as pg
 from protgraph.cli.app import app
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store import GraphStore, ProteinBatches, is_store, open_store, stores
-from protgraph.data.store.store_files import _remote_files
+from protgraph.data.store.store_description import _remote_files
 from protgraph.data.store.store_writer import ShardWriter
 from protgraph.errors import DatasetError, FetchError, MissingExtraError, OfflineError
 from protgraph.inference import predict
