@@ -122,6 +122,12 @@ def _sums(values: torch.Tensor, place: torch.Tensor, proteins: int) -> np.ndarra
     return np.bincount(place.numpy(), values.double().numpy(), minlength=proteins)
 
 
+def _weighted_mean(values: torch.Tensor, count: torch.Tensor, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    """Average values, of which each row has ``count`` (0 or 1), over the rows of each sample, ``(R,)``."""
+    proteins = times.shape[1]
+    return ratio(times @ _sums(values, place, proteins), times @ _sums(count, place, proteins))
+
+
 def _mean(values: list[np.ndarray]) -> np.ndarray:
     """Average over labels for which the metric is defined, ``(R,)``."""
     stacked = np.stack(values)
@@ -130,8 +136,7 @@ def _mean(values: list[np.ndarray]) -> np.ndarray:
 
 def _accuracy(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
     known = o.y >= 0
-    right, total = (_sums(x, place, times.shape[1]) for x in (known & (o.logits.argmax(1) == o.y), known))
-    return ratio(times @ right, times @ total)
+    return _weighted_mean(known & (o.logits.argmax(1) == o.y), known, place, times)
 
 
 def _macro_f1(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
@@ -150,11 +155,8 @@ def _errors(power: int) -> WeightedScores:
     def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
         known = known_labels(o.y)
         errors = torch.where(known, (o.logits - o.y).double().abs() ** power, 0.0)
-        values = []
-        for c in range(o.y.size(1)):
-            error, total = (_sums(x[:, c], place, times.shape[1]) for x in (errors, known))
-            values.append(ratio(times @ error, times @ total) ** (1 / power))
-        return _mean(values)
+        columns = zip(errors.unbind(1), known.unbind(1), strict=True)
+        return _mean([_weighted_mean(error, count, place, times) ** (1 / power) for error, count in columns])
 
     return function
 
@@ -162,8 +164,7 @@ def _errors(power: int) -> WeightedScores:
 def _perplexity(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
     known = o.y >= 0
     picked = o.logits.double().log_softmax(1).gather(1, o.y.clamp(min=0)[:, None])[:, 0]
-    loss, total = (_sums(x, place, times.shape[1]) for x in (torch.where(known, -picked, 0.0), known))
-    return np.exp(ratio(times @ loss, times @ total))
+    return np.exp(_weighted_mean(torch.where(known, -picked, 0.0), known, place, times))
 
 
 def _of_decisions(function: Callable[..., np.ndarray]) -> WeightedScores:

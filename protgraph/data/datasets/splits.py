@@ -1,8 +1,8 @@
 """Splits of a dataset: random and by table; groups that stay together, and label counts that splits balance.
 
 Not sklearn.model_selection.GroupShuffleSplit: its fractions count groups, so that 80 % of 54 proteins, 50 in one group,
-are 53 or 4 depending on the seed; and it makes two splits. Not StratifiedGroupKFold: it makes equal folds only, balances
-classes but not sizes, and assigns each group once without revision (scikit-learn 1.9.1, 2026-11-22).
+are 53 or 4 depending on the seed; and it makes two splits. Not StratifiedGroupKFold: it makes equal folds only,
+balances classes but not sizes, and assigns each group once without revision (scikit-learn 1.9.1, 2026-11-22).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 If every node of a protein has the same number K of edges, only sources are kept: the target of edge e is e // K.
 
-The files are those of safetensors. Not safetensors.numpy (0.8.0, 2026-11-22): ``save_file`` copies every array before it
-writes, and ``safe_open`` copies what it reads. The files can be read with it, except that strings are code points.
+The files are those of safetensors. Not safetensors.numpy (0.8.0, 2026-11-22): ``save_file`` copies every array before
+it writes, and ``safe_open`` copies what it reads. The files can be read with it, except that strings are code points.
 """
 
 from __future__ import annotations
