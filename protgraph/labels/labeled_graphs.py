@@ -84,8 +84,8 @@ def read_labeled_graphs(
     if isinstance(source, GraphDataset) and features is None:
         return _GivenGraphs(source, dataset.examples(task, split), resolved.target)
     plan = FeaturePlan(("knn",) if features is None else features, node_type=node_type)
-    needs_train = "train" in splits or "test" not in splits
-    prepared = prepare(dataset, resolved, plan, cache=cache, jobs=jobs, needs_train=needs_train)
+    is_test_set = "test" in splits and "train" not in splits
+    prepared = prepare(dataset, resolved, plan, cache=cache, jobs=jobs, needs_train=not is_test_set)
     chosen = [name for name in splits if name in prepared.splits and split in (None, name)]
     if not chosen:
         raise DatasetError(
@@ -93,8 +93,11 @@ def read_labeled_graphs(
             f"{prepared.failures[0]}"
         )
     if prepared.failures:
-        names = list_first([failure.protein for failure in prepared.failures], 10)
-        number = count_noun(len(prepared.failures), "protein")
-        text = f"dataset {dataset.name!r}: {number} could not be used: {names}. The attribute failures has the reasons."
-        warnings.warn(text, stacklevel=3)
+        warnings.warn(f"dataset {dataset.name!r}: {_describe_failures(prepared)}", stacklevel=3)
     return _PreparedGraphs(prepared, plan, chosen, resolved.target)
+
+
+def _describe_failures(prepared: Prepared) -> str:
+    names = list_first([failure.protein for failure in prepared.failures], 10)
+    number = count_noun(len(prepared.failures), "protein")
+    return f"{number} could not be used: {names}. The attribute failures has the reasons."

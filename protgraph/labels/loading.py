@@ -280,7 +280,7 @@ def select_labels(
     """Return what a task reads of a table; labels are never used under another name."""
     name = task.name if isinstance(task, Task) else task
     resolved = _registered_task(task, renamed=True) if isinstance(task, str) else task
-    available = [] if table is None else [*table.labels, *table.empty]
+    available = _label_columns(table)
     if columns is None and name in available:
         columns = name
     if columns is None and resolved is not None and resolved.derives_labels:
@@ -290,8 +290,17 @@ def select_labels(
     if table is None or (not available and not columns):
         raise _no_labels_error(source, table, name, is_registered=has_task)
     _check_task_name(name, columns, available, table.where, is_registered=has_task)
-    has_classes = resolved is not None and resolved.target.kind == "classification"
-    return LabelSelection(name, columns, resolved.target.names if has_classes else ())
+    return LabelSelection(name, columns, _class_names(resolved))
+
+
+def _label_columns(table: LabelTable | None) -> list[str]:
+    """Return the label columns of a table, blank ones included."""
+    return [] if table is None else [*table.labels, *table.empty]
+
+
+def _class_names(task: Task | None) -> tuple[str, ...]:
+    """Return the names and order of the classes that a registered task fixes."""
+    return task.target.names if task is not None and task.target.kind == "classification" else ()
 
 
 def _no_labels_error(

@@ -156,9 +156,8 @@ def prepare(
         notes = _make(folder, inputs, jobs, progress)
         release_component_dictionary()  # training does not read it
         release_memory()
-        prepared = _open(folder)
-        assert prepared is not None
-        prepared = replace(prepared, notes=(*prepared.notes, *notes), temporary=temporary)
+        made = _read_prepared(folder)
+        prepared = replace(made, notes=(*made.notes, *notes), temporary=temporary)
     if "train" in prepared.splits:
         require_no_leak(task, plan, prepared.splits["train"])
     return prepared
@@ -350,15 +349,19 @@ def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: S
 def _open(folder: Path) -> Prepared | None:
     """Return the data of an earlier run; None if there are none, or if they are damaged."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-        splits = {split: GraphStore(folder / split) for split in manifest["splits"]}
-        failures = tuple(Failure(**failure) for failure in manifest["failures"])
-        return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
+        return _read_prepared(folder)
     except FileNotFoundError:
         return None
     except (DatasetError, OSError, ValueError, KeyError, TypeError):
         shutil.rmtree(folder, ignore_errors=True)
         return None
+
+
+def _read_prepared(folder: Path) -> Prepared:
+    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    splits = {split: GraphStore(folder / split) for split in manifest["splits"]}
+    failures = tuple(Failure(**failure) for failure in manifest["failures"])
+    return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
 
 
 _ATTRIBUTES = ("degree", "name", "residue_ids", "report")

@@ -284,8 +284,10 @@ def read_labels(
     if table is None or (not table.has_labels and not task and not columns):
         return FolderLabels()
     names = table.select(task, columns)
-    letters = find_residue_letters(table, names) if index.is_per_residue else None
-    if not index.is_per_residue:
+    letters = None
+    if index.is_per_residue:
+        letters = find_residue_letters(table, names)
+    else:
         lengths = index.lengths_of_rows()
         for name in names:
             check_no_label_strings(table, name, lengths)

@@ -315,13 +315,25 @@ def make_batch(
     values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
     set_attributes(batch, values)
-    # PyG separates a batch by the first row of each protein in each field, and by what was added to its values. Arrays,
-    # because PyG takes lists for those of its own collation.
-    slices = {key: np.array([*accumulate(numbers, initial=0)]) for key, numbers in counts.items()}
-    shifted = {key for key in counts if is_registered(key) and field(key).irreps == "index"}
-    increments = {key: values["ptr"][:-1] if key in shifted else None for key in counts}
+    slices, increments = _slices_and_increments(counts, values["ptr"])
     batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=slices, _inc_dict=increments)
     return batch
+
+
+def _slices_and_increments(
+    counts: Mapping[str, Sequence[int]], ptr: Tensor
+) -> tuple[dict[str, np.ndarray], dict[str, Tensor | None]]:
+    """Return the first row of each protein in each field, and what was added to its values: PyG separates by them.
+
+    Rows are arrays, ``(B + 1,)``: PyG takes lists for those of its own collation.
+    """
+    slices: dict[str, np.ndarray] = {}
+    increments: dict[str, Tensor | None] = {}
+    for key, rows in counts.items():
+        slices[key] = np.array([*accumulate(rows, initial=0)])
+        is_shifted = is_registered(key) and field(key).irreps == "index"
+        increments[key] = ptr[:-1] if is_shifted else None
+    return slices, increments
 
 
 def set_attributes(graph: Data, values: Mapping[str, Any]) -> None:
