@@ -152,13 +152,13 @@ def predict_batch(
     logits = model(batch)["logits"].float()
     if task.target.level == "pair":
         rows = symmetrize_pairs(logits, batch)
-        weight = int(known_labels(rows.y).sum())
-        mean = float(task.compute_loss(loss, rows.logits, rows.y))
-        return BatchPredictions(
-            rows if task.select_rows is None else _select(rows, task.select_rows(rows)), 1, mean, weight
-        )
+        labels = int(known_labels(rows.y).sum())
+        pair_loss = float(task.compute_loss(loss, rows.logits, rows.y))
+        chosen = rows if task.select_rows is None else _select(rows, task.select_rows(rows))
+        return BatchPredictions(chosen, 1, pair_loss, labels)
     logits, y = logits.cpu(), batch.y.cpu()
-    mean = weight = None
+    mean: float | None = None
+    weight: float | None = None
     if task.loss_per_protein:
         mean, weight = float(task.batch_loss(loss, logits, y, batch)), batch.num_graphs
     per_residue = batch.y_level == "node"
@@ -190,8 +190,9 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
         separation, sizes = (torch.cat([getattr(r.pairs, name) for r in rows]) for name in ("separation", "sizes"))
         pairs = ResiduePairs(protein, separation, sizes)
     loss = None
-    if parts[0].loss is not None:
-        loss = sum(part.loss * part.weight for part in parts) / max(sum(part.weight for part in parts), 1)
+    losses = [(p.loss, p.weight) for p in parts if p.loss is not None and p.weight is not None]
+    if losses:
+        loss = sum(mean * weight for mean, weight in losses) / max(sum(weight for _, weight in losses), 1)
     return SplitPredictions(
         torch.cat([r.logits for r in rows]),
         torch.cat([r.y for r in rows]),

@@ -17,15 +17,14 @@ from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
 from protgraph.checkpoint.training_set import describe_proteins
 from protgraph.data.graph.protein_graph import collate, residue_nodes
-from protgraph.data.store.loader import pack
 from protgraph.errors import DatasetError, Interrupted, OptionError
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import Source
-from protgraph.featurize.result import GraphResult, count_notes
+from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
-from protgraph.inference.input_warnings import InputChecks, InputWarning
-from protgraph.inference.prediction import featurized_proteins, finite_outputs
+from protgraph.inference.input_warnings import InputWarning
+from protgraph.inference.prediction import ModelRun
 from protgraph.model.build import ProteinModel
 from protgraph.model.devices import find_device
 from protgraph.structure import Residues
@@ -68,10 +67,7 @@ def embed(
     checkpoint = as_checkpoint(checkpoint)
     network = checkpoint.single_model("embed").to(find_device(device))
     field = network.spec.readout.get("h", "h")
-    failures: list[Failure] = []
-    notes: list[str] = []
-    checks = InputChecks(checkpoint, read)
-    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
+    run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
     parts: list[tuple[str, Residues, str, Tensor, Tensor]] = []
     interruption: KeyboardInterrupt | None = None
     with evaluation_mode(network) as where:
@@ -82,10 +78,9 @@ def embed(
             mean = f["proteins"].mean(f[field]).float().cpu()
             return mean, (f[field][residue_nodes(batch)].float().cpu(), mean, describe_proteins(network, f, batch))
 
-        batches = pack(results, lambda p: len(p.residues), max_size=batch_residues)
         try:
-            for members, (rows, mean, descriptors) in finite_outputs(network, batches, compute, failures):
-                checks.check_descriptors(members, descriptors)
+            for members, (rows, mean, descriptors) in run.outputs(network, compute, max_residues=batch_residues):
+                run.checks.check_descriptors(members, descriptors)
                 parts += [
                     (p.source, p.residues, p.chains, *own)
                     for p, *own in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True)
@@ -103,9 +98,9 @@ def embed(
         residues=np.array([i for r in residues for i in r.ids], dtype=str),
         node=torch.cat([torch.empty(0, width), *node]).numpy(),
         protein=torch.stack(protein).numpy() if protein else np.empty((0, width), np.float32),
-        failures=failures,
-        notes=(*count_notes(notes), *checks.notes),
-        warnings=tuple(checks.warnings),
+        failures=run.failures,
+        notes=run.notes,
+        warnings=tuple(run.checks.warnings),
         checkpoint=path,
         model_digest=digest_of_model(network),
     )

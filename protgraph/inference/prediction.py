@@ -33,7 +33,7 @@ from protgraph.model.devices import find_device
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.structure.io.read_options import ReadOptions
 
-__all__ = ["PROTEIN", "RESIDUE", "featurized_proteins", "finite_outputs", "origin_of", "predict", "probabilities"]
+__all__ = ["PROTEIN", "RESIDUE", "ModelRun", "featurized_proteins", "origin_of", "predict", "probabilities"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
@@ -91,10 +91,7 @@ def predict(
     network, *others = (member.to(find_device(device)) for member in checkpoint.members)
     target, calibration = network.target, checkpoint.calibration if calibrated else None
     columns, identify = _IDENTITY[target.level]
-    failures: list[Failure] = []
-    notes: list[str] = []
-    checks = InputChecks(checkpoint, read)
-    results = checks.watch(featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs))
+    run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
     limit = batch_residues if target.level != "pair" else 1
     rows: list[Row] = []
     interruption: KeyboardInterrupt | None = None
@@ -110,10 +107,9 @@ def predict(
             logits = logits / len(checkpoint.members)
             return probabilities(logits, target), (batch, f, logits)
 
-        batches = pack(results, lambda p: len(p.residues), max_size=limit)
         try:
-            for members, (batch, f, logits) in finite_outputs(network, batches, compute, failures):
-                checks.check_descriptors(members, describe_proteins(network, f, batch))
+            for members, (batch, f, logits) in run.outputs(network, compute, max_residues=limit):
+                run.checks.check_descriptors(members, describe_proteins(network, f, batch))
                 if target.level == "pair":
                     pairs = symmetrize_pairs(logits, members[0].graph)
                     logits = pairs.logits[pairs.pairs.separation >= target.separation]
@@ -127,10 +123,10 @@ def predict(
     result = Predictions(
         (*columns, *prediction_columns(target)),
         rows,
-        failures,
+        run.failures,
         target,
-        notes=(*count_notes(notes), *checks.notes),
-        warnings=tuple(checks.warnings),
+        notes=run.notes,
+        warnings=tuple(run.checks.warnings),
         origin=(*origin_of(checkpoint), *(("calibrated probabilities",) if calibration else ())),
         read=read or ReadOptions(),
     )
@@ -229,23 +225,41 @@ def prediction_values(
 T = TypeVar("T")
 
 
-def finite_outputs(
-    network: ProteinModel,
-    batches: Iterable[list[GraphResult]],
-    compute: Callable[[list[GraphResult]], tuple[Tensor, T]],
-    failures: list[Failure],
-) -> Iterator[tuple[list[GraphResult], T]]:
-    """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone."""
-    for members in batches:
-        numbers, output = compute(members)
-        if bool(torch.isfinite(numbers).all()):
-            yield members, output
-            continue
-        for protein in members:
-            numbers, output = compute([protein])
+class ModelRun:
+    """Proteins that a model reads of some files, in batches, with failures, messages and warnings about inputs."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, sources: Source | Iterable[Source], *, read: ReadOptions | None, jobs: int
+    ) -> None:
+        self.failures: list[Failure] = []
+        self.checks = InputChecks(checkpoint, read)
+        self._notes: list[str] = []
+        results = featurized_proteins(checkpoint, sources, self.failures, self._notes, read=read, jobs=jobs)
+        self._proteins = self.checks.watch(results)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages for the user about the files that were read so far."""
+        return (*count_notes(self._notes), *self.checks.notes)
+
+    def outputs(
+        self,
+        network: ProteinModel,
+        compute: Callable[[list[GraphResult]], tuple[Tensor, T]],
+        *,
+        max_residues: int,
+    ) -> Iterator[tuple[list[GraphResult], T]]:
+        """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone."""
+        for members in pack(self._proteins, lambda p: len(p.residues), max_size=max_residues):
+            numbers, output = compute(members)
             if bool(torch.isfinite(numbers).all()):
-                yield [protein], output
-            else:
-                batch = collate([protein.graph]).to(device_of(network))
-                error = nonfinite_error(network, batch, protein.protein)
-                failures.append(Failure.of(protein.source, protein.protein, error, sha256=protein.sha256))
+                yield members, output
+                continue
+            for protein in members:
+                numbers, output = compute([protein])
+                if bool(torch.isfinite(numbers).all()):
+                    yield [protein], output
+                else:
+                    batch = collate([protein.graph]).to(device_of(network))
+                    error = nonfinite_error(network, batch, protein.protein)
+                    self.failures.append(Failure.of(protein.source, protein.protein, error, sha256=protein.sha256))

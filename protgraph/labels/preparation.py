@@ -133,13 +133,13 @@ def prepare(
     cache = cache_dir(cache)
     require_card(dataset)
     if isinstance(dataset.source, GraphDataset):
-        stores, folder = graphs_by_split(dataset, task, plan)
+        stores, temporary_folder = graphs_by_split(dataset, task, plan)
         if "train" in stores:
             require_no_leak(task, plan, stores["train"])
-        return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), folder)
+        return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), temporary_folder)
     examples = checked_examples(dataset, task.name)
     labels = checked_labels(dataset, task.name, examples)
-    used = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
+    used: list[object] = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
     of_task = (task.derive, task.restore, task.make_graph)
     used += [dataset.source, *(function for function in of_task if function is not None)]
     code = [component_digest(one) for one in used]

@@ -161,6 +161,7 @@ def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Ten
             + (" Use class_weight (--class-weight) for classes." if kind == "classification" else "")
         )
     if config.pos_weight == "balanced":
+        assert counts is not None  # of yes/no labels
         return (counts[1] / counts[0].clamp(min=1)).float()
     return config.pos_weight
 
@@ -181,6 +182,7 @@ def class_weights(task: Task, config: FitConfig, counts: Tensor | None) -> Tenso
             + (" Use pos_weight (--pos-weight) for binary labels." if target.kind == "multilabel" else "")
         )
     if given == "balanced":
+        assert counts is not None  # of classes
         return (counts.sum() / (target.size * counts.clamp(min=1))).float()
     names = target.names or tuple(map(str, range(target.size)))
     for name in given:
@@ -228,10 +230,11 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
         prior = label_prior(counts, kind, class_weight=weight)
     else:
         prior = label_prior(counts, kind, pos_weight=weight)
-    if head.scale is not None and kind == "regression":
-        head.scale.copy_(label_std(counts))
-    if head.shift is not None and kind == "regression":
-        head.shift.copy_(prior)
+    if kind == "regression" and counts is not None and prior is not None:
+        if head.scale is not None:
+            head.scale.copy_(label_std(counts))
+        if head.shift is not None:
+            head.shift.copy_(prior)
     if prior is not None:
         head.initialize_logits(prior)
 

@@ -198,12 +198,14 @@ def _run(
     from protgraph.train.trainer import load_best, load_best_so_far, train
 
     config, task, splits = setup.config, setup.task, setup.prepared.splits
-    device, module = config.torch_device(), None
+    device = config.torch_device()
+    module: FitModule | None = None
     result = partial(_result, setup, start=start, calibrate=calibrate)
 
     def best_so_far(number: Signals) -> FitResult | None:
-        has_best = module is not None and is_first_process()
-        best = load_best_so_far(module, folder.best) if has_best else None
+        if module is None or not is_first_process():
+            return None
+        best = load_best_so_far(module, folder.best)
         return None if best is None else result(module, best, {}, interrupted=number.name)
 
     with RunFolder(run_dir) as folder, interruption_with(best_so_far):

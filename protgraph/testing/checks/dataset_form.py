@@ -28,7 +28,7 @@ def dataset_builds(runner: Runner) -> None:
         require_card(dataset, name=runner.component.name)
     if runner.component.definition is None and dataset.name != runner.component.name:
         raise ConformityError(f"{runner.component}: the name on its card is {dataset.name!r}. Use the registry name.")
-    if not dataset.is_prepared:
+    if not getattr(dataset, "is_prepared", True):
         raise NotApplicable(f"it is not prepared: protgraph data prepare {dataset.name}")
 
 
