@@ -22,22 +22,13 @@ class _Strict(BaseModel):
 
 
 class ComponentSource(_Strict):
-    """Registry name of a component, and the distribution, object and code behind it.
-
-    Parameters
-    ----------
-    source : str
-        "distribution version", "import FILE", or "session".
-    object : str
-        "module:attribute".
-    digest : str, optional
-        SHA-256 of the code of a component of an imported file or of a session; None for those of distributions.
-    """
+    """Registry name of a component, and the distribution, object and code behind it."""
 
     kind: Literal["featurizer", "layer", "head", "task"]
     name: str
-    source: str
-    object: str
+    source: str  # "distribution version", "import FILE", or "session"
+    object: str  # "module:attribute"
+    # SHA-256 of the code of a component of an imported file or of a session; None for those of distributions
     digest: str | None = None
 
 

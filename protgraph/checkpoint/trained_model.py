@@ -18,27 +18,16 @@ WEIGHTS, RECIPE, CARD = "model.safetensors", "recipe.toml", "card.json"
 
 
 class SplitResult(BaseModel):
-    """Results on one split.
-
-    Parameters
-    ----------
-    proteins, labels : int
-        Proteins with a known label, and known labels.
-    positives : list of int
-        Labels of each class, or positive ones of each label.
-    metrics : mapping of str to (float, float, float)
-        Value, and the limits of the 95 % bootstrap interval over proteins; None if undefined.
-    calibration : mapping of str to float
-        ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``.
-    """
+    """Results on one split."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    proteins: int
+    proteins: int  # proteins and labels: proteins with a known label, and known labels
     labels: int
-    positives: list[int] = []
+    positives: list[int] = []  # labels of each class, or positive ones of each label
+    # value, and the limits of the 95 % bootstrap interval over proteins; None if undefined
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
-    calibration: dict[str, float] = {}
+    calibration: dict[str, float] = {}  # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``
 
 
 class ModelCard(BaseModel):

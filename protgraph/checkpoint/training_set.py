@@ -30,15 +30,6 @@ _FLOOR = 0.05  # least scale of a column, relative to the largest
 class TrainingSetSummary:
     """Descriptors of training proteins, and the largest usual distance from them.
 
-    Parameters
-    ----------
-    descriptors : Tensor
-        ``(P, F)`` float32, standardized descriptors of training proteins.
-    mean, scale : Tensor
-        ``(F,)`` float32.
-    threshold : Tensor
-        Scalar. Nearly all proteins of validation and training have a smaller distance.
-
     Notes
     -----
     The descriptor of a protein is the mean and the standard deviation over its residues of each scalar column of the
@@ -47,10 +38,10 @@ class TrainingSetSummary:
     of training proteins, each without itself.
     """
 
-    descriptors: Tensor
-    mean: Tensor
+    descriptors: Tensor  # ``(P, F)`` float32, standardized descriptors of training proteins
+    mean: Tensor  # mean and scale: ``(F,)`` float32
     scale: Tensor
-    threshold: Tensor
+    threshold: Tensor  # scalar. Nearly all proteins of validation and training have a smaller distance
 
     def distance(self, descriptors: Tensor) -> Tensor:
         """Return the distance of proteins from the training set, ``(P,)``, of descriptors ``(P, F)``."""

@@ -51,19 +51,11 @@ MIN_PROTEINS = 2
 
 @dataclass(frozen=True)
 class BootstrapInterval:
-    """Percentile interval of a metric over resampled proteins.
+    """Percentile interval of a metric over resampled proteins."""
 
-    Parameters
-    ----------
-    low, high : float
-        Limits of the 95 % interval; NaN if fewer than half of the resamples have a value.
-    undefined : int
-        Resamples without a value, e.g. without positives; they are left out.
-    """
-
-    low: float
+    low: float  # low and high: limits of the 95 % interval; NaN if fewer than half of the resamples have a value
     high: float
-    undefined: int = 0
+    undefined: int = 0  # resamples without a value, e.g. without positives; they are left out
 
     def text(self, digits: int = 3) -> str:
         """Format as "0.412 to 0.655"."""
@@ -76,25 +68,15 @@ class BootstrapInterval:
 
 @dataclass(frozen=True, eq=False)
 class SplitScores:
-    """The monitored metric of a model on a test split, for resampled proteins.
-
-    Parameters
-    ----------
-    scores : ndarray
-        ``(R,)``, result of :func:`bootstrap_scores`.
-    test_set : str
-        Digest of the names of the proteins: scores of equal digests are of the same samples.
-    names : tuple of str
-        Names of the proteins, in the order of ``predictions.protein``.
-    predictions : SplitPredictions, optional
-        The predictions of all proteins, with the threshold chosen on validation.
-    """
+    """The monitored metric of a model on a test split, for resampled proteins."""
 
     metric: str
-    scores: np.ndarray
+    scores: np.ndarray  # ``(R,)``, result of :func:`bootstrap_scores`
     size: SplitSize
-    test_set: str
+    test_set: str  # digest of the names of the proteins: scores of equal digests are of the same samples
+    # names of the proteins, in the order of ``predictions.protein``
     names: tuple[str, ...] = field(default=(), repr=False)
+    # the predictions of all proteins, with the threshold chosen on validation
     predictions: SplitPredictions | None = field(default=None, repr=False)
 
     def summary(self, split: str) -> list[str]:
@@ -108,15 +90,10 @@ class SplitScores:
 
 @dataclass(frozen=True)
 class SplitSize:
-    """Number of proteins with a known label in a split.
-
-    Parameters
-    ----------
-    with_positives : int or None
-        Of these, proteins with a positive label; None if the labels are not yes/no labels.
-    """
+    """Number of proteins with a known label in a split."""
 
     proteins: int
+    # of these, proteins with a positive label; None if the labels are not yes/no labels
     with_positives: int | None = None
 
     @property

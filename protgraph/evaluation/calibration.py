@@ -42,23 +42,6 @@ _BOUNDS = (0.02, 50.0)  # of slopes: a split that is separated perfectly has no 
 class CalibrationMap(BaseModel):
     """Map from logits to calibrated probabilities or values, as plain data.
 
-    Parameters
-    ----------
-    method : {"temperature", "platt", "isotonic", "linear"}
-        ``softmax(a z)`` or ``sigmoid(a z)`` (Guo et al. 2017); ``sigmoid(a z + b)`` for each yes/no label (Platt 1999);
-        a piecewise linear, never decreasing function of each logit (Zadrozny & Elkan 2002);
-        ``a z + b`` for each value of a regression, by least squares.
-    slope : list of float
-        a: the inverse temperature, one number, or one for each label.
-    offset : list of float
-        b of each label or value, for "platt" and "linear".
-    knots : list of (list of float, list of float)
-        Logits and probabilities of each label, for "isotonic"; linear between them, constant outside.
-    split : str
-        Split that it was fitted on.
-    proteins, labels : int
-        Proteins and known labels of that split.
-
     References
     ----------
     Guo et al. 2017, arXiv:1706.04599; Platt 1999, Advances in Large Margin Classifiers 10, 61; Zadrozny & Elkan 2002,
@@ -67,12 +50,16 @@ class CalibrationMap(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # ``softmax(a z)`` or ``sigmoid(a z)`` (Guo et al. 2017); ``sigmoid(a z + b)`` for each yes/no label (Platt 1999);
+    # a piecewise linear, never decreasing function of each logit (Zadrozny & Elkan 2002); ``a z + b`` for each value
+    # of a regression, by least squares
     method: Method
-    slope: list[float] = []
-    offset: list[float] = []
+    slope: list[float] = []  # a: the inverse temperature, one number, or one for each label
+    offset: list[float] = []  # b of each label or value, for "platt" and "linear"
+    # logits and probabilities of each label, for "isotonic"; linear between them, constant outside
     knots: list[tuple[list[float], list[float]]] = []
-    split: str = "val"
-    proteins: int = 0
+    split: str = "val"  # split that it was fitted on
+    proteins: int = 0  # proteins and labels: proteins and known labels of that split
     labels: int = 0
 
     def probabilities(self, logits: Tensor, target: Target) -> Tensor:
@@ -98,18 +85,12 @@ class CalibrationMap(BaseModel):
 
 @dataclass(frozen=True)
 class CalibrationScores:
-    """Agreement of predicted probabilities with observed frequencies.
+    """Agreement of predicted probabilities with observed frequencies."""
 
-    Parameters
-    ----------
-    ece : float
-        Expected calibration error: mean over 15 bins of equal width, weighted by their sizes, of the absolute
-        difference between mean probability and frequency. Of classes: of the predicted one (Guo et al. 2017).
-    brier : float
-        Brier score: mean squared difference of probabilities and labels; of classes the sum over them (Brier 1950).
-    """
-
+    # expected calibration error: mean over 15 bins of equal width, weighted by their sizes, of the absolute
+    # difference between mean probability and frequency. Of classes: of the predicted one (Guo et al. 2017)
     ece: float
+    # Brier score: mean squared difference of probabilities and labels; of classes the sum over them (Brier 1950)
     brier: float
 
 
@@ -237,21 +218,11 @@ BINS = 15
 
 @dataclass(frozen=True, eq=False)
 class LabelEvents:
-    """Events with a predicted probability: known yes/no labels, or correct predictions of a class.
+    """Events with a predicted probability: known yes/no labels, or correct predictions of a class."""
 
-    Parameters
-    ----------
-    probability : ndarray
-        ``(M,)`` float64; for classes, that of the predicted class.
-    occurred : ndarray
-        ``(M,)`` float64: 1 for a positive label or a correct class, else 0.
-    row : ndarray
-        ``(M,)``, row of the predictions.
-    """
-
-    probability: np.ndarray
-    occurred: np.ndarray
-    row: np.ndarray
+    probability: np.ndarray  # ``(M,)`` float64; for classes, that of the predicted class
+    occurred: np.ndarray  # ``(M,)`` float64: 1 for a positive label or a correct class, else 0
+    row: np.ndarray  # ``(M,)``, row of the predictions
 
     def bins(self, group: np.ndarray | None = None, groups: int = 1, *, bins: int = BINS) -> ReliabilityBins:
         """Sort the events into bins ``[a, b)``, the last one with 1, as torchmetrics has them.
@@ -282,14 +253,10 @@ def label_events(p: Tensor, predictions: SplitPredictions) -> LabelEvents:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
-    """Sums over the events of each group, e.g. protein, in bins of equal width.
+    """Sums over the events of each group, e.g. protein, in bins of equal width."""
 
-    Parameters
-    ----------
-    count, probability, positive : ndarray
-        ``(G, B)``: number of events, sum of the predicted probabilities, and number of events that occurred.
-    """
-
+    # count, probability, positive: ``(G, B)``: number of events, sum of the predicted probabilities, and number of
+    # events that occurred
     count: np.ndarray
     probability: np.ndarray
     positive: np.ndarray

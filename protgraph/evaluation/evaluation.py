@@ -44,20 +44,12 @@ _CHAINS = 1 << 32  # larger than the number of chains of a protein
 
 @dataclass(frozen=True, eq=False)
 class BatchPredictions:
-    """Predictions of one evaluation batch, on the CPU.
+    """Predictions of one evaluation batch, on the CPU."""
 
-    Parameters
-    ----------
-    rows : SplitPredictions
-        Logits and labels. Chains and pairs count the proteins of this batch from 0.
-    proteins : int
-        Number of proteins.
-    loss, weight : float, optional
-        Mean loss and its weight in the mean over the split. None if the loss is computed from all rows together.
-    """
-
-    rows: SplitPredictions
-    proteins: int
+    rows: SplitPredictions  # logits and labels. Chains and pairs count the proteins of this batch from 0
+    proteins: int  # number of proteins
+    # loss and weight: mean loss and its weight in the mean over the split. None if the loss is computed from all rows
+    # together
     loss: float | None = None
     weight: float | None = None
 

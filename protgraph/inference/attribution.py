@@ -231,21 +231,11 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class IntegratedGradients:
-    """Attributions of one output to the inputs of one protein.
+    """Attributions of one output to the inputs of one protein."""
 
-    Parameters
-    ----------
-    parts : mapping of str to Tensor
-        Field → ``(N,)`` float64, the attribution of each node's field.
-    difference : float
-        Output for the inputs minus output for the baseline.
-    steps : int
-        Points of the integral.
-    """
-
-    parts: Mapping[str, Tensor]
-    difference: float
-    steps: int
+    parts: Mapping[str, Tensor]  # field → ``(N,)`` float64, the attribution of each node's field
+    difference: float  # output for the inputs minus output for the baseline
+    steps: int  # points of the integral
 
     @property
     def total(self) -> float:

@@ -56,27 +56,13 @@ _SHORTEST, _LONGEST = 2.5, 4.5  # Å
 
 @dataclass(frozen=True)
 class InputWarning:
-    """One property of an input that makes its predictions less reliable.
+    """One property of an input that makes its predictions less reliable."""
 
-    Parameters
-    ----------
-    file : str
-        File of the protein; for a FASTA record, followed by "#" and its name.
-    chains : str
-        Chains, joined by commas; "" for the whole file.
-    kind : str
-        Key of :data:`TEXTS`.
-    count : int
-        Residues concerned; of ``parser``, messages.
-    detail : str
-        Names and numbers.
-    """
-
-    file: str
-    chains: str
-    kind: str
-    count: int
-    detail: str
+    file: str  # file of the protein; for a FASTA record, followed by "#" and its name
+    chains: str  # chains, joined by commas; "" for the whole file
+    kind: str  # key of :data:`TEXTS`
+    count: int  # residues concerned; of ``parser``, messages
+    detail: str  # names and numbers
 
 
 class InputChecks:

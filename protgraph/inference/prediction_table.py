@@ -216,21 +216,11 @@ _CONFIDENCE = "confidence"
 
 @dataclass(frozen=True)
 class ValueColumn:
-    """One value per row of predictions.
+    """One value per row of predictions."""
 
-    Parameters
-    ----------
-    name : str
-        Predicted column, or "confidence", the largest probability of a class.
-    is_probability : bool
-        True for values from 0 to 1.
-    classes : tuple of str
-        Names of the classes whose index is the value; empty for numbers.
-    """
-
-    name: str
-    is_probability: bool = False
-    classes: tuple[str, ...] = ()
+    name: str  # predicted column, or "confidence", the largest probability of a class
+    is_probability: bool = False  # True for values from 0 to 1
+    classes: tuple[str, ...] = ()  # names of the classes whose index is the value; empty for numbers
 
     def of_rows(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> np.ndarray:
         """Return the value of each row of a table, ``(rows,)`` float64."""

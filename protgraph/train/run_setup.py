@@ -60,21 +60,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class RunSetup:
-    """Everything that a run needs before Lightning starts; see :func:`set_up_run`.
+    """Everything that a run needs before Lightning starts; see :func:`set_up_run`."""
 
-    Parameters
-    ----------
-    network : ProteinModel
-        With its initial weights.
-    prepared : Prepared
-        Graphs with labels; the notes include those about the splits.
-    """
-
-    network: ProteinModel
+    network: ProteinModel  # with its initial weights
     dataset: Dataset
     task: Task
     config: FitConfig
-    prepared: Prepared
+    prepared: Prepared  # graphs with labels; the notes include those about the splits
 
     def module(self) -> FitModule:
         """Standardize the inputs, initialize the head, and return the Lightning module.

@@ -34,47 +34,26 @@ class _Schema(BaseModel):
 
 
 class ReferenceScore(_Schema):
-    """Score of a floor or of a published method.
-
-    Parameters
-    ----------
-    split : str
-        Split of the card that was scored.
-    trained_on : str
-        Training data.
-    source : str
-        Reference, and how the value was obtained.
-    confirmed : bool
-        True: read in the source or computed; False: from memory.
-    """
+    """Score of a floor or of a published method."""
 
     method: str
     metric: str
     value: float
-    split: str = "test"
-    trained_on: str = ""
-    source: str = ""
-    confirmed: bool = False
+    split: str = "test"  # split of the card that was scored
+    trained_on: str = ""  # training data
+    source: str = ""  # reference, and how the value was obtained
+    confirmed: bool = False  # True: read in the source or computed; False: from memory
 
 
 class KnownLeak(_Schema):
-    """Relatives in two splits of the published data.
+    """Relatives in two splits of the published data."""
 
-    Parameters
-    ----------
-    split, other : str
-        Splits of the card.
-    related, close : int
-        Proteins of ``split`` with a relative in ``other``: by the rule, and at 95 % identity.
-    source : str
-        Program and rule that found them.
-    """
-
-    split: str
+    split: str  # split and other: splits of the card
     other: str
+    # related and close: proteins of ``split`` with a relative in ``other``: by the rule, and at 95 % identity
     related: int
     close: int
-    source: str
+    source: str  # program and rule that found them
 
 
 class SourceRepository(_Schema):
@@ -101,28 +80,15 @@ class SourceRepository(_Schema):
 
 @dataclass(frozen=True)
 class Provenance:
-    """Source of the data of a prepared dataset, and what may be passed on.
+    """Source of the data of a prepared dataset, and what may be passed on."""
 
-    Parameters
-    ----------
-    redistribution : str
-        What may be redistributed.
-    weights_note : str
-        Terms that models trained on the dataset have to state; empty if there are none.
-    train_on : str
-        Dataset to train on, where this one has no training split.
-    checksums : tuple of (str, str)
-        Name and SHA-256 of the files of a local source folder, where they are known.
-    known_leaks : tuple of KnownLeak
-        Relatives in different splits.
-    """
-
-    redistribution: str = ""
-    weights_note: str = ""
-    train_on: str = ""
+    redistribution: str = ""  # what may be redistributed
+    weights_note: str = ""  # terms that models trained on the dataset have to state; empty if there are none
+    train_on: str = ""  # dataset to train on, where this one has no training split
     sources: tuple[SourceRepository, ...] = ()
+    # name and SHA-256 of the files of a local source folder, where they are known
     checksums: tuple[tuple[str, str], ...] = ()
-    known_leaks: tuple[KnownLeak, ...] = ()
+    known_leaks: tuple[KnownLeak, ...] = ()  # relatives in different splits
 
 
 @dataclass(frozen=True)

@@ -23,27 +23,15 @@ __all__ = ["Fingerprint", "chain_digests", "fingerprint_file"]
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Digests of a file.
+    """Digests of a file."""
 
-    Parameters
-    ----------
-    digest : str
-        SHA-256 of its bytes; empty if it cannot be read.
-    sequences : mapping of str to str
-        Chain of a structure, or record of a FASTA file, to the SHA-256 of its sequence of one-letter codes; empty if
-        all types are unknown. Chains and records that cannot be read are absent.
-    records : tuple of str, optional
-        Names of the records of a FASTA file; None for a structure.
-    lengths : mapping of str to int
-        Chain or record to its number of residues.
-    chains : mapping of str to str
-        Record of a FASTA file to its chain; empty for a structure.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of its bytes; empty if it cannot be read
+    # chain of a structure, or record of a FASTA file, to the SHA-256 of its sequence of one-letter codes; empty if
+    # all types are unknown. Chains and records that cannot be read are absent
     sequences: Mapping[str, str] = field(default_factory=dict)
-    records: tuple[str, ...] | None = None
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    records: tuple[str, ...] | None = None  # names of the records of a FASTA file; None for a structure
+    lengths: Mapping[str, int] = field(default_factory=dict)  # chain or record to its number of residues
+    # record of a FASTA file to its chain; empty for a structure
     chains: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, names: Collection[str] | None) -> Fingerprint:

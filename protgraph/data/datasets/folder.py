@@ -57,23 +57,14 @@ _FEW_ROWS = 3  # one for each of train, val and test
 
 @dataclass(frozen=True, eq=False)
 class FolderLabels:
-    """Label columns of a task as they were understood; without columns, the target of a task that computes its labels.
+    """Label columns of a task as they were understood; without columns, the target of a task that computes labels."""
 
-    Parameters
-    ----------
-    task : str
-        Name of the task; empty without one.
-    values : ndarray, optional
-        ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown.
-    letters : ResidueLetters, optional
-        Residue types that the table has beside the labels.
-    """
-
-    task: str = ""
+    task: str = ""  # name of the task; empty without one
     target: Target | None = None
     columns: tuple[LabelColumn, ...] = ()
+    # ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown
     values: np.ndarray | None = None
-    letters: ResidueLetters | None = None
+    letters: ResidueLetters | None = None  # residue types that the table has beside the labels
 
     @property
     def names(self) -> list[str]:

@@ -24,29 +24,16 @@ _SHOWN = 8
 
 @dataclass(frozen=True, eq=False)
 class FolderIndex:
-    """Examples of a folder, before they are assigned to splits.
-
-    Parameters
-    ----------
-    table : LabelTable, optional
-        With T rows.
-    rows : mapping of str to ndarray
-        Example id → ``(R,)`` int64, its rows in the table.
-    contents : mapping of str to Fingerprint
-        Example id → the chains or the record of its file.
-    keys : tuple of ndarray
-        Chain, number and insertion code of each row of the table, ``(T,)`` each, if labels are per residue; else empty.
-    notes : tuple of str
-        Messages for the user: names in another case, omitted chains.
-    """
+    """Examples of a folder, before they are assigned to splits."""
 
     proteins: ProteinFolder
-    table: LabelTable | None
+    table: LabelTable | None  # with T rows
     examples: tuple[Example, ...]
-    rows: Mapping[str, np.ndarray]
-    contents: Mapping[str, Fingerprint]
+    rows: Mapping[str, np.ndarray]  # example id → ``(R,)`` int64, its rows in the table
+    contents: Mapping[str, Fingerprint]  # example id → the chains or the record of its file
+    # chain, number and insertion code of each row of the table, ``(T,)`` each, if labels are per residue; else empty
     keys: tuple[np.ndarray, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # messages for the user: names in another case, omitted chains
 
     @property
     def is_per_residue(self) -> bool:

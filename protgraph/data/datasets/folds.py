@@ -27,27 +27,14 @@ _VALIDATION = 0.125  # of the proteins outside the test fold, as in 80/10/10
 
 @dataclass(frozen=True, eq=False)
 class FoldAssignment:
-    """Assignment of the examples of a task to test folds.
+    """Assignment of the examples of a task to test folds."""
 
-    Parameters
-    ----------
-    ids : tuple of str
-        The examples with a known label, in the order of the dataset.
-    fold : ndarray
-        ``(P,)`` int64 from 0, the fold in which each of them is tested.
-    groups : tuple of int
-        Group of each example.
-    counts : ndarray
-        ``(P, K)`` label counts in the balanced strata; K is 0 if the labels are computed from structures.
-    required : ndarray
-        ``(K,)``; see :func:`protgraph.data.datasets.splits.group_split`.
-    """
-
-    ids: tuple[str, ...]
-    fold: np.ndarray
-    groups: tuple[int, ...]
+    ids: tuple[str, ...]  # the examples with a known label, in the order of the dataset
+    fold: np.ndarray  # ``(P,)`` int64 from 0, the fold in which each of them is tested
+    groups: tuple[int, ...]  # group of each example
+    # ``(P, K)`` label counts in the balanced strata; K is 0 if the labels are computed from structures
     counts: np.ndarray
-    required: np.ndarray
+    required: np.ndarray  # ``(K,)``; see :func:`protgraph.data.datasets.splits.group_split`
     rule: str
 
     @property

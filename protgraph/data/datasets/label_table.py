@@ -320,27 +320,15 @@ _EXACT_INTEGERS = 2.0**53
 
 @dataclass(frozen=True)
 class TableCells:
-    """Header and rows of a table as text.
+    """Header and rows of a table as text."""
 
-    Parameters
-    ----------
-    where : str
-        Name of the table in messages.
-    rows : list of (int, list of str)
-        Number of each row as in the file, and its cells; the header first. Blank rows are left out. Rows of files count
-        from 1, the header; rows of Parquet files and data frames count from 0, as in ``iloc``, and the header is −1.
-    digest : str
-        SHA-256 of the file, or of the cells of a data frame.
-    format : str
-        Format for messages, e.g. "columns separated by semicolons".
-    has_decimal_comma : bool
-        True if the separator is a semicolon: spreadsheets write it where numbers have a decimal comma.
-    """
-
-    where: str
+    where: str  # name of the table in messages
+    # number of each row as in the file, and its cells; the header first. Blank rows are left out. Rows of files count
+    # from 1, the header; rows of Parquet files and data frames count from 0, as in ``iloc``, and the header is −1
     rows: list[tuple[int, list[str]]]
-    digest: str
-    format: str
+    digest: str  # SHA-256 of the file, or of the cells of a data frame
+    format: str  # format for messages, e.g. "columns separated by semicolons"
+    # True if the separator is a semicolon: spreadsheets write it where numbers have a decimal comma
     has_decimal_comma: bool = False
 
 

@@ -29,21 +29,12 @@ __all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "open_fold
 
 @dataclass(frozen=True)
 class ProteinFile:
-    """A structure file, or one record of a FASTA file.
-
-    Parameters
-    ----------
-    record : str, optional
-        Name of the FASTA record; None for a structure.
-    relative : str
-        Path of the file below the folder, with "/"; its name by default.
-    place : tuple of (Path, str or None), optional
-        Path and record to read it from, if these are others: a graph store and the source of one of its proteins.
-    """
+    """A structure file, or one record of a FASTA file."""
 
     path: Path
-    record: str | None = None
-    relative: str = ""
+    record: str | None = None  # name of the FASTA record; None for a structure
+    relative: str = ""  # path of the file below the folder, with "/"; its name by default
+    # path and record to read it from, if these are others: a graph store and the source of one of its proteins
     place: tuple[Path, str | None] | None = None
 
     @property
@@ -74,21 +65,11 @@ class ProteinFile:
 
 @dataclass(frozen=True)
 class TableMatch:
-    """Proteins of a folder that a table names; see :meth:`ProteinFolder.match`.
+    """Proteins of a folder that a table names; see :meth:`ProteinFolder.match`."""
 
-    Parameters
-    ----------
-    proteins : list of ProteinFile
-        Each once, in the order of the table.
-    of_row : list of int
-        Number of the protein of each row, without the rows of absent ones.
-    error : AbsentFilesError, optional
-        Names that are not in the folder.
-    """
-
-    proteins: list[ProteinFile]
-    of_row: list[int]
-    error: AbsentFilesError | None = None
+    proteins: list[ProteinFile]  # each once, in the order of the table
+    of_row: list[int]  # number of the protein of each row, without the rows of absent ones
+    error: AbsentFilesError | None = None  # names that are not in the folder
 
     @property
     def absent(self) -> dict[str, int]:

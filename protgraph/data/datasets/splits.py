@@ -81,21 +81,11 @@ class SplitUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitAssignment:
-    """Result of :func:`assign_random_splits` and :func:`splits_from_table`.
+    """Result of :func:`assign_random_splits` and :func:`splits_from_table`."""
 
-    Parameters
-    ----------
-    splits : tuple of str
-        Split of each protein.
-    rule : str
-        Rule of the assignment, for the dataset card.
-    notes : tuple of str
-        Messages for the user, e.g. about shared sequences.
-    """
-
-    splits: tuple[str, ...]
-    rule: str
-    notes: tuple[str, ...] = ()
+    splits: tuple[str, ...]  # split of each protein
+    rule: str  # rule of the assignment, for the dataset card
+    notes: tuple[str, ...] = ()  # messages for the user, e.g. about shared sequences
 
 
 def assign_random_splits(
@@ -242,21 +232,12 @@ def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class LabelStrata:
-    """Counts of the labels of each table row in the strata that splits balance.
+    """Counts of the labels of each table row in the strata that splits balance."""
 
-    Parameters
-    ----------
-    counts : ndarray
-        ``(R, K)`` int64: 1 where the label of a row is in a stratum.
-    required : ndarray
-        ``(K,)`` cost of a split that lacks a stratum; see :func:`protgraph.data.datasets.splits.imbalance`.
-    text : str
-        Names of what is balanced, e.g. "classes".
-    """
-
-    counts: np.ndarray
+    counts: np.ndarray  # ``(R, K)`` int64: 1 where the label of a row is in a stratum
+    # ``(K,)`` cost of a split that lacks a stratum; see :func:`protgraph.data.datasets.splits.imbalance`
     required: np.ndarray
-    text: str
+    text: str  # names of what is balanced, e.g. "classes"
 
     def of(self, rows: np.ndarray) -> tuple[int, ...]:
         """Return the K counts of these ``rows (M,)``."""
