@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from protgraph.data.datasets.card import SplitCount, sum_counts
-from protgraph.data.datasets.dataset import Dataset, Example
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import index_folder
 from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
-from protgraph.data.datasets.labels import ResidueLabels, count_example, describe_left_out
+from protgraph.data.datasets.labels import AbsentLabels, ResidueLabels, count_example, describe_left_out
 from protgraph.data.datasets.protein_files import ProteinFolder
-from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import LabelError, ProtgraphError, list_first
 from protgraph.labels.loading import (
+    DatasetSource,
     LabelSelection,
     are_graphs,
     check_labels_are_used,
@@ -95,7 +94,7 @@ class DatasetInspection:
 
 
 def inspect_dataset(
-    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    dataset: DatasetSource,
     *,
     labels: Any = None,
     task: str | Task | None = None,
@@ -269,7 +268,7 @@ class _Reading:
 
     absent: list[str] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
-    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    left_out: list[AbsentLabels] = field(default_factory=list)
     counts: list[tuple[str, SplitCount]] = field(default_factory=list)
 
     def compare(self, labels: ResidueLabels, residues: Residues, rows: np.ndarray) -> None:

@@ -35,6 +35,7 @@ from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task, default_task
 
 __all__ = [
+    "DatasetSource",
     "LabelSelection",
     "are_graphs",
     "check_labels_are_used",
@@ -49,9 +50,13 @@ __all__ = [
 ]
 
 
+DatasetSource = str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]]
+"""Name of a registered dataset, folder, file, pattern, list of these, graph store, or dataset."""
+
+
 @check_arguments("task", "columns", "kind", "seed", "read")
 def load_dataset(
-    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]] | Sequence[Data],
+    dataset: DatasetSource | Sequence[Data],
     *,
     labels: Any = None,
     task: str | Task | None = None,
@@ -138,7 +143,7 @@ def load_dataset(
 
 
 def load_proteins(
-    dataset: str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]],
+    dataset: DatasetSource,
     *,
     labels: Any = None,
     task: str | None = None,

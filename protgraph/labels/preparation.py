@@ -18,6 +18,7 @@ from protgraph.data.cache_key import code_digest, component_digest, digest, stam
 from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
 from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
+    AbsentLabels,
     Labels,
     ResidueLabels,
     absent_residues_error,
@@ -305,8 +306,8 @@ class _LabelCheck:
     """Labels per residue that do not fit their structures, of all proteins."""
 
     wrong: list[tuple[str, ResidueLabels, Residues, np.ndarray]] = field(default_factory=list)
-    absent: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
-    left_out: list[tuple[str, ResidueLabels, np.ndarray]] = field(default_factory=list)
+    absent: list[AbsentLabels] = field(default_factory=list)
+    left_out: list[AbsentLabels] = field(default_factory=list)
     shifts: dict[str, int] = field(default_factory=dict)
 
     def accept(self, labels: ResidueLabels, residues: Residues) -> bool:

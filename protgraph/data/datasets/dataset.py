@@ -13,6 +13,7 @@ import numpy as np
 
 from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.labels import (
+    AbsentLabels,
     Labels,
     ProteinLabels,
     ResidueLabels,
@@ -256,7 +257,7 @@ class Dataset(ABC):
             If labels refer to absent residues; one error for all files.
         """
         target = self.target(task)
-        errors: list[tuple[str, ResidueLabels, np.ndarray]] = []
+        errors: list[AbsentLabels] = []
         counts: list[tuple[str, SplitCount]] = []
         for example in self.examples(task):
             residues, labels = self.read(example), self.labels(task, example)

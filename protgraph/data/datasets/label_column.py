@@ -51,6 +51,8 @@ _EXACT_DIGITS = 15  # of a float64
 _RESOLVED = 1e-5  # least range of the numbers relative to the largest, of which float32 keeps two digits
 _SHOWN_CLASSES = 12
 
+_Cells = Sequence[tuple[int, str]]  # number and text of each row of a column
+
 # Cells with one label per residue
 _SEPARATORS = re.compile(r"[\s,;|]+")
 _QUOTES = "[](){}'\" "
@@ -216,13 +218,13 @@ def _unknown_texts(unknown: Collection[str] | None, default: Collection[str]) ->
     return {*_BLANK, *(default if unknown is None else unknown)}
 
 
-def _binary_words(known: Sequence[tuple[int, str]]) -> tuple[str, str] | None:
+def _binary_words(known: _Cells) -> tuple[str, str] | None:
     """Return the pair of words that are all known labels of a column, in any case."""
     words = {text.lower() for _, text in known}
     return next((pair for pair in _BINARY_WORDS if words == set(pair)), None)
 
 
-def _binary(name: str, cells: Sequence[tuple[int, str]], marks: Collection[str], pair: tuple[str, str]) -> LabelColumn:
+def _binary(name: str, cells: _Cells, marks: Collection[str], pair: tuple[str, str]) -> LabelColumn:
     values = np.array([np.nan if text in marks else pair.index(text.lower()) for _, text in cells], dtype=np.float64)
     positive = next(text for _, text in cells if text.lower() == pair[1])
     classes = {str(i): int((values == i).sum()) for i in (0, 1)}
@@ -242,7 +244,7 @@ def _parse(text: str, decimal: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _check_is_text(known: Sequence[tuple[int, str]], decimal: str, kind: str | None, what: str) -> None:
+def _check_is_text(known: _Cells, decimal: str, kind: str | None, what: str) -> None:
     """Raise if numbers are required, or if some cells are numbers, plain or formatted, and others are text."""
     plain = [_parse(text, decimal) is not None for _, text in known]
     formatted = [_FORMATTED.fullmatch(text) is not None for _, text in known]
@@ -267,8 +269,8 @@ def _check_is_text(known: Sequence[tuple[int, str]], decimal: str, kind: str | N
 
 def _numbers(
     name: str,
-    cells: Sequence[tuple[int, str]],
-    known: Sequence[tuple[int, str]],
+    cells: _Cells,
+    known: _Cells,
     marks: Collection[str],
     decimal: str,
     kind: Kind | None,
@@ -296,7 +298,7 @@ def _numbers(
     return LabelColumn(name, kind, values, classes, _count_unknown(cells, marks), form)
 
 
-def _check_digits(known: Sequence[tuple[int, str]], what: str) -> None:
+def _check_digits(known: _Cells, what: str) -> None:
     """Raise for texts of digits that are no numbers: one digit per residue, identifiers."""
     for row, text in known:
         is_long = text.isdigit() and len(text) > _EXACT_DIGITS
@@ -319,7 +321,7 @@ def _check_digits(known: Sequence[tuple[int, str]], what: str) -> None:
         )
 
 
-def _check_not_classes(known: Sequence[tuple[int, str]], what: str) -> None:
+def _check_not_classes(known: _Cells, what: str) -> None:
     """Raise if a few integers that are repeated may be classes."""
     texts = [text for _, text in known]
     counts = Counter(map(float, texts)) if all(map(_INTEGER.fullmatch, texts)) else Counter()
@@ -349,7 +351,7 @@ def _check_float32(labels: np.ndarray, what: str) -> None:
 
 def _classes(
     name: str,
-    cells: Sequence[tuple[int, str]],
+    cells: _Cells,
     marks: Collection[str],
     classes: Sequence[str],
     what: str,
@@ -376,7 +378,7 @@ def _classes(
     return LabelColumn(name, "classification", values, named, _count_unknown(cells, marks))
 
 
-def _count_unknown(cells: Sequence[tuple[int, str]], marks: Collection[str]) -> dict[str, int]:
+def _count_unknown(cells: _Cells, marks: Collection[str]) -> dict[str, int]:
     return dict(Counter(text for _, text in cells if text in marks).most_common())
 
 

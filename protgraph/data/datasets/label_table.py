@@ -267,7 +267,7 @@ def _without_unnumbered_rows(table: LabelTable) -> LabelTable:
     return replace(table._rows(has_number), notes=(*table.notes, note))
 
 
-def _rectangle(cells: TableCells) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
+def _rectangle(cells: TableCells) -> tuple[list[str], _Rows, list[str]]:
     """Return the column names, the rows at equal length, and notes; blank columns without a name are left out."""
     where, names = cells.where, list(cells.rows[0][1])
     width = max(len(row) for _, row in cells.rows)
@@ -318,6 +318,9 @@ _STATED = re.compile(r'"?sep=([\t,;])"?[ \t,;]*(?:\r?\n|$)')  # first line of a 
 _EXACT_INTEGERS = 2.0**53
 
 
+_Rows = list[tuple[int, list[str]]]  # number and cells of each row
+
+
 @dataclass(frozen=True)
 class TableCells:
     """Header and rows of a table as text."""
@@ -325,7 +328,7 @@ class TableCells:
     where: str  # name of the table in messages
     # number of each row as in the file, and its cells; the header first. Blank rows are left out. Rows of files count
     # from 1, the header; rows of Parquet files and data frames count from 0, as in ``iloc``, and the header is −1
-    rows: list[tuple[int, list[str]]]
+    rows: _Rows
     digest: str  # SHA-256 of the file, or of the cells of a data frame
     format: str  # format for messages, e.g. "columns separated by semicolons"
     # True if the separator is a semicolon: spreadsheets write it where numbers have a decimal comma
@@ -366,7 +369,7 @@ def _split_sheet(source: str) -> tuple[str, str]:
     return (path, sheet) if mark and path.lower().endswith(".xlsx") else (source, "")
 
 
-def _text_rows(content: bytes, path: str) -> tuple[str, list[tuple[int, list[str]]]]:
+def _text_rows(content: bytes, path: str) -> tuple[str, _Rows]:
     """Return the separator and the rows of a text table."""
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -385,13 +388,13 @@ def _text_rows(content: bytes, path: str) -> tuple[str, list[tuple[int, list[str
     return separator, _numbered([[], *rows[1:]] if stated else rows, start=1)
 
 
-def _numbered(rows: Iterable[Sequence[str]], *, start: int) -> list[tuple[int, list[str]]]:
+def _numbered(rows: Iterable[Sequence[str]], *, start: int) -> _Rows:
     """Return the rows with their numbers and stripped cells, without blank rows."""
     stripped = ((number, [cell.strip() for cell in row]) for number, row in enumerate(rows, start))
     return [(number, row) for number, row in stripped if any(row)]
 
 
-def _workbook_rows(content: bytes, path: str, sheet: str) -> list[tuple[int, list[str]]]:
+def _workbook_rows(content: bytes, path: str, sheet: str) -> _Rows:
     """Return the rows of one sheet; formulas have the values that were stored with them."""
     try:
         import openpyxl
@@ -429,7 +432,7 @@ def _sheet_cells(sheet: Any, formulas: Any, path: str) -> list[list[str]]:
     return rows
 
 
-def _parquet_rows(content: bytes, path: str) -> list[tuple[int, list[str]]]:
+def _parquet_rows(content: bytes, path: str) -> _Rows:
     import pyarrow
     import pyarrow.parquet
 
@@ -440,7 +443,7 @@ def _parquet_rows(content: bytes, path: str) -> list[tuple[int, list[str]]]:
     return _arrow_rows(table)
 
 
-def _arrow_rows(table: pyarrow.Table) -> list[tuple[int, list[str]]]:
+def _arrow_rows(table: pyarrow.Table) -> _Rows:
     return _frame_rows(table.column_names, [column.to_pylist() for column in table.columns])
 
 
@@ -463,7 +466,7 @@ def _frame_cells(frame: Any) -> TableCells:
     return TableCells("the data frame (rows from 0)", rows, digest, "data frame")
 
 
-def _frame_rows(names: Sequence[str], columns: Sequence[Sequence[object]]) -> list[tuple[int, list[str]]]:
+def _frame_rows(names: Sequence[str], columns: Sequence[Sequence[object]]) -> _Rows:
     texts = [_column_texts(column) for column in columns]
     return [(-1, [name.strip() for name in names]), *_numbered(zip(*texts, strict=True), start=0)]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SHOWN",
+    "AbsentLabels",
     "Labels",
     "PairLabels",
     "ProteinLabels",
@@ -166,6 +167,10 @@ class ResidueLabels(Labels):
         return np.where(residue_key[row] == label_key, row, -1)
 
 
+AbsentLabels = tuple[str, ResidueLabels, np.ndarray]
+"""File, labels, and ``(R,)`` bool, True for labels of absent residues."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProteinLabels(Labels):
     """Label of the whole protein.
@@ -238,14 +243,14 @@ def _best_shift(labeled: np.ndarray, letters: np.ndarray | None, resolved: np.nd
     return int(shifts[is_best][0]) if fits and is_best.sum() == 1 else None
 
 
-def describe_left_out(parts: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> str:
+def describe_left_out(parts: Sequence[AbsentLabels]) -> str:
     """Return the note on labels that were left out, from ``(file, labels, (R,) absent)`` of each file."""
     number, named = _count_absent(parts)
     noun = "label of a residue" if number == 1 else "labels of residues"
     return f"{number} {noun} without coordinates left out: {list_first(named, SHOWN)}"
 
 
-def _count_absent(parts: Sequence[tuple[str, ResidueLabels, np.ndarray]]) -> tuple[int, list[str]]:
+def _count_absent(parts: Sequence[AbsentLabels]) -> tuple[int, list[str]]:
     """Return the number of absent labels, and the names of the first of each file."""
     number = sum(int(absent.sum()) for _, _, absent in parts)
     named = [f"{name} {labels.ids[i]}" for name, labels, absent in parts for i in np.flatnonzero(absent)[: SHOWN + 1]]
@@ -279,9 +284,7 @@ def describe_shifts(shifts: Mapping[str, int]) -> str:
     return f"\nThe numbers fit with a shift: {shown}. Correct the column of residue numbers."
 
 
-def absent_residues_error(
-    faults: Sequence[tuple[str, ResidueLabels, np.ndarray]], shifts: Mapping[str, int] | None = None
-) -> LabelError:
+def absent_residues_error(faults: Sequence[AbsentLabels], shifts: Mapping[str, int] | None = None) -> LabelError:
     """Create one error for all labels of absent residues, from ``(file, labels, (R,) absent)`` of each file.
 
     ``shifts`` are the results of :meth:`ResidueLabels.shifts` by file and chain.

@@ -63,6 +63,9 @@ class ProteinFile:
         return names | {file_stem(name) for name in names}
 
 
+_Groups = dict[str, list[ProteinFile]]  # name → proteins
+
+
 @dataclass(frozen=True)
 class TableMatch:
     """Proteins of a folder that a table names; see :meth:`ProteinFolder.match`."""
@@ -88,7 +91,7 @@ class ProteinFolder(ABC):
         return str(self.path)
 
     @abstractmethod
-    def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
+    def groups(self, names: Iterable[str] | None = None) -> _Groups:
         """Return the proteins of each file by its path below the folder; raise DatasetError if there are none.
 
         ``names`` of a table help to read fewer files; files that they do not name may lack the names of records only
@@ -142,9 +145,9 @@ class ProteinFolder(ABC):
     def _named(
         self,
         name: str,
-        groups: dict[str, list[ProteinFile]],
-        by_name: dict[str, list[ProteinFile]],
-        by_lower: dict[str, list[ProteinFile]],
+        groups: _Groups,
+        by_name: _Groups,
+        by_lower: _Groups,
     ) -> list[ProteinFile]:
         """Return the proteins of a name: a path below the folder, a name, a name in another case, or another path."""
         for proteins in (groups.get(name), by_name.get(name), by_lower.get(name.lower())):
@@ -152,7 +155,7 @@ class ProteinFolder(ABC):
                 return proteins
         return self._at_path(name, groups)
 
-    def _at_path(self, name: str, groups: dict[str, list[ProteinFile]]) -> list[ProteinFile]:
+    def _at_path(self, name: str, groups: _Groups) -> list[ProteinFile]:
         """Return the proteins of a file that a table names by its path from the working directory or the root."""
         if "/" not in name and os.sep not in name:
             return []
@@ -187,9 +190,9 @@ def source_ids(proteins: Sequence[ProteinFile]) -> list[str]:
     return [shortest(protein) for protein in proteins]
 
 
-def _by_name(groups: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile]]:
+def _by_name(groups: _Groups) -> _Groups:
     """Return the proteins by every name that a table may use."""
-    named: dict[str, list[ProteinFile]] = {}
+    named: _Groups = {}
     for group in groups.values():
         for protein in group:
             own = {protein.stem, protein.name, *(protein.file_names() if len(group) == 1 else ())}
@@ -198,7 +201,7 @@ def _by_name(groups: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile
     return named
 
 
-def _by_lower_case(by_name: dict[str, list[ProteinFile]]) -> dict[str, list[ProteinFile]]:
+def _by_lower_case(by_name: _Groups) -> _Groups:
     """Return the proteins by every name in lower case, each protein once."""
     lower: dict[str, dict[ProteinFile, None]] = {}
     for name, proteins in by_name.items():
@@ -269,7 +272,7 @@ class _FileFolder(ProteinFolder):
     def other_files(self) -> list[str]:
         return self._others
 
-    def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
+    def groups(self, names: Iterable[str] | None = None) -> _Groups:
         chosen = None if names is None else set(names)
         files = list(self._files)
         if chosen is not None:  # a table may name a file whatever its suffix is
@@ -314,14 +317,14 @@ class _StoreFolder(ProteinFolder):
         self.path, self._store = Path(store.path), store
         self._number = {source: i for i, source in enumerate(store.sources)}
 
-    def groups(self, names: Iterable[str] | None = None) -> dict[str, list[ProteinFile]]:
+    def groups(self, names: Iterable[str] | None = None) -> _Groups:
         files: dict[str, tuple[Path, str | None]] = {}
         for source in self._store.sources:
             file, mark, record = source.rpartition("#")
             is_record = bool(mark) and is_protein_file(file)
             files[source] = Path(file if is_record else source), record if is_record else None
         root = os.path.commonpath([os.path.abspath(path.parent) for path, _ in files.values()]) if files else ""
-        groups: dict[str, list[ProteinFile]] = {}
+        groups: _Groups = {}
         for source, (path, record) in files.items():
             relative = Path(os.path.relpath(os.path.abspath(path), root)).as_posix()
             groups.setdefault(relative, []).append(ProteinFile(path, record, relative, (self.path, source)))
