@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from protgraph.lazy_names import lazy_names
 
-_NAMES = {
-    "preparation": ("PreparationResult", "check_counts", "damaged_files", "prepare_dataset"),
-    "prepared_dataset": ("PreparedDataset",),
-    "source_download": ("download_source",),
-    "source_folder": (
-        *("SourceFolder", "SourceProtein", "hold_out_clusters", "read_repository_labels"),
-        *("read_tsv", "write_tsv"),
-    ),
-}
 # Public name → module that exports it.
-_HOME = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
+_HOME = {
+    "PreparationResult": "protgraph_plugins.published.preparation",
+    "check_counts": "protgraph_plugins.published.preparation",
+    "damaged_files": "protgraph_plugins.published.preparation",
+    "prepare_dataset": "protgraph_plugins.published.preparation",
+    "PreparedDataset": "protgraph_plugins.published.prepared_dataset",
+    "download_source": "protgraph_plugins.published.source_download",
+    "SourceFolder": "protgraph_plugins.published.source_folder",
+    "SourceProtein": "protgraph_plugins.published.source_folder",
+    "hold_out_clusters": "protgraph_plugins.published.source_folder",
+    "read_repository_labels": "protgraph_plugins.published.source_folder",
+    "read_tsv": "protgraph_plugins.published.source_folder",
+    "write_tsv": "protgraph_plugins.published.source_folder",
+}
 
-__all__ = [*_HOME]
-
+__all__ = list(_HOME)
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -1,12 +1,18 @@
 # Written by tools/stubs.py.
 from protgraph.data.datasets.card import (
     DatasetCard as DatasetCard,
+    SourceRepository as SourceRepository,
     SplitCount as SplitCount,
     TaskCard as TaskCard,
     load_card as load_card,
     parse_card as parse_card,
 )
-from protgraph.data.datasets.dataset import Dataset as Dataset, Example as Example
+from protgraph.data.datasets.dataset import (
+    Dataset as Dataset,
+    Example as Example,
+    LabelRows as LabelRows,
+    TableDataset as TableDataset,
+)
 from protgraph.data.datasets.dataset_view import add_derived_task as add_derived_task
 from protgraph.data.datasets.description import DatasetDescription as DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset as FolderDataset
@@ -15,6 +21,7 @@ from protgraph.data.datasets.label_column import LabelColumn as LabelColumn, int
 from protgraph.data.datasets.label_table import (
     LabelTable as LabelTable,
     parse_residue_numbers as parse_residue_numbers,
+    read_cells as read_cells,
     read_label_table as read_label_table,
 )
 from protgraph.data.datasets.labels import (
@@ -22,17 +29,8 @@ from protgraph.data.datasets.labels import (
     PairLabels as PairLabels,
     ProteinLabels as ProteinLabels,
     ResidueLabels as ResidueLabels,
+    absent_residues_error as absent_residues_error,
     align as align,
-)
-from protgraph.data.datasets.preparation import prepare_dataset as prepare_dataset
-from protgraph.data.datasets.prepared_dataset import PreparedDataset as PreparedDataset
-from protgraph.data.datasets.source_folder import (
-    SourceFolder as SourceFolder,
-    SourceProtein as SourceProtein,
-    hold_out_clusters as hold_out_clusters,
-    read_repository_labels as read_repository_labels,
-    read_tsv as read_tsv,
-    write_tsv as write_tsv,
 )
 from protgraph.data.datasets.splits import (
     FRACTIONS as FRACTIONS,
@@ -42,5 +40,4 @@ from protgraph.data.datasets.splits import (
     linked_groups as linked_groups,
     order_splits as order_splits,
 )
-from protgraph.data.datasets.table_reader import read_cells as read_cells
 from protgraph.data.datasets.target import Target as Target
