@@ -26,8 +26,8 @@ from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
-from protgraph.train.run_setup import add_noise
 from protgraph.train.session import random_state, set_random_state
 from protgraph.wording import count_noun
 

@@ -29,7 +29,8 @@ from protgraph.process_memory import (
 )
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.run_setup import RunSetup, add_noise, set_up_run
+from protgraph.train.coordinate_noise import add_noise
+from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import quiet_lightning, reproducible
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Generator, Tensor
-from torch_geometric.data import Data
+from torch import Tensor
 
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
@@ -19,7 +17,6 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import pack
 from protgraph.errors import MissingCoordinatesError, OptionError, list_first, suggest
 from protgraph.evaluation.evaluation import collate_evaluation
-from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels.leaks import check_causal
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import Prepared, prepare
@@ -29,7 +26,6 @@ from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.nn.standardize import Standardize
-from protgraph.structure.residues.noise import displace_backbone
 from protgraph.task.losses import (
     binary_cross_entropy,
     cross_entropy,
@@ -40,14 +36,13 @@ from protgraph.task.losses import (
 )
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.coordinate_noise import check_noise_allowed
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
 
 __all__ = [
     "RunSetup",
-    "add_noise",
-    "check_noise_allowed",
     "class_weights",
     "count_labels",
     "initialize_head",
@@ -322,33 +317,3 @@ def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[s
             for name, one in statistics.items():
                 one.add(f[name])
     return statistics
-
-
-def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
-    """Return a copy of a graph or batch of residues with noise on the atoms.
-
-    Parameters
-    ----------
-    graph : Data
-        With ``backbone`` ``(N, 4, 3)`` and CA positions ``pos`` ``(N, 3)``, Å.
-
-    References
-    ----------
-    Dauparas et al. 2022, doi:10.1126/science.add2187 (backbone noise of 0.02 to 0.3 Å in training).
-    """
-    moved = copy.copy(graph)
-    step = torch.randn(graph.backbone.shape, generator=generator, dtype=graph.backbone.dtype, device=graph.pos.device)
-    moved.pos, moved.backbone = displace_backbone(graph.pos, graph.backbone, noise * step)
-    return moved
-
-
-def check_noise_allowed(plan: FeaturePlan) -> None:
-    """Raise if noise would not reach all features."""
-    if plan.node_type != "residue":
-        raise OptionError(f"FitConfig: noise needs nodes that are residues; node_type is {plan.node_type!r}.")
-    exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]
-    if exact:
-        raise OptionError(
-            f"FitConfig: noise is added to batches, but featurizer {exact[0]!r} is computed from the exact structure. "
-            "Remove the featurizer from the model, or train without noise."
-        )

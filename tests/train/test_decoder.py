@@ -19,7 +19,7 @@ from protgraph.structure import ReadOptions, clean, load_structure
 from protgraph.task import BACKBONE_ALONE
 from protgraph.task.builtin import INVERSE_FOLDING
 from protgraph.train import FitConfig, fit
-from protgraph.train.run_setup import add_noise
+from protgraph.train.coordinate_noise import add_noise
 
 SMALL = replace(as_model_spec("proteinmpnn"), name="decoder")
 CONFIG = FitConfig(epochs=12, lr=3e-3, seed=0, batch_residues=512)
