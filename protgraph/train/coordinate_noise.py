@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from protgraph.errors import OptionError
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.structure.residues.noise import displace_backbone
+from protgraph.structure.residues.residues import displace_backbone
 
 __all__ = ["add_noise", "check_noise_allowed"]
 
