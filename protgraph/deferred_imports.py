@@ -1,8 +1,8 @@
 """Import libraries faster: parts that commands and worker processes do not use are imported when they are used.
 
 ``import torch`` imports its compiler, its exporter and the shapes of operators on the device "meta", ``import
-torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite`` networkx
-and matplotlib: half of the time of ``protgraph predict`` (torch 2.13 and 2.14, 2026-11-26). Garbage collection while a
+torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite``
+networkx: half of the time of ``protgraph predict`` (torch 2.13 and 2.14, 2026-11-26). Garbage collection while a
 library is imported visits its growing number of objects, all in use, again and again: 0.2 s.
 
 Not PyG's layers and transforms, another 0.15 s: they import each other in circles, in an order that is not kept then.
@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -54,56 +53,38 @@ class _DeferredModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         spec = None if name in _IMPORT_ATTRIBUTES else self.__spec__
-        if spec is None or not isinstance(spec.loader, _DeferringLoader):
+        if spec is None or not isinstance(spec.loader, _Loader):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         self.__class__ = ModuleType  # before its code, which may access the module
-        spec.loader = self.__loader__ = spec.loader.own
+        spec.loader = self.__loader__ = spec.loader.original
         if self.__name__ in _BEFORE:
             import_module(_BEFORE[self.__name__])
         spec.loader.exec_module(self)
         return getattr(self, name)
 
 
-class _DeferringLoader(Loader):
-    """Loader that leaves the code of a module to its first use."""
+class _Loader(Loader):
+    """Loader that leaves the code of a module to its first use, or runs it without garbage collection."""
 
-    def __init__(self, own: Loader) -> None:
-        self.own = own
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _DeferredModule(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
-
-
-class _NoCollectionLoader(Loader):
-    """Loader that runs the code of a module, and of all that it imports, without garbage collection."""
-
-    def __init__(self, own: Loader) -> None:
-        self.own = own
+    def __init__(self, original: Loader, *, is_deferred: bool) -> None:
+        self.original, self.is_deferred = original, is_deferred
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.own.create_module(spec)
+        return _DeferredModule(spec.name) if self.is_deferred else self.original.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        if self.is_deferred:
+            return
         assert module.__spec__ is not None
-        module.__spec__.loader = module.__loader__ = self.own
-        with _without_collection():
-            self.own.exec_module(module)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause garbage collection, and leave all objects of this time out of later collections."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.freeze()
-            gc.enable()
+        module.__spec__.loader = module.__loader__ = self.original
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            self.original.exec_module(module)
+        finally:
+            if was_enabled:
+                gc.freeze()  # leaves the objects of the library out of later collections
+                gc.enable()
 
 
 class _DeferringFinder(MetaPathFinder):
@@ -111,25 +92,17 @@ class _DeferringFinder(MetaPathFinder):
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
-        self.leaves_out_matplotlib = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname == "matplotlib" and self.leaves_out_matplotlib and _begins_visualize():
-            raise ModuleNotFoundError("matplotlib is not used by this command", name=fullname)
-        if fullname not in self.names and fullname not in _LARGE:
+        is_deferred = fullname in self.names
+        if not is_deferred and fullname not in _LARGE:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = (_DeferringLoader if fullname in self.names else _NoCollectionLoader)(spec.loader)
+            spec.loader = _Loader(spec.loader, is_deferred=is_deferred)
         return spec
-
-
-def _begins_visualize() -> bool:
-    """Return True while biotite defines its arrow, with or without matplotlib."""
-    module = sys.modules.get("biotite.visualize")
-    return module is not None and not hasattr(module, "AdaptiveFancyArrow")
 
 
 def deferred_names(torch_version: str) -> frozenset[str]:
@@ -154,7 +127,6 @@ def defer_imports(*, only_applies_models: bool) -> None:
         finder = _DeferringFinder()
         sys.meta_path.insert(0, finder)
     finder.names |= deferred_names(version("torch") if only_applies_models else "")
-    finder.leaves_out_matplotlib |= only_applies_models
 
 
 def allow_generators() -> None:
