@@ -135,7 +135,6 @@ class Interrupted(KeyboardInterrupt):
 
     Parameters
     ----------
-    cause : KeyboardInterrupt
     result : object
         What was finished before.
     """
@@ -158,7 +157,6 @@ class ComponentError(ProtgraphError, RuntimeError):
 
     Parameters
     ----------
-    message : str
     kind, name : str
         E.g. "featurizer", "dihedral".
     source : str
@@ -209,7 +207,6 @@ class MutationError(ProtgraphError, ValueError):
 
     Parameters
     ----------
-    message : str
     mutation : str
         The mutation as given.
     kind : str

@@ -47,12 +47,7 @@ class WorkerDied:
 
 @dataclass(frozen=True)
 class WorkerRaised:
-    """Exception of the function, in place of a result.
-
-    Parameters
-    ----------
-    error : Exception
-    """
+    """Exception of the function, in place of a result."""
 
     error: Exception
 

@@ -29,7 +29,6 @@ class GroupScore:
         "length", "chains" or "resolution".
     group : str
         E.g. "151 to 300 residues".
-    model : str
     score : float
         Pooled over the rows of the group, mean over seeds; NaN if undefined.
     proteins : int
@@ -44,19 +43,7 @@ class GroupScore:
 
 
 def break_down(statistics: SplitStatistics, resolutions: Mapping[str, float]) -> list[GroupScore]:
-    """Compute the monitored metric of each model in groups of proteins.
-
-    Parameters
-    ----------
-    statistics : SplitStatistics
-    resolutions : mapping of str to float
-        Protein → Å; others are in the group "unknown".
-
-    Returns
-    -------
-    list of GroupScore
-        Without an attribute in which all proteins are in one group, and without one that rows do not have.
-    """
+    """Compute the monitored metric of each model in groups of proteins, unless all are in one group."""
     metric = registered_metric(statistics.monitor)
     if metric is None:
         return []

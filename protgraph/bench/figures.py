@@ -61,19 +61,7 @@ def style_of(index: int) -> dict[str, str]:
 def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure | None:
     """Plot the monitored validation metric by epoch: mean over seeds, and a band of ± one standard deviation.
 
-    Each model ends where its first seed stopped. Markers are the chosen epochs.
-
-    Parameters
-    ----------
-    rows : sequence of BenchRow
-        Rows of one task.
-    series : mapping of str to int
-        Model → index of its color.
-
-    Returns
-    -------
-    Figure or None
-        None if no run has two epochs.
+    Each model ends where its first seed stopped. Markers are the chosen epochs. None if no run has two epochs.
     """
     curves: dict[str, list[tuple[BenchRow, np.ndarray]]] = {}
     for row in rows:
@@ -114,22 +102,8 @@ def scores_figure(
 ) -> Figure | None:
     """Plot the monitored metric of every model on a split: mean, seeds as small dots, baselines as dashed lines.
 
-    Parameters
-    ----------
-    rows : sequence of BenchRow
-        Rows of one task.
-    split : str
-    series : mapping of str to int
-        Model → index of its color.
-    baselines : sequence of str
-        Models that the others must beat.
-    intervals : mapping of str to BootstrapInterval, optional
-        Model → 95 % interval over proteins; models without one have ± one standard deviation over seeds.
-
-    Returns
-    -------
-    Figure or None
-        None if no model has a value.
+    ``intervals`` are 95 % over proteins; models without one have ± one standard deviation over seeds. None if no model
+    has a value.
     """
     scores: dict[str, list[float]] = {}
     for row in rows:
@@ -169,14 +143,8 @@ def _bar(values: Sequence[float], interval: BootstrapInterval | None) -> tuple[f
 def reliability_figure(curves: Mapping[str, Sequence[tuple[float, float, int]]], series: Mapping[str, int]) -> Figure:
     """Plot the fraction of positives by predicted probability; the diagonal is perfect calibration.
 
-    Bins of fewer than 20 rows are open circles, which the line leaves out.
-
-    Parameters
-    ----------
-    curves : mapping of str to sequence of (float, float, int)
-        Model → mean probability, fraction of positives and number of rows of each bin.
-    series : mapping of str to int
-        Model → index of its color.
+    Bins of fewer than 20 rows are open circles, which the line leaves out. ``curves`` has the mean probability, fraction
+    of positives and number of rows of each bin.
     """
     figure, axes = _figure(4.4, 4.2)
     axes.plot([0, 1], [0, 1], color=_GRAY, linewidth=1.0, linestyle="dashed")

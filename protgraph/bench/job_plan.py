@@ -43,11 +43,6 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     distribution's name and version, and a digest of the code (:mod:`protgraph.data.cache_key`). An edit of a layer's
     code makes its rows stale even if the version is unchanged. Rows of a
     component without source code, e.g. of a class defined in an interactive session, are always stale.
-
-    Raises
-    ------
-    UnknownNameError, OptionError, DatasetError, LabelError
-        A name or an option of the spec does not exist, or labels are missing.
     """
     from protgraph.labels.loading import check_labels_are_used
     from protgraph.train.config import FitConfig
@@ -120,13 +115,7 @@ def _trained_job(spec: BenchSpec, name: str, path: str, dataset: Dataset, task: 
 
 
 def describe_folder(spec: BenchSpec) -> list[str]:
-    """Return what the user files of a spec are understood as, for each task; empty for a registered dataset.
-
-    Raises
-    ------
-    UnknownNameError, OptionError, DatasetError, LabelError
-        As :func:`plan_jobs`.
-    """
+    """Return what the user files of a spec are understood as, for each task; empty for a registered dataset."""
     from protgraph.train.config import FitConfig
 
     spec.check(FitConfig)

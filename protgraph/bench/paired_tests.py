@@ -31,11 +31,6 @@ def sign_permutation_tests(differences: np.ndarray, *, seed: int = 0) -> list[fl
     seed : int
         Seed of the random patterns.
 
-    Returns
-    -------
-    list of float
-        M p-values: 1 if all differences are 0, NaN without proteins.
-
     Examples
     --------
     >>> sign_permutation_tests(np.array([[1.0, 2.0, 3.0]]))  # 2 of 8 patterns
@@ -93,7 +88,6 @@ class RankComparison:
 
     Parameters
     ----------
-    models : tuple of str
     ranks : tuple of float
         Mean rank of each model over proteins; 1 is the best.
     proteins : int
@@ -123,7 +117,7 @@ class RankComparison:
 
 
 def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max") -> RankComparison | None:
-    """Rank models within each protein, and compare the mean ranks.
+    """Rank models within each protein, and compare the mean ranks; None for fewer than three models or two proteins.
 
     Parameters
     ----------
@@ -134,11 +128,6 @@ def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max
         with NaN.
     mode : {"max", "min"}
         Better direction.
-
-    Returns
-    -------
-    RankComparison or None
-        None for fewer than three models or two proteins, for which the Friedman test is not defined.
 
     References
     ----------

@@ -30,13 +30,6 @@ def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
 def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.ndarray:
     """Compute a metric on the rows of each protein.
 
-    Parameters
-    ----------
-    rows : SplitPredictions
-    count : int
-        Number of proteins.
-    metric : Metric
-
     Returns
     -------
     ndarray

@@ -141,21 +141,7 @@ def _file_name(*parts: str) -> str:
 def write_report_page(
     spec: BenchSpec, rows: Sequence[BenchRow], statistics: Sequence[SplitStatistics], versions: Mapping[str, Any]
 ) -> Path:
-    """Write ``report.html`` into the folder of the benchmark.
-
-    Parameters
-    ----------
-    spec : BenchSpec
-    rows : sequence of BenchRow
-    statistics : sequence of SplitStatistics
-        One per task and tested split.
-    versions : mapping
-        Result of :func:`protgraph.bench.environment.environment`.
-
-    Returns
-    -------
-    Path
-    """
+    """Write ``report.html`` into the folder of the benchmark."""
     series = _series(spec)
     sections = [_task_section(spec, rows, statistics, task, series) for task in spec.tasks]
     links = "".join(f'<a href="#task-{i}">{escape(task)}</a>' for i, task in enumerate(spec.tasks))

@@ -41,7 +41,6 @@ class BenchJob:
         Registry names; a task may be a label column of the user's table.
     dataset : str
         Registry name, or the name of a folder of user files.
-    seed : int
     graph : mapping
         The model spec as plain data.
     config : mapping
@@ -95,13 +94,7 @@ class BenchJob:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def data(self) -> Dataset:
-        """Return the dataset.
-
-        Raises
-        ------
-        DatasetError
-            User files or labels changed after the job was planned.
-        """
+        """Return the dataset."""
         from protgraph.labels import load_dataset
         from protgraph.structure import ReadOptions
 
@@ -125,7 +118,6 @@ class BenchRow:
         Key of its :class:`BenchJob`.
     model, task, dataset : str
         As in the job.
-    seed : int
     config : mapping
         Options of ``FitConfig``.
     error : str

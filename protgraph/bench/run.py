@@ -51,7 +51,6 @@ def run_bench(
 
     Parameters
     ----------
-    spec : BenchSpec
     overwrite : bool
         Run all jobs again.
     callback : BenchCallback, optional
@@ -121,19 +120,7 @@ def _run_here(jobs: Sequence[BenchJob], train: str) -> Generator[BenchRow]:
 
 
 def run_in_workers(jobs: Sequence[BenchJob], train: str, *, workers: int, log: Path) -> Generator[BenchRow]:
-    """Yield the rows of jobs from worker processes as they finish; a job whose process dies gives a failed row.
-
-    Parameters
-    ----------
-    jobs : sequence of BenchJob
-        They start in this order.
-    train : str
-        ``"module:function"``, a function from :class:`BenchJob` to :class:`BenchRow`.
-    workers : int
-        Number of processes.
-    log : Path
-        Everything that the processes print is appended to this file.
-    """
+    """Yield the rows of jobs from worker processes as they finish; a job whose process dies gives a failed row."""
     workers = min(workers, max(len(jobs), 1))
     pool = WorkerPool(partial(run_job, train=train), workers=workers, log=log, retries=0, environment=_MEMORY)
     with closing(pool.run(jobs)) as results:

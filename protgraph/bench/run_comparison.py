@@ -33,8 +33,6 @@ class RunDifference:
 
     Parameters
     ----------
-    task, split, metric, mode : str
-    model_a, model_b : str
     seeds : int
         Seeds that both have.
     proteins : int

@@ -73,13 +73,7 @@ class RunPredictions:
 
 
 def load_predictions(path: Path) -> RunPredictions:
-    """Read a file of :meth:`RunPredictions.save`.
-
-    Raises
-    ------
-    DatasetError
-        The file is missing or damaged.
-    """
+    """Read a file of :meth:`RunPredictions.save`."""
     import torch
 
     from protgraph.task.predictions import SplitPredictions

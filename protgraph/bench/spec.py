@@ -47,12 +47,7 @@ _OPTIONAL_KEYS = ("datasets", "trained", "train_on", "published", "labels", "rea
 
 
 class TrainingData(BaseModel):
-    """Registered dataset and its task, for a task whose own dataset has no training split; ``[train_on.TASK]``.
-
-    Parameters
-    ----------
-    dataset, task : str
-    """
+    """Registered dataset and its task, for a task whose own dataset has no training split; ``[train_on.TASK]``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,13 +55,7 @@ class TrainingData(BaseModel):
     task: StrictStr
 
     def add_to(self, dataset: Dataset, task: str) -> Dataset:
-        """Return a dataset with the splits train and val of this one, without homologs of its proteins.
-
-        Raises
-        ------
-        DatasetError
-            The dataset has a training split, or this one does not fit.
-        """
+        """Return a dataset with the splits train and val of this one, without homologs of its proteins."""
         from protgraph.labels.evaluation_dataset import train_on_other
         from protgraph.labels.loading import load_dataset
 

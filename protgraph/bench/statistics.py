@@ -46,7 +46,6 @@ class ScoreEstimate:
 
     Parameters
     ----------
-    model, metric : str
     average : {"pooled", "proteins"}
         Over all rows of the split together, or the mean of the values of single proteins.
     mode : str
@@ -83,7 +82,6 @@ class PairTest:
         95 % over proteins.
     p_value, p_holm : float
         Two-sided sign permutation test; adjusted for all pairs of models in this metric.
-    proteins : int
     """
 
     metric: str
@@ -102,7 +100,6 @@ class ModelRuns:
 
     Parameters
     ----------
-    model : str
     modes : mapping of str to str
         Metric → better direction.
     runs : mapping of int to RunPredictions
@@ -150,10 +147,8 @@ class SplitStatistics:
 
     Parameters
     ----------
-    dataset, task, split, monitor : str
     models : tuple of ModelRuns
         Those with predictions.
-    estimates : tuple of ScoreEstimate
     pairs : tuple of PairTest
         All pairs of models, for each metric that is defined for single proteins.
     ranks : RankComparison, optional
@@ -193,19 +188,7 @@ class SplitStatistics:
 
 
 def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, str], list[ModelRuns]]:
-    """Read the predictions of finished rows.
-
-    Parameters
-    ----------
-    rows : sequence of BenchRow
-    folder : Path
-        Folder of the benchmark.
-
-    Returns
-    -------
-    dict
-        (dataset, task, split) → models in the order of the rows.
-    """
+    """Read the predictions of finished rows: (dataset, task, split) → models in the order of the rows."""
     groups: dict[tuple[str, str, str], dict[str, list[BenchRow]]] = {}
     for row in rows:
         for split in row.predictions if not row.error else ():
@@ -224,16 +207,7 @@ def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, st
 def split_statistics(
     dataset: str, task: str, split: str, monitor: str, models: Sequence[ModelRuns], *, resamples: int = RESAMPLES
 ) -> SplitStatistics:
-    """Compute the statistics of models on one tested split.
-
-    Parameters
-    ----------
-    dataset, task, split, monitor : str
-    models : sequence of ModelRuns
-        At least one.
-    resamples : int
-        Resamples of the intervals.
-    """
+    """Compute the statistics of models on one tested split."""
     estimates = [one for model in models for one in _estimates(model, resamples)]
     paired = [model for model in models if same_rows(model.first, models[0].first)]
     values = {metric.name: np.stack([m.protein_values(metric) for m in paired]) for metric in models[0].metrics}

@@ -134,15 +134,7 @@ def score_table(
 ) -> Table:
     """Return the table of one tested split: every metric of every model, and published rows.
 
-    Parameters
-    ----------
-    group : sequence of Summary
-        Models of one task.
-    split : str
-    baselines : sequence of str
-    published : sequence of PublishedScore
-    estimates : sequence of ScoreEstimate
-        Scores with intervals; without any, the means over seeds of ``group`` are shown.
+    Without ``estimates``, the means over seeds of ``group`` are shown.
     """
     finished = [s for s in group if s.seeds]
     scores, modes = _scores(finished, split, estimates)

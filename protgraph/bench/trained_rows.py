@@ -29,11 +29,6 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
 
     Predictions are of the mean logits of its members, calibrated if the calibration keeps their order; see
     :func:`calibrated`.
-
-    Raises
-    ------
-    OptionError
-        The model predicts labels of another level, kind or number than the task.
     """
     import torch
 
@@ -86,13 +81,7 @@ class SampledRow(NamedTuple):
 
 
 def evaluate_published(job: BenchJob) -> BenchRow:
-    """Evaluate the published weights of a job's model on the test splits, without training.
-
-    Raises
-    ------
-    OptionError
-        The task does not predict residue types.
-    """
+    """Evaluate the published weights of a job's model on the test splits, without training."""
     import torch
 
     from protgraph.labels.loading import resolve_task

@@ -237,13 +237,7 @@ def _root(
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and exit the process with its exit code.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        Arguments after ``protgraph``; those of the process by default.
-    """
+    """Run the command line and exit the process with its exit code."""
     defer_imports(only_applies_models=False)
     escape_unencodable()
     if not faulthandler.is_enabled() and sys.__stderr__ is not None:

@@ -31,7 +31,6 @@ class CheckedComponent:
 
     Parameters
     ----------
-    status : {"passed", "failed", "skipped"}
     lines : tuple of str
         Reports with terminal colors.
     row : EquivarianceRow, optional
@@ -46,18 +45,7 @@ class CheckedComponent:
 def check_components(
     components: Sequence[Component], run: CheckOptions, *, jobs: int, foreign: ForeignChecks
 ) -> Iterator[CheckedComponent]:
-    """Check each component, and yield the findings in order.
-
-    Parameters
-    ----------
-    components : sequence of Component
-        From the registry if there are worker processes, which know no others.
-    run : CheckOptions
-    jobs : int
-        Worker processes; with 1 the checks run in this process.
-    foreign : ForeignChecks
-        Checks of other distributions, with 1 job.
-    """
+    """Check each component, and yield the findings in order."""
     if jobs == 1:
         yield from (_checked(component, run, foreign) for component in components)
         return

@@ -51,28 +51,7 @@ def run_cross_validation(
     overwrite: bool,
     **options: Any,
 ) -> None:
-    """Cross-validate, print the table, and write the predictions of all test folds and a row per fold.
-
-    Parameters
-    ----------
-    model : str
-    dataset : Dataset
-    task : str
-    cv : str
-        Number of folds or "leave-one-group-out".
-    devices : int
-        Must be 1.
-    make_loggers : callable
-        Loggers of a fold, from its folder.
-    out : Path
-        Table of predictions; models of folds, logs and training states are in its folder ``.run``.
-    resume : bool
-        Use the finished folds of an interrupted run.
-    overwrite : bool
-        Earlier tables may be replaced.
-    **options
-        Further options of :func:`protgraph.train.cross_validate`.
-    """
+    """Cross-validate, print the table, and write the predictions of all test folds and a row per fold."""
     if devices != 1:
         raise OptionError(f"--devices {devices} with --cv. Folds are trained on one device: remove --devices.")
     from protgraph.train import TrainingInterrupted, cross_validate

@@ -148,10 +148,7 @@ def _check_libraries(timeout: float) -> list[PluginProblem]:
 def _load(distribution: str, timeout: float) -> tuple[list[tuple[str, str, str]], int, float]:
     """Load the components of a distribution in a process of their own, up to the first that ends the process.
 
-    Returns
-    -------
-    list of tuple, int, float
-        Kind, name and message of each problem, the number of components that were loaded, and the seconds they took.
+    The result has kind, name and message of each problem, the number of loaded components, and the seconds they took.
     """
     worker = WorkerProcess(load_component, log=DEVNULL)
     problems = []

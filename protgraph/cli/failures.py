@@ -45,7 +45,6 @@ def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bo
 
     Parameters
     ----------
-    failures : sequence of Failure
     out : Path
         Output of the command.
     any_succeeded : bool

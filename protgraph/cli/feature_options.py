@@ -41,13 +41,7 @@ def feature_plan(
     ligands: bool,
     nucleic: bool,
 ) -> tuple[FeaturePlan, ReadOptions]:
-    """Return the plan of the options of a command, and the read options with ligands and nucleic acids.
-
-    Raises
-    ------
-    OptionError
-        Options exclude each other, or require atoms.
-    """
+    """Return the plan of the options of a command, and the read options with ligands and nucleic acids."""
     from dataclasses import replace
 
     from protgraph.featurize import FeaturePlan

@@ -67,13 +67,7 @@ def fetch_command(
 
 
 def _copy(path: Path, folder: Path, *, overwrite: bool) -> Path:
-    """Copy a file into a folder, unless it is there.
-
-    Raises
-    ------
-    OptionError
-        The folder has another file of this name.
-    """
+    """Copy a file into a folder, unless it is there."""
     import shutil
 
     from protgraph.errors import OptionError

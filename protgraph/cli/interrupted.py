@@ -28,7 +28,6 @@ def end_with_files_left(e: KeyboardInterrupt, out: Path, sources: Sequence[str],
 
     Parameters
     ----------
-    e : KeyboardInterrupt
     out : Path
         Output, which has the results of the sources that are done.
     sources, done : collection of str

@@ -30,7 +30,6 @@ class CheckOptions:
     ----------
     device : str
         "cpu", "cuda" or "cuda:1".
-    dtype : {"float64", "float32"}
     full : bool
         Read all proteins of datasets.
     verbose : bool

@@ -47,7 +47,6 @@ def check_output(
 
     Parameters
     ----------
-    path : Path
     option : str
         Option of the path, for errors.
     inputs : iterable of str or Path, optional

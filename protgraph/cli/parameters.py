@@ -16,11 +16,6 @@ def check_parameters(command: Any) -> None:
 
     An empty value is usually an unset variable of the shell: ``--data "$FOLDER"``. As a path it would be the current
     folder. Options whose default is empty accept it.
-
-    Parameters
-    ----------
-    command : click.Command
-        Its parameters are changed.
     """
     for parameter in command.params:
         parameter.process_value = _Checked(parameter)

@@ -69,7 +69,6 @@ class StructureOutput:
         Structure and sequence files of the command.
     inputs : sequence of str or Path
         All inputs of the command, which are not replaced.
-    read : ReadOptions
     overwrite : bool
         Allow existing files.
 
@@ -178,7 +177,6 @@ class ExplainOutput:
     ----------
     table, structure : Path, optional
         Output files.
-    residue : str, optional
     sources, inputs, read, overwrite
         See :class:`StructureOutput`.
 

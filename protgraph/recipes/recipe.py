@@ -44,11 +44,9 @@ class Recipe(BaseModel):
         Registry name, or a folder, relative to the TOML file.
     labels : Path, optional
         Label table for a folder, relative to the TOML file.
-    task : str
     models : sequence of str or mapping
         Members: registry names or model specs as plain data (``[[models]]``), each trained with every seed. All have
         the same featurizers.
-    seeds : sequence of int
     fit : mapping
         Options of :class:`protgraph.train.FitConfig`, without the seed.
     read : mapping

@@ -40,7 +40,6 @@ class Component:
     ----------
     name : str
         Registry name, or the name of the class.
-    kind : ComponentKind
     definition : object, optional
         The class, :class:`protgraph.ModelSpec`, task, dataset, metric or function of a command. Default: taken from the
         registry when first needed.

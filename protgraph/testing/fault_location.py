@@ -25,19 +25,7 @@ _FILL = {"full", "full_like", "new_full", "fill_", "masked_fill", "masked_fill_"
 def require_finite(
     runner: Runner, wiring: Wiring, out: Mapping[str, Tensor], *, inputs: Inputs | None = None, when: str = ""
 ) -> None:
-    """Raise :class:`ConformityError` if an output is NaN or infinite, with the component and the line at fault.
-
-    Parameters
-    ----------
-    runner : Runner
-    wiring : Wiring
-    out : mapping of str to Tensor
-        The outputs, of any shape.
-    inputs : Inputs, optional
-        The inputs that they were computed from; by default the wiring's.
-    when : str
-        What is special about the inputs, e.g. "on coincident atoms".
-    """
+    """Raise :class:`ConformityError` if an output is NaN or infinite, with the component and the line at fault."""
     bad = [name for name, x in out.items() if not bool(torch.isfinite(x).all())]
     if not bad:
         return

@@ -32,13 +32,7 @@ __all__ = ["read_names", "wire_featurizer"]
 
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
-    """Return the wiring of a featurizer, with the options that it states for tests.
-
-    Raises
-    ------
-    WiringError
-        If it writes fields of edges from the structure: there are no edges whose rows could be compared.
-    """
+    """Return the wiring of a featurizer, with the options that it states for tests."""
     of_edges = [
         name
         for name in component.writes

@@ -33,25 +33,13 @@ _Specs = Mapping[str, FieldSpec]
 
 
 def wire_layer(component: type[GraphLayer], name: str, conformity: Conformity) -> tuple[Wiring, ...]:
-    """Wire a layer or head bare, with all optional inputs, and with vectors if it accepts them.
-
-    Raises
-    ------
-    WiringError
-        It cannot be built on any of these inputs.
-    """
+    """Wire a layer or head bare, with all optional inputs, and with vectors if it accepts them."""
     search = _Search(component, name, conformity)
     return tuple(search.wiring(specs) for specs in search.choices())
 
 
 def wire_small_layer(component: type[GraphLayer], name: str, conformity: Conformity) -> tuple[Wiring, ...]:
-    """Wire a layer or head bare, and with all optional inputs and few kinds of irreps.
-
-    Raises
-    ------
-    WiringError
-        It cannot be built on any of these inputs.
-    """
+    """Wire a layer or head bare, and with all optional inputs and few kinds of irreps."""
     search = _Search(component, name, conformity)
     choices = search.choices(_FEW_KINDS)
     return tuple(search.wiring(specs) for specs in choices[:1] + choices[1:][-1:])

@@ -53,20 +53,9 @@ def make_inputs(
 ) -> TensorInputs:
     """Make tensors of these specs, in float64.
 
-    Nodes are residues, or backbone atoms if a field of atoms such as ``residue`` is among the specs.
-
-    Parameters
-    ----------
-    specs : mapping of str to FieldSpec
-        By local name. A registered field holds what its featurizer computes; any other is random.
-    of : sequence of Residues, optional
-        The proteins. Default: :func:`protgraph.testing.protein_fixtures.proteins`, with ligands if a featurizer uses
-        them.
-    nonnegative : iterable of str
-        Names of fields to draw from (0.1, 1.1).
-    is_regular : bool
-        Give all nodes equally many neighbors, and state the number. Default: 0, 1, 2, some or all, as in a radius
-        graph.
+    Nodes are residues, or backbone atoms if a field of atoms such as ``residue`` is among the specs. A registered field
+    holds what its featurizer computes; any other is random, in (0.1, 1.1) if it is among ``nonnegative``. Nodes have 0,
+    1, 2, some or all neighbors, as in a radius graph; if ``is_regular``, equally many, and the number is stated.
     """
     plan, nonnegative = _plan_of(specs, is_regular=is_regular), frozenset(nonnegative)
     residues = proteins(ligands=plan.needs_ligands) if of is None else of

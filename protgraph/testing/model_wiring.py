@@ -39,13 +39,7 @@ _STEP = 7  # from each residue type to the types in fields of tasks, e.g. before
 
 
 def wire_model(spec: ModelSpec) -> Wiring:
-    """Wire a model with every head that fits it: classes per residue and per protein, vectors, coordinates.
-
-    Raises
-    ------
-    ProtgraphError
-        No head fits.
-    """
+    """Wire a model with every head that fits it: classes per residue and per protein, vectors, coordinates."""
     targets, needed = _fitting_targets(spec)
     plan = spec.plan()
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)

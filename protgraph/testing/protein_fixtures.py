@@ -210,16 +210,7 @@ def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
-    """Add ligand atoms 4 to 9 Å from CA atoms of a protein, in its floating type.
-
-    Parameters
-    ----------
-    residues : Residues
-    atoms : int
-        Number of atoms; ten form a molecule.
-    seed : int
-        Seed of positions and elements.
-    """
+    """Add ligand atoms 4 to 9 Å from CA atoms of a protein, in its floating type."""
     rng = np.random.default_rng(seed)
     beside = residues.pos[rng.integers(0, len(residues), atoms)]
     pos = beside + rng.uniform(4, 9, (atoms, 1)) * unit(rng.normal(size=(atoms, 3)))

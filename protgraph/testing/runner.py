@@ -46,7 +46,6 @@ class ConformityError(ProtgraphError, AssertionError):
 
     Parameters
     ----------
-    message : str
     fault : str
         Error of the component's code with its place, "" if the code raises none. The same fault can fail many checks.
     """
@@ -70,7 +69,6 @@ class Runner:
 
     Parameters
     ----------
-    component : Component
     device : str
         "cpu", "cuda", "cuda:1".
     dtype : torch.dtype

@@ -220,13 +220,6 @@ def measure(check: Check, runner: Runner) -> float | None:
     next check or component. The check "global_state" reports it.
 
     If values are not finite on the usual inputs, or an input is changed in place, that is why later checks fail.
-
-    Raises
-    ------
-    ConformityError
-        The check fails.
-    NotApplicable
-        It does not apply to the component.
     """
     with restored_state():
         try:

@@ -26,12 +26,7 @@ _ERROR = 3.0  # standard deviation of random logits
 
 @dataclass(frozen=True, eq=False)
 class TaskInputs:
-    """Proteins with the labels of a task, and predictions of them.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """Proteins with the labels of a task, and predictions of them."""
 
     task: Task
 

@@ -46,23 +46,7 @@ def compiled(runner: Runner) -> float:
 
 
 def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float = EXACT) -> float:
-    """Return the largest relative error of a compiled layer's values and gradients, for two batches.
-
-    Parameters
-    ----------
-    runner : Runner
-    wiring : Wiring
-        Of the layer, with tensors as inputs.
-    backend : str
-        Backend of ``torch.compile``: "eager", "aot_eager" or "inductor".
-    limit : float
-        Largest error that is allowed.
-
-    Raises
-    ------
-    ConformityError
-        There is a graph break, the second batch is compiled again, or an error exceeds the limit.
-    """
+    """Return the largest relative error of a compiled layer's values and gradients, for two batches."""
     torch._dynamo.reset()
     module = runner.private_module(wiring).eval()
     traced = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
