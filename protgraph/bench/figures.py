@@ -143,8 +143,8 @@ def _bar(values: Sequence[float], interval: BootstrapInterval | None) -> tuple[f
 def reliability_figure(curves: Mapping[str, Sequence[tuple[float, float, int]]], series: Mapping[str, int]) -> Figure:
     """Plot the fraction of positives by predicted probability; the diagonal is perfect calibration.
 
-    Bins of fewer than 20 rows are open circles, which the line leaves out. ``curves`` has the mean probability, fraction
-    of positives and number of rows of each bin.
+    Bins of fewer than 20 rows are open circles, which the line leaves out. ``curves`` has the mean probability,
+    fraction of positives and number of rows of each bin.
     """
     figure, axes = _figure(4.4, 4.2)
     axes.plot([0, 1], [0, 1], color=_GRAY, linewidth=1.0, linestyle="dashed")
