@@ -14,7 +14,7 @@ from protgraph.errors import ComponentError
 from protgraph.model.nonfinite import find_nonfinite_component
 from protgraph.registry.component_fault import code_location
 from protgraph.testing.inputs import Inputs
-from protgraph.testing.runner import ConformityError, Runner
+from protgraph.testing.runner import Runner
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["line_of_change", "require_finite"]
@@ -32,7 +32,7 @@ def require_finite(
     kind = "NaN" if bool(out[bad[0]].isnan().any()) else "infinite"
     origin = _origin(runner, wiring, wiring.inputs if inputs is None else inputs)
     problem = " ".join(part for part in (f"{bad[0]!r} is {kind}", when) if part)
-    raise ConformityError(f"{runner.component}: {problem}{wiring.suffix}: {origin}", fault=f"not finite: {origin}")
+    raise runner.failure(f"{problem}{wiring.suffix}: {origin}", fault=f"not finite: {origin}")
 
 
 def _origin(runner: Runner, wiring: Wiring, inputs: Inputs) -> str:

@@ -31,7 +31,6 @@ __all__ = [
     "difference",
     "permute_outputs",
     "release_modules",
-    "require_at_most",
     "sum_of_outputs",
 ]
 
@@ -92,9 +91,20 @@ class Runner:
         """Wirings of the component that are tested."""
         return self.component.wirings
 
+    def failure(self, problem: str, *, fault: str = "") -> ConformityError:
+        """Return the error that names the component and its problem."""
+        return ConformityError(f"{self.component}: {problem}", fault=fault)
+
     def limit(self, wiring: Wiring) -> float:
         """Return the largest error that is allowed."""
         return EXACT if self.dtype == torch.float64 and wiring.is_exact else self.conformity.tolerance
+
+    def at_most(self, error: float, wiring: Wiring, what: str, *, limit: float | None = None) -> float:
+        """Return the error; raise if it exceeds the limit of the wiring, or another one."""
+        limit = self.limit(wiring) if limit is None else limit
+        if not error <= limit:
+            raise self.failure(f"{what}{wiring.suffix}: relative error {error:.1e}, allowed {limit:.0e}")
+        return error
 
     def module(self, wiring: Wiring, *, device: str | None = None, dtype: torch.dtype | None = None) -> nn.Module:
         """Return the instance that all checks share and none changes. Other types have the weights of float64."""
@@ -172,7 +182,7 @@ class Runner:
             fault = f"{type(e).__name__}: {text}"
             if not isinstance(e, ProtgraphError):  # ours are short and have their place
                 fault = f"{fault.splitlines()[0]} ({code_location(self.component.code, e)})"
-            raise ConformityError(f"{self.component}: {step}: {fault}", fault=fault) from e
+            raise self.failure(f"{step}: {fault}", fault=fault) from e
 
 
 def _missing_extra(error: BaseException | None) -> MissingExtraError | None:
@@ -249,10 +259,3 @@ def permute_outputs(
 ) -> dict[str, Tensor]:
     """Return outputs, ``out`` of any shape, with the rows of each level in another ``order (M,)``."""
     return {name: out[name][order[spec.level]] for name, spec in outputs.items()}
-
-
-def require_at_most(error: float, limit: float, what: str) -> float:
-    """Return the error; raise :class:`ConformityError` if it exceeds the limit."""
-    if not error <= limit:
-        raise ConformityError(f"{what}: relative error {error:.1e}, allowed {limit:.0e}")
-    return error

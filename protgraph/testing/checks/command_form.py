@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from protgraph.registry.provider import split_distribution
-from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.runner import NotApplicable, Runner
 
 __all__ = ["command_builds", "command_exits", "command_help", "command_imports"]
 
@@ -43,34 +43,32 @@ def command_help(runner: Runner) -> None:
     path = " ".join(["protgraph", *split_distribution(registered)[1].split(".")])
     text = command.help if _is_group(command) else inspect.getdoc(command) or ""
     if not text.strip():
-        raise ConformityError(f"{runner.component}: it has no help text. Write the docstring.")
+        raise runner.failure("it has no help text. Write the docstring.")
     if path not in text and runner.component.definition is None:
-        raise ConformityError(f"{runner.component}: its help has no example. Write lines that begin with {path!r}.")
+        raise runner.failure(f"its help has no example. Write lines that begin with {path!r}.")
     if _is_group(command):
         return
     silent = [p.opts[0] for p in _command(runner).params if not getattr(p, "help", None) and p.name != "help"]
     if silent:
-        raise ConformityError(f"{runner.component}: {silent[0]} has no help text. Use typer.Option(help=…).")
+        raise runner.failure(f"{silent[0]} has no help text. Use typer.Option(help=…).")
 
 
 def command_exits(runner: Runner) -> None:
     """Check that ``--help`` exits with 0, and an unknown option with 2 and without a traceback."""
     done, _ = _run(_path(runner), "--help")
     if done.returncode:
-        raise ConformityError(f"{runner.component}: --help exits with {done.returncode}: {_last(done.stderr)}")
+        raise runner.failure(f"--help exits with {done.returncode}: {_last(done.stderr)}")
     done, _ = _run(_path(runner), "--no-such-option")
     if done.returncode != 2 or "Traceback" in done.stderr:
-        raise ConformityError(
-            f"{runner.component}: an unknown option exits with {done.returncode}, not 2: {_last(done.stderr)}"
-        )
+        raise runner.failure(f"an unknown option exits with {done.returncode}, not 2: {_last(done.stderr)}")
 
 
 def command_imports(runner: Runner) -> None:
     """Check that ``--help`` imports neither torch nor what depends on it, which takes seconds."""
     _, loaded = _run(_path(runner), "--help")
     if loaded:
-        raise ConformityError(
-            f"{runner.component}: its module imports {loaded[0]} at the top, so that 'protgraph --help' takes seconds. "
+        raise runner.failure(
+            f"its module imports {loaded[0]} at the top, so that 'protgraph --help' takes seconds. "
             "Import it in the function."
         )
 

@@ -11,11 +11,9 @@ from protgraph.testing.fault_location import require_finite
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import (
     EXACT,
-    ConformityError,
     NotApplicable,
     Runner,
     difference,
-    require_at_most,
     sum_of_outputs,
 )
 from protgraph.testing.tensor_inputs import TensorInputs
@@ -58,8 +56,8 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
                 with torch._dynamo.config.patch(**settings):
                     got = _values_and_gradients(traced, inputs, runner)
             except Exception as e:
-                raise ConformityError(
-                    f"{runner.component}: compiled{wiring.suffix}: {_reason(e)}. If it cannot be compiled, state the "
+                raise runner.failure(
+                    f"compiled{wiring.suffix}: {_reason(e)}. If it cannot be compiled, state the "
                     "reason in Conformity(expected_failures={'compiled': …})."
                 ) from e
             outputs = wiring.outputs(module)
@@ -67,7 +65,7 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
             worst = max(worst, difference(got[0], expected[0], outputs), _largest(got[1], expected[1]))
     finally:
         torch._dynamo.reset()
-    return require_at_most(worst, limit, f"{runner.component}: compiled{wiring.suffix}")
+    return runner.at_most(worst, wiring, "compiled", limit=limit)
 
 
 def _values_and_gradients(

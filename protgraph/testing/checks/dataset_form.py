@@ -13,7 +13,7 @@ from protgraph.errors import ProtgraphError
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task, default_task
-from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.runner import NotApplicable, Runner
 
 __all__ = ["counts", "dataset_builds", "examples", "labels", "separate_splits"]
 
@@ -27,7 +27,7 @@ def dataset_builds(runner: Runner) -> None:
         dataset = runner.component.dataset
         require_card(dataset, name=runner.component.name)
     if runner.component.definition is None and dataset.name != runner.component.name:
-        raise ConformityError(f"{runner.component}: the name on its card is {dataset.name!r}. Use the registry name.")
+        raise runner.failure(f"the name on its card is {dataset.name!r}. Use the registry name.")
     if not getattr(dataset, "is_prepared", True):
         raise NotApplicable(f"it is not prepared: protgraph data prepare {dataset.name}")
 
@@ -40,12 +40,12 @@ def examples(runner: Runner) -> None:
             found = checked_examples(dataset, task)
             of_splits = [e.id for split in dataset.splits(task) for e in dataset.examples(task, split)]
         if sorted(of_splits) != sorted(e.id for e in found):
-            raise ConformityError(f"{runner.component}: examples({task!r}, split) and examples({task!r}) differ")
+            raise runner.failure(f"examples({task!r}, split) and examples({task!r}) differ")
         missing = [e for e in found if dataset.reads_files and not e.path.exists()]
         if missing:
-            raise ConformityError(f"{runner.component}: file of {missing[0].id!r} is missing: {missing[0].path}")
+            raise runner.failure(f"file of {missing[0].id!r} is missing: {missing[0].path}")
         if not found:
-            raise ConformityError(f"{runner.component}: task {task!r} has no examples")
+            raise runner.failure(f"task {task!r} has no examples")
 
 
 def separate_splits(runner: Runner) -> None:
@@ -64,8 +64,8 @@ def separate_splits(runner: Runner) -> None:
             for what, value in keys:
                 first = splits.setdefault((what, value), example)
                 if first.split != example.split:
-                    raise ConformityError(
-                        f"{runner.component}: {first.id!r} in split {first.split!r} and {example.id!r} in "
+                    raise runner.failure(
+                        f"{first.id!r} in split {first.split!r} and {example.id!r} in "
                         f"{example.split!r} have the same {what}. Keep them in one split."
                     )
 
@@ -84,14 +84,14 @@ def labels(runner: Runner) -> None:
             continue
         for example, own in zip(chosen, given, strict=True):
             if own is None:
-                raise ConformityError(f"{runner.component}: task {name!r} has labels, but {example.id!r} has none")
+                raise runner.failure(f"task {name!r} has labels, but {example.id!r} has none")
             with runner.errors_as_failures(f"labels of {example.id!r}"):
                 residues = dataset.read(example)
                 if isinstance(own, ResidueLabels) and (absent := own.absent(residues)).any():
                     raise absent_residues_error([(example.id, own, absent)])
                 known += int(known_labels(torch.from_numpy(task.labels(residues, own))).sum())
         if not known:
-            raise ConformityError(f"{runner.component}: no label of task {name!r} is known")
+            raise runner.failure(f"no label of task {name!r} is known")
 
 
 def counts(runner: Runner) -> None:
@@ -108,9 +108,7 @@ def counts(runner: Runner) -> None:
                 stated = getattr(expected, name)
                 if stated not in (None, ()) and (got is None or getattr(got, name) != stated):
                     number = None if got is None else getattr(got, name)
-                    raise ConformityError(
-                        f"{runner.component}: task {task!r}, split {split!r}: {name} = {number}; the card has {stated}"
-                    )
+                    raise runner.failure(f"task {task!r}, split {split!r}: {name} = {number}; the card has {stated}")
 
 
 def _require_derivation(runner: Runner, name: str) -> None:
@@ -119,9 +117,7 @@ def _require_derivation(runner: Runner, name: str) -> None:
     except ProtgraphError:
         task = None
     if not (isinstance(task, Task) and task.derives_labels):
-        raise ConformityError(
-            f"{runner.component}: labels of task {name!r} are None, and no registered task of this name derives them"
-        )
+        raise runner.failure(f"labels of task {name!r} are None, and no registered task of this name derives them")
 
 
 def _chosen(runner: Runner, found: list[Example]) -> Iterator[Example]:

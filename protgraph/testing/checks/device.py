@@ -10,7 +10,7 @@ from torch import nn
 
 from protgraph.errors import ComponentError
 from protgraph.testing.device_guard import DeviceGuard, HostCopyGuard, MixedDevicesError, fault_of, source_line
-from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.runner import NotApplicable, Runner
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
@@ -54,10 +54,10 @@ def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Tens
         e = fault_of(error)
         text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
         problem = f"{source_line(e)}: {type(e).__name__}: {text}"
-        raise ConformityError(f"{runner.component}: on device 'meta', in {mode}: {problem}") from error
+        raise runner.failure(f"on device 'meta', in {mode}: {problem}") from error
     on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
     if on_cpu:
-        raise ConformityError(f"{runner.component}: output {on_cpu[0]!r} is on the CPU{wiring.suffix}")
+        raise runner.failure(f"output {on_cpu[0]!r} is on the CPU{wiring.suffix}")
 
 
 def _guarded(module: nn.Module, inputs: TensorInputs, *, allow_copies: bool) -> dict[str, torch.Tensor]:

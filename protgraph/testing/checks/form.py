@@ -36,7 +36,7 @@ def builds(runner: Runner) -> None:
         return
     required = [option.name for option in component_options(loaded).values() if option.is_required]
     if required:
-        raise ConformityError(f"{runner.component}: option {required[0]!r} has no default")
+        raise runner.failure(f"option {required[0]!r} has no default")
 
 
 def signature(runner: Runner) -> None:
@@ -44,7 +44,7 @@ def signature(runner: Runner) -> None:
     loaded = runner.component.loaded
     if isinstance(loaded, ModelSpec):
         if ModelSpec.from_dict(loaded.to_dict()) != loaded:
-            raise ConformityError(f"{runner.component}: from_dict(to_dict()) gives another model spec")
+            raise runner.failure("from_dict(to_dict()) gives another model spec")
         return
     parameters = list(inspect.signature(loaded).parameters.values())
     expected: tuple[str, ...] = ()
@@ -55,12 +55,10 @@ def signature(runner: Runner) -> None:
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if open_ended:
-        raise ConformityError(
-            f"{runner.component}: {open_ended[0]} in __init__ would accept misspelled options. Name every option."
-        )
+        raise runner.failure(f"{open_ended[0]} in __init__ would accept misspelled options. Name every option.")
     if len(positional) != len(expected):
-        raise ConformityError(
-            f"{runner.component}: positional parameters are ({', '.join(positional)}); allowed are "
+        raise runner.failure(
+            f"positional parameters are ({', '.join(positional)}); allowed are "
             f"({', '.join(expected)}). Put options after a bare *."
         )
 
@@ -69,7 +67,7 @@ def reads_writes(runner: Runner) -> None:
     """Check that it reads only declared fields and returns the declared ones in their shape and type."""
     loaded = runner.component.loaded
     if isinstance(loaded, ModelSpec) and loaded.dead_layers():
-        raise ConformityError(f"{runner.component}: no head depends on the output of {', '.join(loaded.dead_layers())}")
+        raise runner.failure(f"no head depends on the output of {', '.join(loaded.dead_layers())}")
     for wiring in runner.wirings:
         module = runner.module(wiring)
         argument = wiring.inputs.argument(runner.device, runner.dtype)
@@ -78,7 +76,7 @@ def reads_writes(runner: Runner) -> None:
             out = module(recorded)
         undeclared = sorted(getattr(recorded, "undeclared", ()))
         if undeclared:
-            raise ConformityError(f"{runner.component}: it reads {undeclared[0]!r}, which it does not declare")
+            raise runner.failure(f"it reads {undeclared[0]!r}, which it does not declare")
         _require_same_names(runner, wiring, module, out)
         for name in out:
             _check_output(runner, wiring, name, out[name])
@@ -100,22 +98,20 @@ def _require_same_names(runner: Runner, wiring: Wiring, module: nn.Module, out: 
         problems.append(f"forward returns {sorted(returned)}; writes lists {sorted(listed)}")
     if listed != declared:
         problems.append(f"writes lists {sorted(listed)}; {source} {sorted(declared) or 'nothing'}")
-    raise ConformityError(f"{runner.component}: {'. '.join(problems)}. All must name the same fields.")
+    raise runner.failure(f"{'. '.join(problems)}. All must name the same fields.")
 
 
 def _check_output(runner: Runner, wiring: Wiring, name: str, value: Tensor) -> None:
     spec = wiring.outputs(runner.module(wiring))[name]
     shape = (sum(wiring.inputs.rows(spec.level)), *spec.trailing_shape)
     if tuple(value.shape) != shape:
-        raise ConformityError(f"{runner.component}: {name!r} has shape {tuple(value.shape)}; declared is {shape}")
+        raise runner.failure(f"{name!r} has shape {tuple(value.shape)}; declared is {shape}")
     if runner.component.kind == "featurizer":  # may round to float32, as files do; a feature plan casts
         is_declared = value.is_floating_point() == spec.dtype.startswith("float")
     else:
         is_declared = value.dtype == (runner.dtype if spec.dtype.startswith("float") else getattr(torch, spec.dtype))
     if not is_declared:
-        raise ConformityError(
-            f"{runner.component}: {name!r} is {value.dtype}; inputs are {runner.dtype} and declared is {spec.dtype}"
-        )
+        raise runner.failure(f"{name!r} is {value.dtype}; inputs are {runner.dtype} and declared is {spec.dtype}")
 
 
 def _check_edges(runner: Runner, edges: EdgeList, n: int) -> None:
@@ -123,11 +119,11 @@ def _check_edges(runner: Runner, edges: EdgeList, n: int) -> None:
     pairs = np.stack([target, source])
     has_duplicates = len(np.unique(pairs, axis=1).T) != len(target)
     if has_duplicates or ((source == target).any() and not runner.component.loaded.loops):
-        raise ConformityError(f"{runner.component}: it returns duplicate edges, or edges from a node to itself")
+        raise runner.failure("it returns duplicate edges, or edges from a node to itself")
     if (np.diff(target) < 0).any() or (len(source) and (pairs.min() < 0 or pairs.max() >= n)):
-        raise ConformityError(f"{runner.component}: edges are not sorted by target, or refer to nodes beyond {n - 1}")
+        raise runner.failure(f"edges are not sorted by target, or refer to nodes beyond {n - 1}")
     if edges.degree is not None and (np.bincount(target, minlength=n) != edges.degree).any():
-        raise ConformityError(f"{runner.component}: degree is {edges.degree}, but not every node has that many edges")
+        raise runner.failure(f"degree is {edges.degree}, but not every node has that many edges")
 
 
 class _RecordingFields(dict):
@@ -169,12 +165,12 @@ def inputs_unchanged(runner: Runner) -> None:
             if name not in before or not np.array_equal(_copy(x), before[name], equal_nan=_copy(x).dtype.kind == "f"):
                 raise _changed(runner, wiring, f"it changes its input {name!r} in place")
         if len(before) != len(_arrays(argument)):
-            raise ConformityError(f"{runner.component}: it removes inputs")
+            raise runner.failure("it removes inputs")
 
 
 def _changed(runner: Runner, wiring: Wiring, problem: str) -> ConformityError:
     fault = f"{problem} ({line_of_change(runner, wiring)})"
-    return ConformityError(f"{runner.component}: {fault}. Change a copy.", fault=fault)
+    return runner.failure(f"{fault}. Change a copy.", fault=fault)
 
 
 @contextmanager
@@ -227,16 +223,14 @@ def non_trivial(runner: Runner) -> float | None:
             flat = usual[name].double().view(len(usual[name]), -1)  # a category has no second dimension
             for block in [slice(None)] if irreps is None else irreps.slices():
                 if block.start != block.stop and flat[:, block].abs().max() < _MAGNITUDE:
-                    raise ConformityError(f"{runner.component}: {name!r} is zero or close to zero{wiring.suffix}")
+                    raise runner.failure(f"{name!r} is zero or close to zero{wiring.suffix}")
         for read, inputs in _variations(wiring).items():
             other = runner.run(wiring, inputs)
             require_finite(runner, wiring, other, inputs=inputs, when=f"after a change of {read!r}")
             change = max(_relative_change(usual[n], other[n]) for n in usual)
             weakest = change if weakest is None else min(weakest, change)
             if not change >= _CHANGE:
-                raise ConformityError(
-                    f"{runner.component}: its output does not depend on {read!r} (change {change:.0e}){wiring.suffix}"
-                )
+                raise runner.failure(f"its output does not depend on {read!r} (change {change:.0e}){wiring.suffix}")
     return weakest
 
 

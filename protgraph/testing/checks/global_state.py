@@ -12,7 +12,7 @@ from torch import nn
 
 from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.process_state import RANDOM_STATES, TORCH_MODES, restored_state
-from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.runner import NotApplicable, Runner
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["global_state", "neighbor_order"]
@@ -34,16 +34,15 @@ def global_state(runner: Runner) -> None:
                 after = _modes(module)
             changed = [name for name in before if before[name] != after[name]]
             if changed:
-                raise ConformityError(f"{runner.component}: it changes {changed[0]} {when}")
+                raise runner.failure(f"it changes {changed[0]} {when}")
             drawn = [name for name in RANDOM_STATES if starts[0][name] != ends[0][name]]
             if drawn and not is_training:
-                raise ConformityError(
-                    f"{runner.component}: it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed "
-                    "seed."
+                raise runner.failure(
+                    f"it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed seed."
                 )
             seeded = [name for name in drawn if ends[0][name] == ends[1][name]]  # from different starts
             if seeded:
-                raise ConformityError(f"{runner.component}: it seeds {seeded[0]} {when}")
+                raise runner.failure(f"it seeds {seeded[0]} {when}")
 
 
 def _streams_around(runner: Runner, wiring: Wiring, module: nn.Module, seed: int) -> tuple[dict, dict]:
@@ -86,8 +85,8 @@ def neighbor_order(runner: Runner) -> None:
             if wrong.any():
                 first = int(np.argmax(wrong)) + 1
                 i, j = int(edges.target[first]), int(edges.source[first])
-                raise ConformityError(
-                    f"{runner.component}: {int(wrong.sum())} of {len(wrong) + 1} edges are nearer than the one before "
+                raise runner.failure(
+                    f"{int(wrong.sum())} of {len(wrong) + 1} edges are nearer than the one before "
                     f"of the same target; the first is {j} → {i}. Sort them: "
                     "protgraph.structure.neighbors.sort_edges(residues.pos, np.stack([source, target]))."
                 )

@@ -14,12 +14,10 @@ from torch import Tensor, nn
 from protgraph.testing.fault_location import require_finite
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import (
-    ConformityError,
     NotApplicable,
     Runner,
     difference,
     release_modules,
-    require_at_most,
     sum_of_outputs,
 )
 from protgraph.testing.wiring import Wiring
@@ -44,11 +42,11 @@ def every_parameter_learns(runner: Runner) -> None:
         sizes = {n: gradients.get(n, 0.0) for n, p in parameters.items() if p.numel()}
         infinite = [n for n, size in sizes.items() if not math.isfinite(size)]
         if infinite:
-            raise ConformityError(f"{runner.component}: the gradient of {infinite[0]!r} is not finite{wiring.suffix}")
+            raise runner.failure(f"the gradient of {infinite[0]!r} is not finite{wiring.suffix}")
         largest = max(sizes.values())
         without = [n for n, size in sizes.items() if not size > _NO_GRADIENT * largest]
         if without:
-            raise ConformityError(f"{runner.component}: parameter {without[0]!r} gets no gradient{wiring.suffix}")
+            raise runner.failure(f"parameter {without[0]!r} gets no gradient{wiring.suffix}")
     if not has_parameters:
         raise NotApplicable("it has no parameters")
 
@@ -67,8 +65,7 @@ def degenerate(runner: Runner) -> None:
             gradients |= {name: float(x.grad.abs().max()) for name, x in leaves.items() if _has_gradient(x)}
             infinite = [name for name, size in gradients.items() if not size < float("inf")]
             if infinite:
-                message = f"the gradient of {infinite[0]!r} is not finite on {case}{wiring.suffix}"
-                raise ConformityError(f"{runner.component}: {message}")
+                raise runner.failure(f"the gradient of {infinite[0]!r} is not finite on {case}{wiring.suffix}")
 
 
 def _leaves(argument: Any) -> Iterator[tuple[str, Tensor]]:
@@ -122,7 +119,7 @@ def state_dict(runner: Runner) -> None:
         error = difference(_run(own, wiring, other), expected, wiring.outputs(other))
         # On a GPU the kernel of a matrix product depends on the addresses of the weights.
         limit = 1e-12 if own.device == "cpu" else own.limit(wiring)
-        require_at_most(error, limit, f"{runner.component}: loaded from its state_dict{wiring.suffix}")
+        own.at_most(error, wiring, "loaded from its state_dict", limit=limit)
         if own is not runner:
             release_modules()
 
@@ -140,7 +137,7 @@ def seed(runner: Runner) -> None:
         third = _run_with_seed(runner, wiring, rebuilt, 2)
         for out, what in ((second, "the same call again"), (third, "the same seed again")):
             error = difference(out, first, outputs)
-            require_at_most(error, 1e-12, f"{runner.component}: {what}{wiring.suffix}")
+            runner.at_most(error, wiring, what, limit=1e-12)
 
 
 def _run_with_seed(runner: Runner, wiring: Wiring, module: nn.Module, number: int) -> dict[str, Tensor]:
@@ -159,6 +156,5 @@ def float32(runner: Runner) -> float:
     single, transforms = replace(runner, dtype=torch.float32), rotations()[:8]
     for wiring in single.wirings:
         error = single.transform_error(wiring, transforms) or 0.0
-        what = f"{runner.component}: float32{wiring.suffix}"
-        worst = max(worst, require_at_most(error, runner.conformity.tolerance, what))
+        worst = max(worst, single.at_most(error, wiring, "float32"))
     return worst

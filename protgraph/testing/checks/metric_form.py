@@ -48,11 +48,11 @@ def metric_builds(runner: Runner) -> None:
     """Check that it is a metric under its own name, with a direction and a description."""
     metric = _metric(runner)
     if runner.component.definition is None and metric.name != runner.component.name:
-        raise ConformityError(f"{runner.component}: its own name is {metric.name!r}. Register it under that name.")
+        raise runner.failure(f"its own name is {metric.name!r}. Register it under that name.")
     if metric.mode not in ("max", "min"):
-        raise ConformityError(f"{runner.component}: its mode is {metric.mode!r}. Allowed: 'max' and 'min'.")
+        raise runner.failure(f"its mode is {metric.mode!r}. Allowed: 'max' and 'min'.")
     if not metric.doc:
-        raise ConformityError(f"{runner.component}: its function has no docstring, which tables and pages print.")
+        raise runner.failure("its function has no docstring, which tables and pages print.")
 
 
 def metric_values(runner: Runner) -> None:
@@ -69,9 +69,9 @@ def metric_values(runner: Runner) -> None:
     if fitting and fitting >= len(contradicting):
         return
     if fitting:
-        raise ConformityError(f"{runner.component}: its direction is not that of its values. {contradicting[0]}")
+        raise runner.failure(f"its direction is not that of its values. {contradicting[0]}")
     # The reasons of the kinds for which it computes a number are the first ones.
-    raise ConformityError(f"{runner.component}: it fits no kind of target. {reasons[0][1]}")
+    raise runner.failure(f"it fits no kind of target. {reasons[0][1]}")
 
 
 def metric_inputs(runner: Runner) -> None:
@@ -82,13 +82,13 @@ def metric_inputs(runner: Runner) -> None:
         states = [read() for read, _ in RANDOM_STATES.values()]
         value = float(metric.function(predictions))
         for changed in _changed(before, predictions):
-            raise ConformityError(f"{runner.component}: it changes {changed!r} of the predictions ({name})")
+            raise runner.failure(f"it changes {changed!r} of the predictions ({name})")
         for state, (described, (read, _)) in zip(states, RANDOM_STATES.items(), strict=True):
             if state != read():
-                raise ConformityError(f"{runner.component}: it uses or seeds {described} ({name})")
+                raise runner.failure(f"it uses or seeds {described} ({name})")
         again = float(metric(predictions))
         if again != value:
-            raise ConformityError(f"{runner.component}: it is {value} and then {again} for the same predictions")
+            raise runner.failure(f"it is {value} and then {again} for the same predictions")
 
 
 def metric_order(runner: Runner) -> float:
@@ -101,9 +101,7 @@ def metric_order(runner: Runner) -> float:
         value, permuted = metric(predictions), metric(_rows(predictions, order))
         error = abs(permuted - value) / max(abs(value), _SMALL)
         if error > _SLACK:
-            raise ConformityError(
-                f"{runner.component}: it is {value:.6g}, and {permuted:.6g} if the rows are in another order ({name})"
-            )
+            raise runner.failure(f"it is {value:.6g}, and {permuted:.6g} if the rows are in another order ({name})")
         worst = max(worst, error)
     return worst
 
@@ -122,13 +120,13 @@ def metric_weights(runner: Runner) -> float:
         times[:, 0] = 1
         values = np.asarray(metric.weighted(predictions, owner, times))
         if values.shape != (_SEEDS,):
-            raise ConformityError(f"{runner.component}: weighted returns the shape {values.shape}, not {(_SEEDS,)}")
+            raise runner.failure(f"weighted returns the shape {values.shape}, not {(_SEEDS,)}")
         for copies, value in zip(times, values, strict=True):
             repeated = metric(_repeated(predictions, owner, copies))
             error = abs(float(value) - repeated) / max(abs(repeated), _SMALL)
             if error > _SLACK:
-                raise ConformityError(
-                    f"{runner.component}: weighted gives {float(value):.6g} for copies {copies.tolist()} of the "
+                raise runner.failure(
+                    f"weighted gives {float(value):.6g} for copies {copies.tolist()} of the "
                     f"proteins, and the metric of their rows is {repeated:.6g} ({name})"
                 )
             worst = max(worst, error)

@@ -36,11 +36,11 @@ def reader_builds(runner: Runner) -> None:
         cls()
     for suffix in cls.suffixes:
         if not suffix.startswith(".") or suffix != suffix.lower():
-            raise ConformityError(f"{runner.component}: suffix {suffix!r}. Write it with a dot and in lower case.")
+            raise runner.failure(f"suffix {suffix!r}. Write it with a dot and in lower case.")
     _require_all(runner, cls, "format", ("recognizes", "parse"))
     _require_all(runner, cls, "container", ("matches", "entries", "read"))
     if not (_defines(cls, "parse") or _defines(cls, "read")):
-        raise ConformityError(f"{runner.component}: it defines neither a format nor a container")
+        raise runner.failure("it defines neither a format nor a container")
 
 
 def reader_refuses(runner: Runner) -> None:
@@ -51,15 +51,15 @@ def reader_refuses(runner: Runner) -> None:
             path = Path(folder, name)
             path.write_bytes(content)
             if reader.recognizes(content):
-                raise ConformityError(f"{runner.component}: it recognizes {name}, a file of another format")
+                raise runner.failure(f"it recognizes {name}, a file of another format")
             if reader.matches(str(path)):
-                raise ConformityError(f"{runner.component}: it matches {name}, which is not a container")
+                raise runner.failure(f"it matches {name}, which is not a container")
         for path in (folder, str(Path(folder, "absent")), "pdb:1ubq", ""):
             if reader.matches(path):
-                raise ConformityError(f"{runner.component}: it matches {path!r}, which is not a container")
+                raise runner.failure(f"it matches {path!r}, which is not a container")
         if (seconds := _time_of_matches(reader, str(Path(folder, "a.pdb")))) > _LONGEST:
-            raise ConformityError(
-                f"{runner.component}: matches takes {1e3 * seconds:.3g} ms, and is called for every file of a folder. "
+            raise runner.failure(
+                f"matches takes {1e3 * seconds:.3g} ms, and is called for every file of a folder. "
                 "Look at the name, and for files beside it."
             )
 
@@ -72,18 +72,18 @@ def reader_reads(runner: Runner) -> None:
             if not _defines(type(reader), "parse"):
                 raise NotApplicable("it reads containers of other formats")
             if not reader.recognizes(content):
-                raise ConformityError(f"{runner.component}: it does not recognize its own example {path!r}")
+                raise runner.failure(f"it does not recognize its own example {path!r}")
             with runner.errors_as_failures("parse"):
                 atoms, again = (read_with(reader, runner.component.name, content, path).atoms for _ in range(2))
             if not isinstance(atoms, AtomArray):
-                raise ConformityError(f"{runner.component}: its atoms are a {type(atoms).__name__}, not an AtomArray")
+                raise runner.failure(f"its atoms are a {type(atoms).__name__}, not an AtomArray")
             if not atoms.equal_annotations(again) or not np.array_equal(atoms.coord, again.coord, equal_nan=True):
-                raise ConformityError(f"{runner.component}: two reads of {path!r} have different atoms")
+                raise runner.failure(f"two reads of {path!r} have different atoms")
             with runner.errors_as_failures("cleaning of the atoms"):
                 origin = {"name": "example", "source": path, "form": runner.component.name}
                 residues = clean(resolve_atoms(atoms.copy(), **origin, report=LossReport()))
             if not len(residues) or not np.isfinite(residues.pos).all():
-                raise ConformityError(f"{runner.component}: {path!r} has no residue with a finite position")
+                raise runner.failure(f"{path!r} has no residue with a finite position")
 
 
 def reader_entries(runner: Runner) -> None:
@@ -96,15 +96,15 @@ def reader_entries(runner: Runner) -> None:
             with runner.errors_as_failures("entries"):
                 names, again = list(reader.entries(path)), list(reader.entries(path))
             if not names or names != again:
-                raise ConformityError(f"{runner.component}: the entries are {names}, and then {again}")
+                raise runner.failure(f"the entries are {names}, and then {again}")
             if len(set(names)) < len(names):
-                raise ConformityError(f"{runner.component}: two entries have one name: {names}")
+                raise runner.failure(f"two entries have one name: {names}")
             with runner.errors_as_failures("read"):
                 contents = [(reader.read(path, name), reader.read(path, name)) for name in names]
             if any(one != two or not isinstance(one, bytes) for one, two in contents):
-                raise ConformityError(f"{runner.component}: read returns other bytes for the same name")
+                raise runner.failure("read returns other bytes for the same name")
             if path not in reader.files(path):
-                raise ConformityError(f"{runner.component}: {path!r} is not among its files {reader.files(path)}")
+                raise runner.failure(f"{path!r} is not among its files {reader.files(path)}")
             _require_selection_error(runner, reader, path)
 
 
@@ -114,10 +114,8 @@ def _require_selection_error(runner: Runner, reader: Reader, path: str) -> None:
     except SelectionError:
         return
     except Exception as e:
-        raise ConformityError(
-            f"{runner.component}: an absent entry raises {type(e).__name__}, not SelectionError"
-        ) from e
-    raise ConformityError(f"{runner.component}: read returns a value for an absent entry")
+        raise runner.failure(f"an absent entry raises {type(e).__name__}, not SelectionError") from e
+    raise runner.failure("read returns a value for an absent entry")
 
 
 def _reader(runner: Runner) -> Reader:
@@ -132,7 +130,7 @@ def _require_all(runner: Runner, cls: type[Reader], role: str, methods: tuple[st
     """Raise if a reader defines some methods of a format or a container, but not all."""
     missing = [method for method in methods if not _defines(cls, method)]
     if missing and len(missing) < len(methods):
-        raise ConformityError(f"{runner.component}: a {role} defines {', '.join(methods)}. Missing: {missing[0]}.")
+        raise runner.failure(f"a {role} defines {', '.join(methods)}. Missing: {missing[0]}.")
 
 
 def _example(runner: Runner, reader: Reader, folder: str) -> list[str]:
@@ -147,7 +145,7 @@ def _example(runner: Runner, reader: Reader, folder: str) -> list[str]:
 def _containers(runner: Runner, reader: Reader, folder: str) -> list[str]:
     containers = [path for path in _example(runner, reader, folder) if reader.matches(path)]
     if not containers:
-        raise ConformityError(f"{runner.component}: it matches no path of its own example")
+        raise runner.failure("it matches no path of its own example")
     return containers
 
 

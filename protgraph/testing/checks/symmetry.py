@@ -8,13 +8,10 @@ from torch import Tensor
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.rigid_transforms import reflections, rotations
 from protgraph.testing.runner import (
-    EXACT,
-    ConformityError,
     NotApplicable,
     Runner,
     difference,
     permute_outputs,
-    require_at_most,
 )
 from protgraph.testing.wiring import Wiring
 
@@ -26,8 +23,7 @@ def rotation(runner: Runner) -> float:
     worst = 0.0
     for wiring in runner.wirings:
         error = runner.transform_error(wiring, rotations()) or 0.0
-        what = f"{runner.component}: moved proteins{wiring.suffix}"
-        worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+        worst = max(worst, runner.at_most(error, wiring, "moved proteins"))
     return worst
 
 
@@ -37,8 +33,7 @@ def reflection(runner: Runner) -> float:
     for wiring in runner.wirings:
         error = runner.transform_error(wiring, reflections(), mirrored=True)
         if error is not None:
-            what = f"{runner.component}: mirrored proteins{wiring.suffix}"
-            errors.append(require_at_most(error, runner.limit(wiring), what))
+            errors.append(runner.at_most(error, wiring, "mirrored proteins"))
     if not errors:
         raise NotApplicable("every output is declared chiral")
     return max(errors)
@@ -53,8 +48,7 @@ def node_order(runner: Runner) -> float:
             outputs = wiring.outputs(runner.module(wiring))
             expected = permute_outputs(runner.run(wiring, inputs), outputs, order)
             error = difference(runner.run(wiring, other), expected, outputs)
-            what = f"{runner.component}: another order of nodes{wiring.suffix}"
-            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+            worst = max(worst, runner.at_most(error, wiring, "another order of nodes"))
     return worst
 
 
@@ -72,8 +66,7 @@ def edge_order(runner: Runner) -> float:
             variants.append((wiring.regular.without_degree(), runner.run(wiring, wiring.regular)))
         for inputs, expected in variants:
             error = difference(runner.run(wiring, inputs), expected, outputs)
-            what = f"{runner.component}: another order of edges{wiring.suffix}"
-            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+            worst = max(worst, runner.at_most(error, wiring, "another order of edges"))
     if not reads_edges:
         raise NotApplicable("it reads no edges")
     return worst
@@ -86,8 +79,7 @@ def batch_equals_singles(runner: Runner) -> float:
         singles = [runner.run(wiring, wiring.inputs.single(b)) for b in range(len(wiring.inputs.sizes))]
         expected = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
         error = difference(runner.run(wiring), expected, wiring.outputs(runner.module(wiring)))
-        what = f"{runner.component}: a batch and its proteins one by one{wiring.suffix}"
-        worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+        worst = max(worst, runner.at_most(error, wiring, "a batch and its proteins one by one"))
     return worst
 
 
@@ -101,10 +93,9 @@ def no_leak(runner: Runner) -> float:
             rows = sum(inputs.rows(spec.level)[:-1])
             a, b = usual[name][:rows].double(), other[name][:rows].double()
             if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-                raise ConformityError(f"{runner.component}: {name!r} is not finite in training{wiring.suffix}")
+                raise runner.failure(f"{name!r} is not finite in training{wiring.suffix}")
             error = float((a - b).abs().max() / a.abs().max().clamp(min=1e-30))
-            what = f"{runner.component}: {name!r} of one protein after a change in another one{wiring.suffix}"
-            worst = max(worst, require_at_most(error, runner.limit(wiring), what))
+            worst = max(worst, runner.at_most(error, wiring, f"{name!r} of one protein after a change in another one"))
     return worst
 
 
@@ -128,9 +119,7 @@ def same_on_cuda(runner: Runner) -> float:
         on_gpu = Runner(runner.component, "cuda", dtype)
         for wiring in on_gpu.wirings:
             error = on_gpu.transform_error(wiring, transforms) or 0.0
-            limit = EXACT if dtype == torch.float64 and wiring.is_exact else runner.conformity.tolerance
-            what = f"{runner.component}: {dtype} on CUDA{wiring.suffix}"
-            worst = max(worst, require_at_most(error, limit, what))
+            worst = max(worst, on_gpu.at_most(error, wiring, f"{dtype} on CUDA"))
             _require_no_synchronization(on_gpu, wiring)
     return worst
 
@@ -145,7 +134,6 @@ def _require_no_synchronization(runner: Runner, wiring: Wiring) -> None:
         try:
             module(argument)
         except RuntimeError as e:
-            message = f"{runner.component}: the forward pass synchronizes with the host: {str(e).splitlines()[0]}"
-            raise ConformityError(message) from e
+            raise runner.failure(f"the forward pass synchronizes with the host: {str(e).splitlines()[0]}") from e
         finally:
             torch.cuda.set_sync_debug_mode("default")

@@ -28,14 +28,14 @@ def task_builds(runner: Runner) -> None:
     if not isinstance(task, Task):
         raise ConformityError(f"{runner.component} is a {type(task).__name__}, not a protgraph Task")
     if runner.component.definition is None and task.name != runner.component.name:
-        raise ConformityError(f"{runner.component}: its own name is {task.name!r}. Register it under that name.")
+        raise runner.failure(f"its own name is {task.name!r}. Register it under that name.")
     if task.target.head_name not in registry.heads:
-        raise ConformityError(f"{runner.component}: its target needs head {task.target.head_name!r}, which is missing")
+        raise runner.failure(f"its target needs head {task.target.head_name!r}, which is missing")
     names = [metric.name for metric in task.metrics]
     if len(set(names)) != len(names):
-        raise ConformityError(f"{runner.component}: two metrics have one name: {', '.join(names)}")
+        raise runner.failure(f"two metrics have one name: {', '.join(names)}")
     if not task.doc:
-        raise ConformityError(f"{runner.component}: doc is empty. Describe what is predicted.")
+        raise runner.failure("doc is empty. Describe what is predicted.")
 
 
 def derived_labels(runner: Runner) -> None:
@@ -48,7 +48,7 @@ def derived_labels(runner: Runner) -> None:
         with runner.errors_as_failures("derived labels"):
             known += int(known_labels(torch.from_numpy(inputs.labels(residues))).sum())
     if not known:
-        raise ConformityError(f"{runner.component}: all derived labels of the test proteins are unknown")
+        raise runner.failure("all derived labels of the test proteins are unknown")
 
 
 def label_symmetry(runner: Runner) -> float:
@@ -67,8 +67,8 @@ def label_symmetry(runner: Runner) -> float:
         for labels in moved:
             worst = max(worst, _difference(labels, expected))
     if worst > _SAME_LABEL:
-        raise ConformityError(
-            f"{runner.component}: derived labels change with the orientation or position of the protein "
+        raise runner.failure(
+            f"derived labels change with the orientation or position of the protein "
             f"(relative change {worst:.0e}). Derive them from distances and angles."
         )
     return worst
@@ -93,19 +93,17 @@ def loss(runner: Runner) -> None:
         nothing, _ = _loss(inputs, inputs.random(0), unknown)
     values = [best, *(value for value, _ in others)]
     if not all(map(math.isfinite, values)):
-        raise ConformityError(f"{runner.component}: the loss of known labels is {values}")
+        raise runner.failure(f"the loss of known labels is {values}")
     if not math.isfinite(nothing):
-        raise ConformityError(
-            f"{runner.component}: the loss is {nothing} if all labels are unknown (−1 or NaN). Ignore them: return 0."
-        )
+        raise runner.failure(f"the loss is {nothing} if all labels are unknown (−1 or NaN). Ignore them: return 0.")
     gradients = [gradient for _, gradient in others]
     if not all(bool(torch.isfinite(g).all()) for g in (gradient, *gradients)):
-        raise ConformityError(f"{runner.component}: the gradient of the loss is not finite")
+        raise runner.failure("the gradient of the loss is not finite")
     if not all(bool(g.any()) for g in gradients):
-        raise ConformityError(f"{runner.component}: the loss has no gradient, or a gradient of 0")
+        raise runner.failure("the loss has no gradient, or a gradient of 0")
     if best > min(values[1:]) + _SLACK:
-        raise ConformityError(
-            f"{runner.component}: the loss is {best:.3g} if every label is predicted, and {min(values[1:]):.3g} for "
+        raise runner.failure(
+            f"the loss is {best:.3g} if every label is predicted, and {min(values[1:]):.3g} for "
             "random predictions. Training minimizes it: its least value belongs to the labels."
         )
 
@@ -129,11 +127,11 @@ def metrics(runner: Runner) -> None:
             best = float(metric(inputs.predictions(inputs.perfect())))
             others = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
         if not all(map(math.isfinite, (best, *others))):
-            raise ConformityError(f"{runner.component}: metric {metric.name!r} is {[best, *others]}")
+            raise runner.failure(f"metric {metric.name!r} is {[best, *others]}")
         better = max(others) > best + _SLACK if metric.mode == "max" else min(others) < best - _SLACK
         if better:
-            raise ConformityError(
-                f"{runner.component}: metric {metric.name!r} is {best:.3g} if every label is predicted, and {others} "
+            raise runner.failure(
+                f"metric {metric.name!r} is {best:.3g} if every label is predicted, and {others} "
                 f"for random predictions. Its mode is {metric.mode!r}."
             )
 
