@@ -94,7 +94,7 @@ def check_arguments(
 
 def check_fields(record: object, *names: str, error: type[ProtgraphError] = OptionError) -> None:
     """Check fields of a dataclass against their annotations, in its ``__post_init__``."""
-    kind = type(record)
+    kind: type[Any] = type(record)
     for name, hint in _field_hints(kind, names).items():
         _check(getattr(record, name), hint, f"{kind.__name__}: {name}", error)
 
@@ -118,7 +118,7 @@ def _check(value: object, hint: object, path: str, error: type[ProtgraphError]) 
     raise error(f"{path} = {shown}.{close} Allowed: {_describe(hint)}.")
 
 
-def _matches(value: object, hint: object) -> bool:
+def _matches(value: object, hint: Any) -> bool:
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

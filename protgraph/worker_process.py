@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 __all__ = ["WorkerDied", "WorkerProcess", "WorkerRaised", "blocked_signals", "is_portable", "run_worker"]
 
@@ -85,10 +85,11 @@ class WorkerProcess:
         process = self._start()
         if process is None:
             return WorkerDied("was stopped")
+        requests, answers = _pipes(process)
         with _killed_after(time_limit, process) as expired:
             try:
-                _write(process.stdin, message)
-                answer = _read(process.stdout)
+                _write(requests, message)
+                answer = _read(answers)
             except (BrokenPipeError, ValueError):  # the process is dead, or close() closed its pipes
                 answer = None
         if answer is not None:
@@ -119,7 +120,7 @@ class WorkerProcess:
                         env=self.environment | os.environ | _THREADS | {"PYTHONPATH": path},
                     )
                 with contextlib.suppress(BrokenPipeError):  # run() reports a process that died at once
-                    _write(self._process.stdin, _dumps(self.function))
+                    _write(_pipes(self._process)[0], _dumps(self.function))
             return self._process
 
     def _end(self) -> None:
@@ -127,10 +128,17 @@ class WorkerProcess:
             return
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in _pipes(self._process):
             with contextlib.suppress(BrokenPipeError):  # closing flushes what the dead process did not read
                 pipe.close()
         self._process = None
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    """Return the pipes to and from a process that was started with both."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
 
 
 @contextmanager
@@ -195,9 +203,13 @@ def run_worker() -> None:
     """Run the program of a worker process: read the function, then items, and write their results."""
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries does not mix with results
+    assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=True)  # lines before a crash are not lost
     items = sys.stdin.buffer
-    message, function = _read(items), None
+    message = _read(items)
+    if message is None:  # the caller is gone
+        return
+    function: Callable[[Any], Any] | None = None
     while (item := _read(items)) is not None:
         try:
             function = function or pickle.loads(message)
@@ -244,13 +256,13 @@ def _dumps(message: object) -> memoryview:
     return buffer.getbuffer()
 
 
-def _write(pipe: BinaryIO, message: memoryview) -> None:
+def _write(pipe: IO[bytes], message: memoryview) -> None:
     pipe.write(len(message).to_bytes(_LENGTH, "little"))
     pipe.write(message)
     pipe.flush()
 
 
-def _read(pipe: BinaryIO) -> bytes | None:
+def _read(pipe: IO[bytes]) -> bytes | None:
     """Return one message; None at the end of the pipe, also in the middle of a message."""
     length = pipe.read(_LENGTH)
     if len(length) < _LENGTH:
