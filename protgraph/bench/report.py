@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.bench.breakdown import break_down
-from protgraph.bench.environment import environment
 from protgraph.bench.figures import (
     FEW_ROWS,
     confusion_figure,
@@ -49,10 +53,11 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
 
-__all__ = ["FAILURES", "write_report_page", "write_report"]
+__all__ = ["FAILURES", "environment", "write_report", "write_report_page"]
 
 #: Manifest of the proteins that could not be used, in the folder of the report.
 FAILURES = "failures.csv"
+_PACKAGES = ("protgraph-pyg", "torch", "torch_geometric", "e3nn", "lightning", "biotite", "numpy")
 
 
 @check_arguments("spec", "rows")
@@ -368,6 +373,35 @@ def _versions(spec: BenchSpec, versions: Mapping[str, Any]) -> str:
         f'<h2 id="versions">Spec and versions</h2><pre>{escape(json.dumps(dict(versions), indent=2))}</pre>'
         f"<pre>{escape(plain)}</pre>"
     )
+
+
+def environment() -> dict[str, Any]:
+    """Return versions of the libraries, the machine, and every distribution with components; imports none of them."""
+    sources = {
+        kind.entry(name).source for kind in registry.registries.values() for name in kind.names()
+    }  # "distribution version" or "session"
+    return {
+        "python": sys.version.split()[0],
+        "packages": {name: version for name in _PACKAGES if (version := _version(name))},
+        "components_from": sorted(sources),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads_per_run": 1,
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    match = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 _METHODS = """<h2 id="methods">Methods</h2>

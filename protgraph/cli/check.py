@@ -13,7 +13,7 @@ from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
-    from protgraph.cli.isolated_check import ForeignChecks
+    from protgraph.cli.check_reports import ForeignChecks
     from protgraph.registry import Registry
     from protgraph.testing import Component
 
@@ -68,8 +68,7 @@ def check_command(
       protgraph check --all --kind layers
       protgraph check --all --jobs 8 --table equivariance.md
     """
-    from protgraph.cli.check_reports import check_components
-    from protgraph.cli.isolated_check import CheckOptions, ForeignChecks
+    from protgraph.cli.check_reports import CheckOptions, ForeignChecks, check_components
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
@@ -123,7 +122,7 @@ def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: F
 
 def _variants(registry: Registry, name: str, foreign: ForeignChecks) -> list[Component]:
     """Return a component of a registry, of a family all variants; none if the registry does not have the name."""
-    from protgraph.cli.isolated_check import is_foreign
+    from protgraph.cli.check_reports import is_foreign
     from protgraph.testing import Component, find_components
 
     try:

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protgraph.bench.environment import environment
 from protgraph.bench.published import PublishedScore
-from protgraph.bench.report import write_report_page
+from protgraph.bench.report import environment, write_report_page
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.statistics import load_runs, split_statistics
 from protgraph.bench.tables import estimates_csv, pairs_csv
