@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.console import progress_bar
 from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
-from protgraph.cli.output_path import check_output_store
+from protgraph.cli.output_path import check_output, check_output_store
 from protgraph.cli.read_options import reads_structures
-from protgraph.cli.store_output import Manifest, Sources, check_manifest, write_graphs
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
-    from protgraph.prepare import Estimate
+    from protgraph.prepare import Estimate, PreparedStore, ShardResult
     from protgraph.structure import ReadOptions
 
 __all__ = ["featurize_command"]
@@ -22,6 +24,16 @@ __all__ = ["featurize_command"]
 ENTRY_POINTS = {"protgraph.commands": {"featurize": "featurize_command"}}
 
 FILES_PER_PROCESS = 100  # a process takes some seconds to start
+
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Structure or FASTA files, folders, '**/*.cif', @list.txt, pdb:1ubq, af:P69905, foldcomp databases."
+    ),
+]
+Manifest = Annotated[
+    Path | None, typer.Option(help="Table with a row per protein, .tsv, .csv or .json. Default: OUT.manifest.tsv.")
+]
 
 
 @reads_structures(deferred=True)
@@ -77,8 +89,10 @@ def featurize_command(
       protgraph train gat --data graphs --task secondary_structure
     """
     import os
+    import time
 
     from protgraph.featurize import expand_sources
+    from protgraph.prepare import estimate_store, prepare_store
 
     for option, value in (("--jobs", jobs), ("--shard-residues", shard_residues), ("--sample", sample)):
         if value is not None and value < 1:
@@ -88,29 +102,42 @@ def featurize_command(
     plan, read = feature_plan(model, feature, node_type, read=read, ligands=ligands, nucleic=nucleic)
     sources = expand_sources(files)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
-    if dry_run:
-        from protgraph.prepare import estimate_store
-
-        _print_estimate(
-            estimate_store(files, plan, read=read, jobs=processes, shard_residues=shard_residues, sample=sample),
-            processes,
-        )
+    if dry_run or out is None:
+        estimate = estimate_store(files, plan, read=read, jobs=processes, shard_residues=shard_residues, sample=sample)
+        _print_estimate(estimate, processes)
         return
     inputs = [*files, *sources]
     check_output_store(out, inputs=inputs, overwrite=True)  # contract: only a graph store is replaced
-    manifest = check_manifest(manifest, out, inputs, overwrite=overwrite)
+    manifest = _check_manifest(manifest, out, inputs, overwrite=overwrite)
     if processes == 1 and engine == "local":
         processes = 0  # this process does the work
-    write_graphs(
-        files,
-        plan,
-        read,
-        out,
-        manifest,
-        jobs=processes,
-        engine=engine,
-        shard_residues=shard_residues,
-        overwrite=overwrite,
+    begin = time.perf_counter()
+    with _bar() as progress:
+        prepared = prepare_store(
+            files,
+            out,
+            plan,
+            read=read,
+            engine=engine,
+            jobs=processes,
+            shard_residues=shard_residues,
+            overwrite=overwrite,
+            update=True,
+            manifest=manifest,
+            progress=progress,
+        )
+    _summarize(prepared, out, manifest, time.perf_counter() - begin)
+
+
+def _check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Path], *, overwrite: bool) -> Path:
+    """Return the path of the manifest; the default one is replaced in any case, since it belongs to the store."""
+    default = out.parent / f"{out.name}.manifest.tsv"
+    overwrite = overwrite or manifest in (None, default)
+    suffixes = [".tsv", ".csv", ".json"]
+    if manifest is not None and manifest.parent == out:
+        raise OptionError(f"--manifest {str(manifest)!r} is in the graph store. Give a path outside of it.")
+    return check_output(
+        manifest or default, option="--manifest", inputs=[*inputs, out], overwrite=overwrite, suffixes=suffixes
     )
 
 
@@ -123,3 +150,50 @@ def _print_estimate(found: Estimate, processes: int) -> None:
     typer.echo(f"residues  {about}{found.residues:.0f}")
     typer.echo(f"bytes     {about}{found.bytes / 1e9:.3f} GB in {count_noun(found.shards, 'shard')}")
     typer.echo(f"hours     about {found.seconds / 3600:.2g} with {count_noun(processes, 'job')}")
+
+
+def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: float) -> None:
+    from protgraph.featurize import count_notes
+    from protgraph.wording import count_noun
+
+    total, failed = prepared.total, prepared.total("failures")
+    for note in count_notes(prepared.notes):
+        typer.echo(f"note: {note}", err=True)
+    if prepared.store is not None:
+        counts = [count_noun(total("proteins"), "graph"), count_noun(total("residues"), "residue")]
+        counts += [count_noun(total("edges"), "edge"), count_noun(len(prepared.shards), "shard")]
+        reused = f" ({prepared.reused} unchanged)" if prepared.reused else ""
+        size = f"{total('bytes') / 1e6:.1f} MB"
+        typer.echo(f"{', '.join(counts)}{reused}, {size} in {seconds:.1f} s → {out}; losses are in {manifest}")
+    if failed:
+        whole = failed + total("proteins")
+        typer.secho(f"{failed} of {whole} failed", fg="red", bold=True, err=True, nl=False)
+        typer.echo(f"; see {manifest}. The first: {prepared.first_failures[0]}", err=True)
+        raise typer.Exit(1 if total("proteins") else 2)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[float | None, float, ShardResult], None]]:
+    """Show a progress bar by expected residues on the terminal, with the remaining time."""
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("featurize"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+               TextColumn("{task.description}"))  # fmt: skip
+    counts = {"proteins": 0, "failures": 0}
+    reused = 0.0
+    with progress_bar(*columns) as bar:
+        task = bar.add_task("", total=None)
+
+        def advance(total: float | None, residues: float, result: ShardResult) -> None:
+            nonlocal reused
+            counts["proteins"] += result.entry.proteins
+            counts["failures"] += result.entry.failures
+            failed = f", [red]{counts['failures']} failed[/]" if counts["failures"] else ""
+            if result.is_reused:  # takes no time: the remaining time would be underestimated
+                reused += residues
+            else:
+                bar.advance(task, residues)
+            left = None if total is None else max(0.0, total - reused)
+            bar.update(task, total=left, description=f"{counts['proteins']} graphs{failed}")
+
+        yield advance
