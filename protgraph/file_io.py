@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: Error number of a failed write → how to fix it.
-_FIXES = {
+_FIXES: dict[int | None, str] = {
     errno.ENOSPC: "Free space on this disk, or write to another one",
     errno.EDQUOT: "Free space of your quota, or write to another disk",
     errno.EFBIG: "Raise the limit of file sizes ('ulimit -f'), or write to another file system",
@@ -91,7 +91,7 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
             temporary.touch(exist_ok=False)
         mode = temporary.stat().st_mode  # some writers (safetensors, tempfile) let only the owner read
     except OSError as e:
-        raise _output_error(path, e.errno, e.strerror) from e
+        raise _output_error(path, e.errno, e.strerror or str(e)) from e
     try:
         with output_errors(path, temporary=temporary):
             yield temporary
@@ -100,7 +100,7 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
                 temporary.chmod(mode)
                 _rename(temporary, final, overwrite=overwrite)
             except OSError as e:
-                raise _output_error(path, e.errno, e.strerror) from e
+                raise _output_error(path, e.errno, e.strerror or str(e)) from e
     finally:
         if folder:
             shutil.rmtree(temporary, ignore_errors=True)

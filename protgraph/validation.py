@@ -44,25 +44,34 @@ def read_toml(path: Path, kind: str) -> dict[str, Any]:
 def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:
     """Return one line per wrong key: its path, its value, and the allowed values."""
     grouped: dict[tuple[int | str, ...], list[Any]] = {}
-    found = error.errors(include_url=False)
-    missing = [item["loc"] for item in found if item["type"] == "missing"]
-    if len(missing) > 1 and len(missing) == len(found):
-        absent = [_path([(paths or {}).get(loc[0], loc[0]), *loc[1:]]) for loc in missing]
-        return f"{', '.join(absent)} are missing. Keys: {', '.join(keys(missing[0]) if callable(keys) else keys)}."
-    for item in found:
+    items = error.errors(include_url=False)
+    missing = [item["loc"] for item in items if item["type"] == "missing"]
+    if len(missing) > 1 and len(missing) == len(items):
+        absent = [_path(_renamed(loc, paths or {})) for loc in missing]
+        return f"{', '.join(absent)} are missing. Keys: {', '.join(_allowed(keys, missing[0]))}."
+    for item in items:
         if not any(loc[: len(item["loc"])] == item["loc"] != loc for loc in grouped):  # a wrong element is reported
             grouped.setdefault(item["loc"], []).append(item)
     return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
 
 
 def _line(loc: Sequence[int | str], items: Sequence[Any], keys: _Keys, paths: Mapping[str, str]) -> str:
-    parts = [paths.get(part, part) if i == 0 else part for i, part in enumerate(loc)]
+    parts = _renamed(loc, paths)
     path, parent = _path(parts), _path(parts[:-1])
     if items[0]["type"] in _UNKNOWN_KEY:
-        return (f"{parent}: " if parent else "") + unknown_name(str(parts[-1]), keys(loc) if callable(keys) else keys)
+        return (f"{parent}: " if parent else "") + unknown_name(str(parts[-1]), _allowed(keys, loc))
     if items[0]["type"] == "missing":
-        return f"{path} is missing. Keys: {', '.join(keys(loc) if callable(keys) else keys)}."
+        return f"{path} is missing. Keys: {', '.join(_allowed(keys, loc))}."
     return _wrong_value(path, items)
+
+
+def _renamed(loc: Sequence[int | str], paths: Mapping[str, str]) -> list[int | str]:
+    """Return a location with the first key as in the file."""
+    return [*(paths.get(str(part), part) for part in loc[:1]), *loc[1:]]
+
+
+def _allowed(keys: _Keys, loc: Sequence[int | str]) -> Collection[str]:
+    return keys(loc) if callable(keys) else keys
 
 
 def _path(parts: Sequence[int | str]) -> str:
