@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -13,12 +13,13 @@ from protgraph.cli.output_path import check_output
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from lightning.pytorch import Callback
     from lightning.pytorch.loggers import Logger
 
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.evaluation.bootstrap import SplitSize
     from protgraph.inference import ResultTable
-    from protgraph.train import CrossValidation, FoldResult
+    from protgraph.train import CrossValidation, FitConfig, FoldResult
 
 __all__ = ["check_cross_validation_output", "run_cross_validation"]
 
@@ -48,8 +49,9 @@ def run_cross_validation(
     *,
     out: Path,
     resume: bool,
-    overwrite: bool,
-    **options: Any,
+    config: FitConfig,
+    workers: int,
+    callbacks: Sequence[Callback],
 ) -> None:
     """Cross-validate, print the table, and write the predictions of all test folds and a row per fold."""
     if devices != 1:
@@ -69,7 +71,9 @@ def run_cross_validation(
                 make_loggers=make_loggers,
                 resume=resume,
                 on_fold=_print_fold,
-                **options,
+                config=config,
+                workers=workers,
+                callbacks=callbacks,
             )
             for note in result.notes:
                 typer.echo(note, err=True)
@@ -83,12 +87,12 @@ def run_cross_validation(
     report_failures(result.failures, out, any_succeeded=True)
 
 
-def _folds(text: str) -> int | str:
-    if text.isdecimal() and int(text) >= 2:
-        return int(text)
-    if text != "leave-one-group-out":
+def _folds(text: str) -> int | Literal["leave-one-group-out"]:
+    if text == "leave-one-group-out":
+        return "leave-one-group-out"
+    if not text.isdecimal() or int(text) < 2:
         raise OptionError(f"--cv {text!r}. Allowed: a whole number from 2, or leave-one-group-out.")
-    return text
+    return int(text)
 
 
 def _fold_path(out: Path) -> Path:

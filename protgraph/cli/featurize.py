@@ -106,7 +106,7 @@ def featurize_command(
         estimate = estimate_store(files, plan, read=read, jobs=processes, shard_residues=shard_residues, sample=sample)
         _print_estimate(estimate, processes)
         return
-    inputs = [*files, *sources]
+    inputs: list[str | Path] = [*files, *sources]
     check_output_store(out, inputs=inputs, overwrite=True)  # contract: only a graph store is replaced
     manifest = _check_manifest(manifest, out, inputs, overwrite=overwrite)
     if processes == 1 and engine == "local":

@@ -111,7 +111,7 @@ def predict_command(
 
     check_order("predict", checkpoint, files)
     sources = expand_sources(files)
-    inputs = [checkpoint, *files, *sources]
+    inputs: list[str | Path] = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     if interfaces is not None:
         check_output(interfaces, option="--interfaces", inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
@@ -148,8 +148,7 @@ def predict_command(
             typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
         if shown.is_used:
             failures += shown.write(result.residue_values(value))
-        if explain is not None:
-            failures += reasons.write(trained, value=value, device=device)
+        failures += reasons.write(trained, value=value, device=device)
     report_failures(failures, out, any_succeeded=bool(result.rows))
 
 
@@ -252,7 +251,7 @@ def embed_command(
 
     check_order("embed", checkpoint, files)
     sources = expand_sources(files)
-    inputs = [checkpoint, *files, *sources]
+    inputs: list[str | Path] = [checkpoint, *files, *sources]
     out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
     for path in embedding_files(out):
         check_output(path, inputs=inputs, overwrite=overwrite)

@@ -208,7 +208,9 @@ class ExplainOutput:
         )
 
     def write(self, trained: Checkpoint, *, value: str | None, device: str) -> list[Failure]:
-        """Compute and write attributions, print how complete they are, and return what failed."""
+        """Compute and write requested attributions, print how complete they are, and return what failed."""
+        if self.table is None:
+            return []
         from protgraph.inference import explain
         from protgraph.wording import count_noun
 

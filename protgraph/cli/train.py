@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -169,17 +170,18 @@ def train_command(
         lr=lr,
         seed=seed,
         patience=patience,
-        **({} if budget is None else {"batch_residues": budget}),
         device=device,
         pos_weight=_weight(pos_weight),
         class_weight=_class_weights(class_weight),
         standardize=not no_standardize,
         noise=noise,
         max_time=max_time,
-        precision=precision,
+        precision=cast('Literal["float32", "bfloat16"]', precision),  # FitConfig checks it
         compile=compile_layers,
     )
-    inputs = [*data, labels]
+    if budget is not None:
+        config = replace(config, batch_residues=budget)
+    inputs: list[str | Path | None] = [*data, labels]
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
@@ -191,21 +193,44 @@ def train_command(
         return
     out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
-    config = config if budget is not None else choose_budget(model, dataset, task, config, memory_limit)
-    options = {"config": config, "workers": workers, "callbacks": [callback_by_name(text) for text in callback or ()]}
+    if budget is None:
+        config = choose_budget(model, dataset, task, config, memory_limit)
+    callbacks = [callback_by_name(text) for text in callback or ()]
     if cv is not None:
         if calibrate is not None:
             raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
         run_cross_validation(
-            model, dataset, task, cv, devices, loggers, out=out, resume=resume, overwrite=overwrite, **options
+            model,
+            dataset,
+            task,
+            cv,
+            devices,
+            loggers,
+            out=out,
+            resume=resume,
+            config=config,
+            workers=workers,
+            callbacks=callbacks,
         )
         return
     with failures_of_errors(out), _keep_best_epoch(out, run_dir, resume=resume):
-        options |= {"calibrate": calibrate}
-        options |= {"devices": devices, "strategy": strategy, "run_dir": run_dir, "save": out, "resume": resume}
-        logger = _loggers(log or ["csv"], run_dir, out.stem, resume=resume)
-        result = fit(model, dataset, task, logger=logger, on_epoch=None if quiet else _print_epoch, **options)
+        result = fit(
+            model,
+            dataset,
+            task,
+            config=config,
+            workers=workers,
+            devices=devices,
+            strategy=strategy,
+            callbacks=callbacks,
+            logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
+            run_dir=run_dir,
+            resume=resume,
+            calibrate=calibrate,
+            save=out,
+            on_epoch=None if quiet else _print_epoch,
+        )
         if is_first_process():
             _report(result, out)
 
@@ -337,9 +362,17 @@ def _dataset(
         raise OptionError(
             "--column, --kind, --unknown and --leave-out-absent are for labels of a table. Add the table with --labels."
         )
-    options = {"columns": columns or None, "kind": kind, "unknown": unknown or None, "seed": seed, "read": read}
-    options["leave_out_absent"] = leave_out_absent
-    dataset = load_dataset(data[0] if len(data) == 1 else data, labels=labels, task=task, **options)
+    dataset = load_dataset(
+        data[0] if len(data) == 1 else data,
+        labels=labels,
+        task=task,
+        columns=columns or None,
+        kind=kind,
+        unknown=unknown or None,
+        seed=seed,
+        read=read,
+        leave_out_absent=leave_out_absent,
+    )
     check_labels_are_used([dataset])
     return dataset
 
@@ -358,16 +391,22 @@ def _describe(dataset: Dataset, task: str | None, *, has_folds: bool) -> str:
     return task
 
 
-def _weight(text: str | None) -> float | str | None:
+def _weight(text: str | None) -> float | Literal["balanced"] | None:
+    if text is None:
+        return None
+    if text == "balanced":
+        return "balanced"
     try:
-        return text if text in (None, "balanced") else float(text)
+        return float(text)
     except ValueError:
         raise OptionError(f"--pos-weight: {text!r}. Allowed: a positive number or 'balanced'.") from None
 
 
-def _class_weights(texts: list[str] | None) -> dict[str, float] | str | None:
-    if not texts or texts == ["balanced"]:
-        return texts[0] if texts else None
+def _class_weights(texts: list[str] | None) -> dict[str, float] | Literal["balanced"] | None:
+    if not texts:
+        return None
+    if texts == ["balanced"]:
+        return "balanced"
     weights: dict[str, float] = {}
     for text in texts:
         name, mark, number = text.rpartition("=")
@@ -380,7 +419,7 @@ def _class_weights(texts: list[str] | None) -> dict[str, float] | str | None:
     return weights
 
 
-def _print_epoch(row: dict[str, float]) -> None:
+def _print_epoch(row: Mapping[str, float]) -> None:
     from protgraph.wording import format_figure
 
     figures = "  ".join(f"{k} {format_figure(v)}" for k, v in row.items() if k != "epoch")
