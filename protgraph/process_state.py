@@ -11,6 +11,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 __all__ = [
@@ -24,22 +26,16 @@ __all__ = [
 ]
 
 
-def _torch(name: str) -> Callable[[], Any]:
-    def read() -> Any:
-        import torch
-
-        return getattr(torch, name)()
-
-    return read
+_State = tuple[Callable[[], Any], Callable[[Any], None]]
 
 
-def _set_torch(name: str) -> Callable[[Any], None]:
-    def restore(value: Any) -> None:
-        import torch
+def _torch(read: str, restore: str) -> _State:
+    """Return functions of torch by name; it is imported when one is called."""
 
-        getattr(torch, name)(value)
+    def call(name: str, *values: Any) -> Any:
+        return getattr(import_module("torch"), name)(*values)
 
-    return restore
+    return partial(call, read), partial(call, restore)
 
 
 def _torch_random() -> bytes:
@@ -88,23 +84,17 @@ def _root_logger() -> str:
 
 
 #: Modes of torch, by description → (function that reads the value, function that sets it).
-TORCH_MODES: Mapping[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
-    "the default dtype of torch": (_torch("get_default_dtype"), _set_torch("set_default_dtype")),
-    "the default device of torch": (_torch("get_default_device"), _set_torch("set_default_device")),
-    "the gradient mode of torch": (_torch("is_grad_enabled"), _set_torch("set_grad_enabled")),
-    "the anomaly mode of torch": (_torch("is_anomaly_enabled"), _set_torch("set_anomaly_enabled")),
-    "the number of threads of torch": (_torch("get_num_threads"), _set_torch("set_num_threads")),
-    "the deterministic mode of torch": (
-        _torch("are_deterministic_algorithms_enabled"),
-        _set_torch("use_deterministic_algorithms"),
-    ),
-    "the matmul precision of torch": (
-        _torch("get_float32_matmul_precision"),
-        _set_torch("set_float32_matmul_precision"),
-    ),
+TORCH_MODES: Mapping[str, _State] = {
+    "the default dtype of torch": _torch("get_default_dtype", "set_default_dtype"),
+    "the default device of torch": _torch("get_default_device", "set_default_device"),
+    "the gradient mode of torch": _torch("is_grad_enabled", "set_grad_enabled"),
+    "the anomaly mode of torch": _torch("is_anomaly_enabled", "set_anomaly_enabled"),
+    "the number of threads of torch": _torch("get_num_threads", "set_num_threads"),
+    "the deterministic mode of torch": _torch("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"),
+    "the matmul precision of torch": _torch("get_float32_matmul_precision", "set_float32_matmul_precision"),
 }
 #: The same for random states.
-RANDOM_STATES: Mapping[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+RANDOM_STATES: Mapping[str, _State] = {
     "the random state of torch": (_torch_random, _set_torch_random),
     "the random state of numpy": (_numpy_random, _set_numpy_random),
     "the random state of Python": (random.getstate, random.setstate),

@@ -224,7 +224,7 @@ def _data_lines(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
     """Describe what is not on a card: folders of files, other training data, a missing training split."""
     lines = []
     if not has_training_split(dataset, task):
-        hint = getattr(dataset.card.provenance, "train_on", "")
+        hint = dataset.card.provenance.train_on
         train_on = f" (train on {hint})" if hint else ""
         lines.append(f"{dataset.name} has no training split: only models trained elsewhere are tested{train_on}.")
     if task in spec.train_on:

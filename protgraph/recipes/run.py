@@ -15,6 +15,7 @@ from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint, ro
 from protgraph.checkpoint.component_source import components_of
 from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
 from protgraph.checkpoint.training_set import summarize_training_set
+from protgraph.data.datasets.card import DatasetCard
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
@@ -177,7 +178,7 @@ def _checkpoint(
 
 def _card(
     recipe: Recipe,
-    data: object,
+    data: DatasetCard,
     members: list[str],
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
@@ -185,19 +186,19 @@ def _card(
     left_out: str,
 ) -> ModelCard:
     """Describe the data, the members and their results on validation and on each test split."""
-    license_ = getattr(data, "license", "") or "unknown license"
+    license_ = data.license or "unknown license"
     calibration = checkpoint.calibration
     return ModelCard(
         name=recipe.name,
         summary=recipe.summary,
         task=recipe.task,
         dataset=Path(recipe.dataset).name,
-        dataset_version=getattr(data, "version", ""),
+        dataset_version=data.version,
         license=license_,
         non_commercial=recipe.non_commercial or "NC" in license_.upper().replace("-", " ").split(),
-        weights_note=_weights_note(data),
+        weights_note=data.provenance.weights_note,
         left_out=left_out,
-        citation=getattr(data, "citation", ""),
+        citation=data.citation,
         reads=checkpoint.reads,
         input=recipe.input,
         limits=list(recipe.limits),
@@ -207,7 +208,3 @@ def _card(
         splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
     )
-
-
-def _weights_note(data: object) -> str:
-    return getattr(getattr(data, "provenance", None), "weights_note", "")
