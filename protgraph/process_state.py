@@ -71,11 +71,11 @@ def _signal_handlers() -> dict[str, str]:
 def _blanket_filters() -> list[str]:
     """Return the warning filters that apply to all modules and messages of a general category."""
     general = (Warning, UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning)
-    return [
-        f"{action} {category.__name__}"
-        for action, message, category, module, line in warnings.filters
-        if message is None and module is None and not line and category in general
-    ]
+    filters = []
+    for action, message, category, module, line in warnings.filters:
+        if message is None and module is None and not line and category in general:
+            filters.append(f"{action} {category.__name__}")
+    return filters
 
 
 def _root_logger() -> str:
@@ -144,7 +144,8 @@ def _change(name: str, before: Any, after: Any) -> str:
         names = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
         return f": {', '.join(names)}"
     if isinstance(before, list):
-        added, removed = ([x for x in a if x not in b] for a, b in ((after, before), (before, after)))
+        added = [item for item in after if item not in before]
+        removed = [item for item in before if item not in after]
         parts = [f"{word} {', '.join(map(str, items))}" for word, items in (("+", added), ("-", removed)) if items]
         return f": {'; '.join(parts) or 'another order'}"
     return f": {before} → {after}"

@@ -101,11 +101,14 @@ def compare_runs(
         The runs have no task, model or seed in common.
     """
     sides = [_read(Path(folder)) for folder in (a, b)]
-    pairs = _model_pairs([list(dict.fromkeys(key[1] for key in side)) for side in sides], models)
-    tasks = [task for task in dict.fromkeys(key[0] for key in sides[0]) if any(key[0] == task for key in sides[1])]
+    tasks_of_a = dict.fromkeys(task for task, _ in sides[0])
+    tasks_of_b = dict.fromkeys(task for task, _ in sides[1])
+    pairs = _model_pairs([_models(side) for side in sides], models)
+    tasks = [task for task in tasks_of_a if task in tasks_of_b]
     if not tasks:
-        names = [", ".join(dict.fromkeys(key[0] for key in side)) for side in sides]
-        raise OptionError(f"bench compare: no common task. {a} has {names[0]}; {b} has {names[1]}.")
+        raise OptionError(
+            f"bench compare: no common task. {a} has {', '.join(tasks_of_a)}; {b} has {', '.join(tasks_of_b)}."
+        )
     found: list[RunDifference] = []
     for task in tasks:
         for one, other in pairs:
@@ -113,6 +116,11 @@ def compare_runs(
                 found += _differences((Path(a), sides[0][task, one]), (Path(b), sides[1][task, other]), resamples)
     adjusted = holm([row.p_value for row in found])
     return [replace(row, p_holm=p) for row, p in zip(found, adjusted, strict=True)]
+
+
+def _models(rows: Mapping[tuple[str, str], object]) -> list[str]:
+    """Return the models of a run, in the order of its rows."""
+    return list(dict.fromkeys(model for _, model in rows))
 
 
 def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:

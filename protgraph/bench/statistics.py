@@ -135,10 +135,12 @@ class ModelRuns:
 
     def reliability(self) -> ReliabilityBins | None:
         """Return the sums of all seeds."""
-        parts = [bin_probabilities(run) for run in self.runs.values()]
-        if any(part is None for part in parts):
+        bins = _bins(self)
+        if bins is None:
             return None
-        return ReliabilityBins(*(sum(getattr(p, key) for p in parts) for key in ("count", "probability", "positive")))
+        count = np.sum([run.count for run in bins], axis=0)
+        probability = np.sum([run.probability for run in bins], axis=0)
+        return ReliabilityBins(count, probability, np.sum([run.positive for run in bins], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,15 +195,13 @@ def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, st
     for row in rows:
         for split in row.predictions if not row.error else ():
             groups.setdefault((row.dataset, row.task, split), {}).setdefault(row.model, []).append(row)
-    return {
-        key: [
-            ModelRuns(
-                model, own[0].modes, {row.seed: load_predictions(folder / row.predictions[key[2]]) for row in own}
-            )
-            for model, own in models.items()
-        ]
-        for key, models in groups.items()
-    }
+    runs: dict[tuple[str, str, str], list[ModelRuns]] = {}
+    for (dataset, task, split), models in groups.items():
+        of_split = runs[dataset, task, split] = []
+        for model, finished in models.items():
+            predictions = {row.seed: load_predictions(folder / row.predictions[split]) for row in finished}
+            of_split.append(ModelRuns(model, finished[0].modes, predictions))
+    return runs
 
 
 def split_statistics(
@@ -210,9 +210,12 @@ def split_statistics(
     """Compute the statistics of models on one tested split."""
     estimates = [one for model in models for one in _estimates(model, resamples)]
     paired = [model for model in models if same_rows(model.first, models[0].first)]
-    values = {metric.name: np.stack([m.protein_values(metric) for m in paired]) for metric in models[0].metrics}
     names = [model.model for model in paired]
-    pairs = [test for name, scores in values.items() for test in pair_tests(name, names, scores, resamples)]
+    values: dict[str, np.ndarray] = {}
+    pairs: list[PairTest] = []
+    for metric in models[0].metrics:
+        values[metric.name] = np.stack([model.protein_values(metric) for model in paired])  # (M, P)
+        pairs += pair_tests(metric.name, names, values[metric.name], resamples)
     mode = models[0].modes.get(monitor, "max")
     ranks = compare_ranks(names, values[monitor], mode=mode) if monitor in values else None
     left_out = tuple(model.model for model in models if model not in paired)
@@ -240,13 +243,20 @@ def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
             samples = resample_mean(np.mean(values, axis=0), resamples=resamples)
             means = [float(np.nanmean(one)) for one in values]
             yield _estimate(model, metric.name, "proteins", metric.mode, means, samples, defined)
-    parts = [bin_probabilities(run) for run in runs]
-    if all(part is not None for part in parts):
+    bins = _bins(model)
+    if bins is not None:
         drawn = np.random.default_rng(0).integers(0, count, (resamples, count))
         times = np.stack([np.bincount(row, minlength=count) for row in drawn])
-        samples = np.mean([part.error(times) for part in parts], axis=0)
-        errors = [float(part.error()[0]) for part in parts]
+        samples = np.mean([run.error(times) for run in bins], axis=0)
+        errors = [float(run.error()[0]) for run in bins]
         yield _estimate(model, CALIBRATION_ERROR, "pooled", "min", errors, samples, count)
+
+
+def _bins(model: ModelRuns) -> list[ReliabilityBins] | None:
+    """Return the binned probabilities of each seed; None if predictions are not probabilities of labels."""
+    bins = [bin_probabilities(run) for run in model.runs.values()]
+    defined = [run for run in bins if run is not None]
+    return defined if len(defined) == len(bins) else None
 
 
 def _estimate(

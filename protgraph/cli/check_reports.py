@@ -6,6 +6,7 @@ crash or hang: that is reported as a failed check. No such component is imported
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -255,8 +256,9 @@ def _without_repetition(report: Report, earlier: Sequence[Report]) -> Report:
 
 def _counts(reports: Sequence[Report]) -> str:
     worst = max((r.error for r in reports if r.check == "rotation" and r.error is not None), default=None)
-    counts = f"{sum(r.status == 'passed' for r in reports)} passed"
-    counts += "".join(f", {n} {s}" for s in ("expected", "failed") if (n := sum(r.status == s for r in reports)))
+    statuses = Counter(report.status for report in reports)
+    counts = f"{statuses['passed']} passed"
+    counts += "".join(f", {statuses[s]} {s}" for s in ("expected", "failed") if s in statuses)
     return counts if worst is None else f"{counts}  rotation {worst:.0e}"
 
 
