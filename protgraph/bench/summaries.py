@@ -119,7 +119,7 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
     splits: dict[str, dict[str, Spread]] = {"test": {}, "val": {}}
     for split in dict.fromkeys(split for row in good for split in row.metrics):
         metrics = dict.fromkeys(metric for row in good for metric in row.metrics.get(split, {}))
-        splits[split] = {m: Spread.of(row.metrics.get(split, {}).get(m, math.nan) for row in good) for m in metrics}
+        splits[split] = {metric: _spread(good, split, metric) for metric in metrics}
     return Summary(
         model=model,
         task=task,
@@ -137,6 +137,10 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
         test_set=last.test_set,
         test_size=SplitSize(last.test_proteins, last.test_with_positives),
     )
+
+
+def _spread(rows: Sequence[BenchRow], split: str, metric: str) -> Spread:
+    return Spread.of(row.metrics.get(split, {}).get(metric, math.nan) for row in rows)
 
 
 def _mean_protein_scores(rows: Sequence[BenchRow]) -> tuple[float, ...]:
@@ -204,10 +208,20 @@ def _tests(group: Sequence[Summary]) -> dict[tuple[str, str], PairTest]:
 
 def _verdict(trivial: Sequence[Summary], others: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> str:
     """Return sentences about models, compared with the baselines ``trivial`` in the monitored metric."""
-    untested = [s for s in others if any((s.model, baseline.model) not in tests for baseline in trivial)]
-    better = [s for s in untested if all(s.is_better(baseline, s.monitor) for baseline in trivial)]
-    beating = [s for s in others if all(_beats(s, baseline, tests) for baseline in trivial)]
-    not_better = [s for s in others if s not in beating and s not in better]
+    untested: list[Summary] = []
+    beating: list[Summary] = []
+    better: list[Summary] = []  # by the mean score alone
+    not_better: list[Summary] = []
+    for s in others:
+        is_tested = all((s.model, baseline.model) in tests for baseline in trivial)
+        if not is_tested:
+            untested.append(s)
+        if is_tested and all(_beats(s, baseline, tests) for baseline in trivial):
+            beating.append(s)
+        elif not is_tested and all(s.is_better(baseline, s.monitor) for baseline in trivial):
+            better.append(s)
+        else:
+            not_better.append(s)
     parts = []
     if not_better and beating:
         parts.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
@@ -221,12 +235,12 @@ def _verdict(trivial: Sequence[Summary], others: Sequence[Summary], tests: Mappi
         )
     if better:
         parts.append(f"Better by the mean score alone, without a test: {_scores(better)}.")
-    close = [s for s in (*beating, *better) if any(_within_noise(s, baseline) for baseline in trivial)]
+    close = [s for s in (*beating, *better) if _within_noise(s, trivial)]
     if close:
         parts.append(f"Within seed noise of a baseline: {_scores(close)}.")
     worse = []
     for s in beating:
-        metrics = [metric for metric in s.modes if any(baseline.is_better(s, metric) for baseline in trivial)]
+        metrics = _metrics_below(s, trivial)
         if metrics:
             worse.append(f"{s.model} ({', '.join(metrics)})")
     if worse:
@@ -243,9 +257,22 @@ def _beats(one: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTes
     return is_higher == (one.modes.get(one.monitor) != "min")
 
 
-def _within_noise(one: Summary, other: Summary) -> bool:
-    noise = sum(sd for sd in (one.score.sd, other.score.sd) if not math.isnan(sd))
-    return abs(one.score.mean - other.score.mean) < noise
+def _within_noise(one: Summary, baselines: Sequence[Summary]) -> bool:
+    """Return True if the means of a model and a baseline differ by less than the sum of their standard deviations."""
+    for baseline in baselines:
+        noise = sum(sd for sd in (one.score.sd, baseline.score.sd) if not math.isnan(sd))
+        if abs(one.score.mean - baseline.score.mean) < noise:
+            return True
+    return False
+
+
+def _metrics_below(one: Summary, baselines: Sequence[Summary]) -> list[str]:
+    """Return the metrics in which the mean of a baseline is better."""
+    metrics = []
+    for metric in one.modes:
+        if any(baseline.is_better(one, metric) for baseline in baselines):
+            metrics.append(metric)
+    return metrics
 
 
 def _scores(group: Sequence[Summary]) -> str:

@@ -53,11 +53,10 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     seconds = time.perf_counter() - begin
     predictions = {split: calibrated(rows, checkpoint) for split, rows in predictions.items()}
     monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
-    scores = {
-        split: resample_test_split(rows, monitor, prepared.splits[split].names)
-        for split, rows in predictions.items()
-        if split != "val"
-    }
+    scores = {}
+    for split, rows in predictions.items():
+        if split != "val":
+            scores[split] = resample_test_split(rows, monitor, prepared.splits[split].names)
     test = scores.get("test")
     return replace(
         BenchRow.of(job, task),

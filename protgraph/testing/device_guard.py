@@ -76,9 +76,7 @@ def fault_of(error: BaseException) -> BaseException:
 def source_line(error: BaseException) -> str:
     """Return ``file.py:12 `code```, the innermost frame outside torch and this module."""
     torch_folder = str(Path(torch.__file__).parent)
-    frames = [
-        f
-        for f in traceback.extract_tb(error.__traceback__)
-        if not f.filename.startswith((torch_folder, "<")) and f.filename != __file__
-    ]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} `{frames[-1].line}`" if frames else "in torch"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((torch_folder, "<")) and frame.filename != __file__:
+            return f"{Path(frame.filename).name}:{frame.lineno} `{frame.line}`"
+    return "in torch"

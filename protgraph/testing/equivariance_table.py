@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -107,7 +107,8 @@ def equivariance_markdown(rows: Sequence[EquivarianceRow], *, command: str) -> s
     titles = [c.title for c in _columns()]
     lines = ["# Equivariance errors", "", _introduction(command), ""]
     lines += _line(["component", *titles, "float32 tolerance"]), _line(["---", *["---:"] * (len(titles) + 1)])
-    numbers: dict[str, int] = {}
+    notes = [row.notes[title] for row in rows for title in titles if title in row.notes]
+    numbers = {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
     for row in rows:
         cells = [_cell(row, title, numbers) for title in titles]
         lines.append(_line([row.component, *cells, "–" if row.tolerance is None else f"{row.tolerance:.0e}"]))
@@ -139,15 +140,15 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(row: EquivarianceRow, title: str, numbers: dict[str, int]) -> str:
-    """Format one error; a note gets the next free number, equal notes share theirs."""
+def _cell(row: EquivarianceRow, title: str, numbers: Mapping[str, int]) -> str:
+    """Format one error, with the number of its note."""
     error = row.errors.get(title)
     if error is None:
         return "–"
     if isinstance(error, str):
         return error
     note = row.notes.get(title)
-    marker = "" if note is None else f" [^{numbers.setdefault(note, len(numbers) + 1)}]"
+    marker = "" if note is None else f" [^{numbers[note]}]"
     return f"{error:.1e}{marker}"
 
 

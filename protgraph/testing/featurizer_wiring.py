@@ -33,16 +33,12 @@ __all__ = ["read_names", "wire_featurizer"]
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
     """Return the wiring of a featurizer, with the options that it states for tests."""
-    of_edges = [
-        name
-        for name in component.writes
-        if issubclass(component, StructureFeaturizer) and is_registered(name) and field(name).level == "edge"
-    ]
-    if of_edges:
-        raise WiringError(
-            f"it writes {of_edges[0]!r} of level edge, but a featurizer of structures has no edges. Allowed levels: "
-            "node, graph, pair. Write it with a TensorFeaturizer that reads 'edges'."
-        )
+    for name in component.writes if issubclass(component, StructureFeaturizer) else ():
+        if is_registered(name) and field(name).level == "edge":
+            raise WiringError(
+                f"it writes {name!r} of level edge, but a featurizer of structures has no edges. Allowed levels: "
+                "node, graph, pair. Write it with a TensorFeaturizer that reads 'edges'."
+            )
     create = partial(component, **{**conformity.options, **conformity.offline})
     if issubclass(component, TensorFeaturizer):
         specs = {name: default_spec(name) for name in component.reads}
@@ -124,7 +120,10 @@ class _StructureModule(nn.Module):
         if isinstance(self.featurizer, EdgeFeaturizer):
             pairs = zip(results, proteins, strict=True)
             return {"edge_index": torch.cat([_adjacency(edges, len(residues)) for edges, residues in pairs])}
-        return {n: torch.cat([torch.from_numpy(np.array(fields[n])) for fields in results]) for n in results[0]}
+        values = {}
+        for name in results[0]:
+            values[name] = torch.cat([torch.from_numpy(np.array(fields[name])) for fields in results])
+        return values
 
 
 def _adjacency(edges: EdgeList, n: int) -> Tensor:

@@ -121,7 +121,9 @@ def _fields_read(model: ProteinModel) -> set[str]:
     """Return the fields from which a path leads to the head."""
     dead = set(model.spec.dead_layers())
     wires = [w for w in model.wires if f"{w.path} ({w.component.name})" not in dead]
-    needed = {name for reads in (*(w.reads for w in wires), model.head_reads) for name in reads.values()}
+    needed = set(model.head_reads.values())
+    for wire in wires:
+        needed |= set(wire.reads.values())
     for component, featurizer in reversed(model.plan.tensor):
         if needed & {component.output_field(n) for n in featurizer.writes}:
             needed |= {component.input_field(n) for n in featurizer.reads}

@@ -68,10 +68,12 @@ def folded_proteins() -> tuple[Residues, ...]:
 
     Residues far apart in the sequence are close in space, unlike in :func:`proteins`.
     """
-    angles = [
-        np.concatenate([_HELIX, *(x for loop in loops for x in (loop, _HELIX))]) for loops in (_LOOPS, _LOOPS[:1])
-    ]
-    return tuple(make_protein((len(a),), seed=seed, dihedrals=a) for seed, a in enumerate(angles))
+    two_helices = np.concatenate([_HELIX, _LOOPS[0], _HELIX])
+    three_helices = np.concatenate([two_helices, _LOOPS[1], _HELIX])
+    return (
+        make_protein((len(three_helices),), seed=0, dihedrals=three_helices),
+        make_protein((len(two_helices),), seed=1, dihedrals=two_helices),
+    )
 
 
 def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray | None = None) -> Residues:
@@ -251,7 +253,7 @@ def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
         res_name=np.array(names),
         atom_name=np.concatenate([name for name, _ in parts]),
         atom_pos=np.concatenate([pos for _, pos in parts]),
-        atom_element=np.concatenate([[n[0] for n in name] for name, _ in parts]),
+        atom_element=np.array([atom[0] for name, _ in parts for atom in name]),
         atom_residue=np.repeat(np.arange(len(protein)), [len(name) for name, _ in parts]),
     )
     sulfur = np.flatnonzero((protein.atom_name == "SG") & (protein.res_name[protein.atom_residue] == "CYS"))

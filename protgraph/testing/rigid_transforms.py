@@ -63,7 +63,10 @@ class RigidTransforms:
         """Return one transformed copy of the protein per transform, ligands included."""
         point = FieldSpec("pos", "node", "point")
         moved = {n: self.apply(torch.from_numpy(getattr(residues, n)), point).numpy() for n in _COORDINATES}
-        copies = [replace(residues, **{n: moved[n][m] for n in _COORDINATES}) for m in range(len(self))]
+        copies = []
+        for number in range(len(self)):
+            positions = {name: moved[name][number] for name in _COORDINATES}
+            copies.append(replace(residues, **positions))
         if residues.ligands is None:
             return copies
         atoms = self.apply(torch.from_numpy(residues.ligands.atom_pos), point).numpy()

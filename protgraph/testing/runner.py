@@ -163,7 +163,7 @@ class Runner:
     ) -> float:
         moved = self.run(wiring, wiring.inputs.moved(transforms))
         back = {n: transforms.undo(moved[n].view_as(expected[n]), spec) for n, spec in outputs.items()}
-        return difference(*({n: x.flatten(0, 1) for n, x in out.items()} for out in (back, expected)), outputs)
+        return difference(_rows(back), _rows(expected), outputs)
 
     @contextmanager
     def errors_as_failures(self, step: str) -> Iterator[None]:
@@ -183,6 +183,11 @@ class Runner:
             if not isinstance(e, ProtgraphError):  # ours are short and have their place
                 fault = f"{fault.splitlines()[0]} ({code_location(self.component.code, e)})"
             raise self.failure(f"{step}: {fault}", fault=fault) from e
+
+
+def _rows(copies: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return ``(M, R, …)`` values of M copies of the proteins as rows of one batch."""
+    return {name: x.flatten(0, 1) for name, x in copies.items()}
 
 
 def _missing_extra(error: BaseException | None) -> MissingExtraError | None:

@@ -77,7 +77,9 @@ def batch_equals_singles(runner: Runner) -> float:
     worst = 0.0
     for wiring in runner.wirings:
         singles = [runner.run(wiring, wiring.inputs.single(b)) for b in range(len(wiring.inputs.sizes))]
-        expected = {name: torch.cat([out[name] for out in singles]) for name in singles[0]}
+        expected = {}
+        for name in singles[0]:
+            expected[name] = torch.cat([out[name] for out in singles])
         error = difference(runner.run(wiring), expected, wiring.outputs(runner.module(wiring)))
         worst = max(worst, runner.at_most(error, wiring, "a batch and its proteins one by one"))
     return worst
