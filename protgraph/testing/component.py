@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from torch import nn
 
@@ -23,7 +23,7 @@ from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 from protgraph.testing.featurizer_wiring import wire_featurizer
 from protgraph.testing.layer_wiring import wire_layer, wire_small_layer
-from protgraph.testing.model_wiring import model_parts, offline_models, wire_model
+from protgraph.testing.model_wiring import MultiHeadModel, model_parts, offline_models, wire_model
 from protgraph.testing.task_inputs import TaskInputs
 from protgraph.testing.wiring import Wiring
 
@@ -47,13 +47,13 @@ class Component:
 
     name: str
     kind: ComponentKind
-    definition: object = None
+    definition: Any = None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
 
     @property
-    def loaded(self) -> object:
+    def loaded(self) -> Any:
         """The class or model spec, loaded from the registry if it was not passed."""
         return self.definition if self.definition is not None else registry.registries[f"{self.kind}s"].get(self.name)
 
@@ -104,11 +104,14 @@ class Component:
 
     def layers(self, module: nn.Module) -> dict[str, nn.Module]:
         """Return the layers and heads of a model by their place; empty for any other component."""
-        if not self.is_model:
+        if not isinstance(module, MultiHeadModel):
             return {}
-        model = module.model
-        found = {f"{w.path} ({w.component.name})": m for w, m in zip(model.wires, model.layers, strict=True)}
-        return found | {f"head ({n})": m for n, m in zip(module.head_names, module.heads, strict=True)}
+        layers: dict[str, nn.Module] = {}
+        for wire, layer in zip(module.model.wires, module.model.layers, strict=True):
+            layers[f"{wire.path} ({wire.component.name})"] = layer
+        for name, head in zip(module.head_names, module.heads, strict=True):
+            layers[f"head ({name})"] = head
+        return layers
 
     @cached_property
     def wirings(self) -> tuple[Wiring, ...]:
@@ -160,7 +163,8 @@ def find_components(
         No component has the name.
     """
     if isinstance(what, Registry):
-        return [Component(variant, what.kind) for name in what for variant in _variants(what, name)]
+        kind_of_registry = cast("ComponentKind", what.kind)
+        return [Component(variant, kind_of_registry) for name in what for variant in _variants(what, name)]
     if isinstance(what, str):
         return _by_name(what, kind)
     if isinstance(what, ModelSpec):
@@ -174,12 +178,12 @@ def find_components(
     if inspect.isroutine(what):
         return [Component(what.__name__, "command", what)]
     if inspect.isclass(what):
-        own = next((k for k, base in _BASES.items() if issubclass(what, base)), None)
-        if own is None:
-            raise WiringError(
-                f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head, Dataset or Reader."
-            )
-        return [Component(what.__name__, own, what)]
+        for kind_of_class, base in _BASES.items():
+            if issubclass(what, base):
+                return [Component(what.__name__, kind_of_class, what)]
+        raise WiringError(
+            f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head, Dataset or Reader."
+        )
     return [component for item in what for component in find_components(item, kind=kind)]
 
 
@@ -193,19 +197,22 @@ _BASES: dict[ComponentKind, type] = {
 
 
 def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
-    searched = [registry.registries[f"{k}s"] for k in ([kind] if kind else get_args(ComponentKind))]
-    holders = [r for r in searched if name in r]
+    kinds: tuple[ComponentKind, ...] = (kind,) if kind else get_args(ComponentKind)
+    searched = {searched_kind: registry.registries[f"{searched_kind}s"] for searched_kind in kinds}
+    holders = {searched_kind: names for searched_kind, names in searched.items() if name in names}
     if not holders:
-        if len(searched) == 1:
-            searched[0].get(name)
+        if kind:
+            searched[kind].get(name)
         others = [r.kind for r in registry.registries.values() if r.kind not in get_args(ComponentKind) and name in r]
         if others:
             kind_name, allowed = others[0].replace("_", " "), ", ".join(get_args(ComponentKind))
             raise UnknownNameError(f"{name!r} is a {kind_name}, a kind without checks. Checked kinds: {allowed}.")
-        names = sorted({n for r in searched for n in r})
-        hint = suggest(name, names)
+        hint = suggest(name, sorted({one for names in searched.values() for one in names}))
         raise UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")
-    return [Component(variant, r.kind) for r in holders for variant in _variants(r, name)]
+    components = []
+    for kind_of_holder, names in holders.items():
+        components += [Component(variant, kind_of_holder) for variant in _variants(names, name)]
+    return components
 
 
 def _variants(names: Registry, name: str) -> list[str]:

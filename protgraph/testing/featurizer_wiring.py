@@ -28,7 +28,7 @@ from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["read_names", "wire_featurizer"]
+__all__ = ["StructureModule", "read_names", "wire_featurizer"]
 
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
@@ -52,7 +52,7 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
         )
     return Wiring(
         label="",
-        create=lambda: _StructureModule(create()),
+        create=lambda: StructureModule(create()),
         make_inputs=lambda: StructureInputs(_proteins_for(create(), conformity)),
         make_degenerate=lambda: _degenerate_for(create),
     )
@@ -97,7 +97,7 @@ class _TensorModule(nn.Module):
         return self.featurizer(f)
 
 
-class _StructureModule(nn.Module):
+class StructureModule(nn.Module):
     """A structure or edge featurizer as a module of proteins; edges are a 0/1 value of every pair of nodes."""
 
     def __init__(self, featurizer: StructureFeaturizer | EdgeFeaturizer) -> None:

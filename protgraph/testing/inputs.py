@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -29,7 +29,10 @@ class Inputs(ABC):
         Nodes of each protein.
     """
 
-    sizes: tuple[int, ...]
+    if TYPE_CHECKING:  # a field of some subclasses, a property of others
+
+        @property
+        def sizes(self) -> tuple[int, ...]: ...
 
     def rows(self, level: str) -> tuple[int, ...]:
         """Return each protein's number of rows of a level; pairs are ordered pairs of its nodes."""
@@ -58,9 +61,11 @@ class Inputs(ABC):
 
 def pair_permutation(node: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Return the order, ``(P,)`` int64, of all pairs (i, j) of each protein, row-major, for an order ``node (N,)``."""
-    parts, nodes, pairs = [], 0, 0
+    orders = []
+    nodes, pairs = 0, 0  # before this protein
     for n in sizes:
-        own = node[nodes : nodes + n] - nodes
-        parts.append(pairs + (own[:, None] * n + own).flatten())
-        nodes, pairs = nodes + n, pairs + n * n
-    return torch.cat(parts)
+        order = node[nodes : nodes + n] - nodes
+        orders.append(pairs + (order[:, None] * n + order).flatten())
+        nodes += n
+        pairs += n * n
+    return torch.cat(orders)

@@ -54,14 +54,14 @@ class _Search:
 
     def wiring(self, specs: _Specs) -> Wiring:
         label = ", ".join(f"{n}={s.irreps}" for n, s in specs.items() if not is_registered(n))
-        given = {"nonnegative": self.conformity.nonnegative}
+        nonnegative = self.conformity.nonnegative
         return Wiring(
             label=label,
             create=partial(self._create_with_outputs, specs),
-            make_inputs=lambda: make_inputs(specs, **given),
-            make_degenerate=lambda: degenerate_inputs(specs, **given),
+            make_inputs=lambda: make_inputs(specs, nonnegative=nonnegative),
+            make_degenerate=lambda: degenerate_inputs(specs, nonnegative=nonnegative),
             find_reads=read_names,
-            make_regular=lambda: make_inputs(specs, is_regular=True, **given),
+            make_regular=lambda: make_inputs(specs, is_regular=True, nonnegative=nonnegative),
         )
 
     def choices(self, kinds: Sequence[str] = _MIXED) -> list[dict[str, FieldSpec]]:

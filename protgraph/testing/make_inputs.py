@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.graph.fields import FieldSpec, field, field_owner, is_registered
+from protgraph.data.graph.fields import FieldSpec, Level, field, field_owner, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
@@ -34,9 +34,10 @@ _ALL = 1000  # neighbors, more than a test protein has
 _DEGREES = ((6, 2, None, 0, 1), (2, 1, 0, 2))
 
 
-def level_of(name: str) -> str:
+def level_of(name: str) -> Level:
     """Return the level of an unregistered field from the first word of its name; "node" by default."""
-    return next((level for level in ("edge", "graph", "pair") if name.startswith(level)), "node")
+    levels: tuple[Level, ...] = ("edge", "graph", "pair")
+    return next((level for level in levels if name.startswith(level)), "node")
 
 
 def default_spec(name: str) -> FieldSpec:

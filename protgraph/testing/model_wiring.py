@@ -31,7 +31,7 @@ from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["TARGET_SIZE", "model_parts", "offline_models", "targets_of_all_kinds", "wire_model"]
+__all__ = ["TARGET_SIZE", "MultiHeadModel", "model_parts", "offline_models", "targets_of_all_kinds", "wire_model"]
 
 #: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
 TARGET_SIZE = 4
@@ -45,7 +45,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
         label="",
-        create=lambda: _MultiHeadModel(spec, targets),
+        create=lambda: MultiHeadModel(spec, targets),
         make_inputs=lambda: StructureInputs(_proteins_for(plan, hide=any(_targets_of_task_heads(spec))), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
@@ -68,6 +68,7 @@ def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
 def model_parts(wiring: Wiring) -> list[object]:
     """Return instances of the featurizers, layers and heads of a model."""
     module = wiring.sample()
+    assert isinstance(module, MultiHeadModel)
     plan = module.model.plan
     featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
     return [*featurizers, *module.model.layers, *module.heads]
@@ -130,7 +131,7 @@ def _fields_read(model: ProteinModel) -> set[str]:
     return needed
 
 
-class _MultiHeadModel(nn.Module):
+class MultiHeadModel(nn.Module):
     """A model with the heads of several targets: the outputs of each, by the name of the head."""
 
     def __init__(self, spec: ModelSpec, targets: tuple[Target, ...]) -> None:

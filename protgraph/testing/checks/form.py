@@ -16,8 +16,10 @@ from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.registry import component_options
 from protgraph.testing.fault_location import line_of_change, require_finite
+from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.runner import ConformityError, Runner
+from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["builds", "finite", "inputs_unchanged", "non_trivial", "reads_writes", "signature"]
@@ -80,7 +82,7 @@ def reads_writes(runner: Runner) -> None:
         _require_same_names(runner, wiring, module, out)
         for name in out:
             _check_output(runner, wiring, name, out[name])
-        if inspect.isclass(loaded) and issubclass(loaded, EdgeFeaturizer):
+        if isinstance(module, StructureModule) and isinstance(module.featurizer, EdgeFeaturizer):
             for residues in argument:
                 _check_edges(runner, module.featurizer(residues), len(residues))
 
@@ -237,6 +239,7 @@ def non_trivial(runner: Runner) -> float | None:
 def _variations(wiring: Wiring) -> dict[str, Inputs]:
     """Return the inputs after a change of each field."""
     if wiring.tensors is None:
+        assert isinstance(wiring.inputs, StructureInputs)
         return {"the structure": wiring.inputs.perturbed()}
     return {name: wiring.tensors.changed(name) for name in wiring.reads}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from protgraph.featurize import EdgeFeaturizer, EdgeList
+from protgraph.featurize import EdgeFeaturizer
 from protgraph.process_state import RANDOM_STATES, TORCH_MODES, restored_state
+from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.runner import NotApplicable, Runner
 from protgraph.testing.wiring import Wiring
 
@@ -72,13 +72,12 @@ def _modes(module: nn.Module) -> dict[str, Any]:
 
 def neighbor_order(runner: Runner) -> None:
     """Check that the edges of a featurizer are sorted by target, then by the distance of the nodes."""
-    loaded = runner.component.loaded
-    if not (inspect.isclass(loaded) and issubclass(loaded, EdgeFeaturizer)):
-        raise NotApplicable("it makes no edges")
     for wiring in runner.wirings:
-        featurizer = runner.module(wiring).featurizer
+        module = runner.module(wiring)
+        if not isinstance(module, StructureModule) or not isinstance(module.featurizer, EdgeFeaturizer):
+            raise NotApplicable("it makes no edges")
         for residues in wiring.inputs.argument(runner.device, runner.dtype):
-            edges: EdgeList = featurizer(residues)
+            edges = module.featurizer(residues)
             step = residues.pos[edges.source].astype(np.float64) - residues.pos[edges.target]
             distance = np.linalg.norm(step, axis=1)
             wrong = (np.diff(edges.target) == 0) & (np.diff(distance) < -_SAME_DISTANCE)
