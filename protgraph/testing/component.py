@@ -91,8 +91,11 @@ class Component:
         if not self.is_model:
             return getattr(self.loaded, "conformity", None) or Conformity()
         (wiring,) = self.wirings
-        parts = model_parts(wiring)
-        stated = {type(p).__name__: p.conformity for p in parts if getattr(p, "conformity", None) is not None}
+        stated: dict[str, Conformity] = {}
+        for component in model_parts(wiring):
+            conformity = getattr(component, "conformity", None)
+            if conformity is not None:
+                stated[type(component).__name__] = conformity
         expected = {c: f"{name}: {why}" for name, s in stated.items() for c, why in s.expected_failures.items()}
         tolerance = max([Conformity.tolerance, *(s.tolerance for s in stated.values())])
         return Conformity(tolerance=tolerance, expected_failures=expected)

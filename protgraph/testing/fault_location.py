@@ -14,6 +14,7 @@ from protgraph.errors import ComponentError
 from protgraph.model.nonfinite import find_nonfinite_component
 from protgraph.registry.component_fault import code_location
 from protgraph.testing.inputs import Inputs
+from protgraph.testing.model_wiring import MultiHeadModel
 from protgraph.testing.runner import Runner
 from protgraph.testing.wiring import Wiring
 
@@ -38,7 +39,7 @@ def require_finite(
 def _origin(runner: Runner, wiring: Wiring, inputs: Inputs) -> str:
     """Return the component of a model that returns values that are not finite, or the line in any other component."""
     module, argument = runner.module(wiring), inputs.argument(runner.device, runner.dtype)
-    if runner.component.is_model:
+    if isinstance(module, MultiHeadModel):
         error = find_nonfinite_component(module.model, argument)
         return "of the model" if error is None else f"from {error.kind} {error.name!r} ({error.location})"
     return f"from {_line_of(runner.component.code, module, argument, _FirstNonFinite())}"

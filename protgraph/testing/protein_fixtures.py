@@ -147,7 +147,8 @@ def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
         return cases
     bound = {name: with_ligands(residues, 3, seed=0) for name, residues in cases.items()}
     for residues in bound.values():
-        residues.ligands.atom_pos[:] = residues.pos[0]
+        if residues.ligands is not None:
+            residues.ligands.atom_pos[:] = residues.pos[0]
     return {**bound, "no ligand": cases["several chains"]}
 
 

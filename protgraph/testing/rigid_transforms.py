@@ -70,7 +70,8 @@ class RigidTransforms:
         if residues.ligands is None:
             return copies
         atoms = self.apply(torch.from_numpy(residues.ligands.atom_pos), point).numpy()
-        return [replace(c, ligands=replace(c.ligands, atom_pos=a)) for c, a in zip(copies, atoms, strict=True)]
+        ligands = [replace(residues.ligands, atom_pos=pos) for pos in atoms]
+        return [replace(moved_copy, ligands=bound) for moved_copy, bound in zip(copies, ligands, strict=True)]
 
     def _rotate(self, value: Tensor, spec: FieldSpec, *, inverse: bool) -> Tensor:
         if spec.irreps == "index" or (spec.is_scalar and "o" not in spec.irreps) or not value.is_floating_point():

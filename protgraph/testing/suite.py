@@ -206,7 +206,7 @@ def run_check(check: Check, runner: Runner) -> Report:
     except NotApplicable as e:
         return Report(name, check.name, "skipped", message=str(e))
     except ConformityError as e:
-        status = "expected" if reason else "failed"
+        status: Status = "expected" if reason else "failed"
         return Report(name, check.name, status, message=reason or str(e), fault="" if reason else e.fault)
     if reason and runner.component.is_strict:
         return Report(name, check.name, "failed", error, unexpected_pass(check, runner.component, reason))

@@ -112,7 +112,7 @@ class Wiring:
 
     def outputs(self, module: nn.Module) -> dict[str, FieldSpec]:
         """Return the fields that an instance declares to write."""
-        return module.outputs if hasattr(module, "outputs") else dict(module.out)
+        return getattr(module, "outputs", None) or dict(getattr(module, "out", {}))
 
     def run(
         self,

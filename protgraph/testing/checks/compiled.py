@@ -48,7 +48,10 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
     torch._dynamo.reset()
     module = runner.private_module(wiring).eval()
     traced = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
-    worst, first = 0.0, wiring.tensors if wiring.regular is None else wiring.regular
+    assert isinstance(traced, nn.Module)
+    first = wiring.regular or wiring.tensors
+    assert first is not None
+    worst = 0.0
     try:
         for inputs, settings in ((first, {}), (first.moved(rotations()[:3]), {"error_on_recompile": True})):
             expected = _values_and_gradients(module, inputs, runner)

@@ -62,7 +62,9 @@ def degenerate(runner: Runner) -> None:
                 out = module(argument)
                 _backward(out)
             require_finite(runner, wiring, out, inputs=inputs, when=f"on {case}")
-            gradients |= {name: float(x.grad.abs().max()) for name, x in leaves.items() if _has_gradient(x)}
+            for name, x in leaves.items():
+                if x.grad is not None and x.numel():
+                    gradients[name] = float(x.grad.abs().max())
             infinite = [name for name, size in gradients.items() if not size < float("inf")]
             if infinite:
                 raise runner.failure(f"the gradient of {infinite[0]!r} is not finite on {case}{wiring.suffix}")
@@ -75,10 +77,6 @@ def _leaves(argument: Any) -> Iterator[tuple[str, Tensor]]:
             yield name, x.requires_grad_()
 
 
-def _has_gradient(x: Tensor) -> bool:
-    return x.grad is not None and x.numel() > 0
-
-
 @contextmanager
 def _largest_gradients(module: nn.Module) -> Iterator[dict[str, float]]:
     """Record the largest absolute gradient of each parameter within the context; NaN if one is NaN.
@@ -88,7 +86,7 @@ def _largest_gradients(module: nn.Module) -> Iterator[dict[str, float]]:
     sizes: dict[str, float] = {}
 
     def record(name: str, p: Tensor) -> None:
-        if p.numel():
+        if p.grad is not None and p.numel():
             sizes[name] = float(p.grad.abs().max())
         p.grad = None
 
@@ -132,7 +130,7 @@ def seed(runner: Runner) -> None:
         module = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
         outputs = wiring.outputs(module)
         first, second = (_run_with_seed(runner, wiring, module, number) for number in (0, 1))
-        module = None
+        del module
         rebuilt = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
         third = _run_with_seed(runner, wiring, rebuilt, 2)
         for out, what in ((second, "the same call again"), (third, "the same seed again")):
