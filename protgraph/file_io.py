@@ -171,7 +171,7 @@ def append_line(path: str | Path, line: str) -> None:
 
 def read_json_lines(path: str | Path) -> list[dict[str, Any]]:
     """Return the objects of a file of JSON lines; empty if there is none. Unfinished lines are skipped."""
-    found = []
+    objects = []
     lines = Path(path).read_bytes().splitlines() if Path(path).is_file() else []
     for line in lines:
         try:
@@ -179,8 +179,8 @@ def read_json_lines(path: str | Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
         if isinstance(data, dict):
-            found.append(data)
-    return found
+            objects.append(data)
+    return objects
 
 
 def unpack_tar(archive: str | Path, folder: str | Path) -> None:

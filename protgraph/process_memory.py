@@ -98,7 +98,7 @@ def available_memory(device: torch.device) -> float:
 
 def _control_group_free() -> list[float]:
     """Return the free memory under the limits of the control groups of this process, MiB; infinity without one."""
-    found = [float("inf")]
+    free = [float("inf")]
     for limit, used in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
         ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -108,8 +108,8 @@ def _control_group_free() -> list[float]:
         except OSError:
             continue
         if texts[0] != "max":
-            found.append((int(texts[0]) - int(texts[1])) / 2**20)
-    return found
+            free.append((int(texts[0]) - int(texts[1])) / 2**20)
+    return free
 
 
 def mmap_large_blocks() -> None:

@@ -51,15 +51,15 @@ def break_down(statistics: SplitStatistics, resolutions: Mapping[str, float]) ->
 
 
 def _of_model(model: ModelRuns, metric: Metric, resolutions: Mapping[str, float]) -> list[GroupScore]:
-    found = []
+    groups = []
     for by, labels in _groups(model.first, resolutions).items():
         if len(set(labels)) < 2:
             continue
         for group in sorted(set(labels), key=lambda label: label[0]):
             members = [i for i, label in enumerate(labels) if label == group]
             scores = [_score(run, metric, members) for run in model.runs.values()]
-            found.append(GroupScore(by, group[1], model.model, float(np.mean(scores)), len(members)))
-    return found
+            groups.append(GroupScore(by, group[1], model.model, float(np.mean(scores)), len(members)))
+    return groups
 
 
 def _groups(run: RunPredictions, resolutions: Mapping[str, float]) -> dict[str, list[tuple[int, str]]]:

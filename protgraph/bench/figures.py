@@ -113,12 +113,12 @@ def scores_figure(
     if not scores:
         return None
     figure, axes = _figure(6.4, 1.0 + 0.3 * len(scores))
-    for place, (model, values) in enumerate(scores.items()):
+    for row_number, (model, values) in enumerate(scores.items()):
         style, gid = style_of(series[model]), _SERIES + model
         mean, low, high = _bar(values, (intervals or {}).get(model))
-        axes.plot([low, high], [place, place], color=style["color"], linewidth=2.2, gid=gid)
-        axes.plot(mean, place, "o", color=style["color"], markersize=6, gid=gid)
-        axes.plot(values, [place] * len(values), "o", color="black", markersize=1.8, gid=gid)
+        axes.plot([low, high], [row_number, row_number], color=style["color"], linewidth=2.2, gid=gid)
+        axes.plot(mean, row_number, "o", color=style["color"], markersize=6, gid=gid)
+        axes.plot(values, [row_number] * len(values), "o", color="black", markersize=1.8, gid=gid)
         if model in baselines:
             axes.axvline(mean, color=_GRAY, linewidth=1.0, linestyle="dashed", zorder=0, gid=gid)
     names = [f"{model} (baseline)" if model in baselines else model for model in scores]

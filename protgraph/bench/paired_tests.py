@@ -107,13 +107,13 @@ class RankComparison:
     def groups(self) -> list[tuple[str, ...]]:
         """Return the largest sets of models, best first, whose mean ranks differ by less than the critical one."""
         order = sorted(range(len(self.models)), key=lambda i: self.ranks[i])
-        found, last = [], -1
+        groups, last = [], -1
         for a, i in enumerate(order):
             b = max(k for k, j in enumerate(order) if self.ranks[j] - self.ranks[i] < self.critical_difference)
             if b > a and b > last:
-                found.append(tuple(self.models[j] for j in order[a : b + 1]))
+                groups.append(tuple(self.models[j] for j in order[a : b + 1]))
                 last = b
-        return found
+        return groups
 
 
 def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max") -> RankComparison | None:

@@ -97,14 +97,14 @@ class ProgressBar:
 
     def _print(self, row: BenchRow, left: str = "") -> None:
         done = f"{self._total - len(self._left):>{len(str(self._total))}}/{self._total}"
-        what = f"{done}  {row.model:<14} {row.task:<22} seed {row.seed}"
+        label = f"{done}  {row.model:<14} {row.task:<22} seed {row.seed}"
         if row.error:
-            text = Text.assemble(f"{what}  ", ("failed", "red"), f": {row.error.splitlines()[0]}")
+            text = Text.assemble(f"{label}  ", ("failed", "red"), f": {row.error.splitlines()[0]}")
         else:
             val = row.metrics.get("val", {}).get(row.monitor, math.nan)
             scores = f"{row.monitor} {format_decimals(row.score, 3)} (val {format_decimals(val, 3)})"
             figures = f"{scores}  {_duration(row.seconds)}"
-            text = Text.assemble(f"{what}  {figures}  ", (left, "dim"))
+            text = Text.assemble(f"{label}  {figures}  ", (left, "dim"))
         self.console.print(text, highlight=False, soft_wrap=True)
 
 

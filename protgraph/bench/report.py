@@ -106,12 +106,12 @@ def _write_pictures(spec: BenchSpec, rows: Sequence[BenchRow]) -> None:
     """Write the figures of each task as PNG files."""
     series = _series(spec)
     for task in spec.tasks:
-        own = [row for row in rows if row.task == task]
+        task_rows = [row for row in rows if row.task == task]
         figures = {
-            ("comparison", task): scores_figure(own, "test", series, baselines=spec.baselines),
-            ("curves", task): curves_figure(own, series),
+            ("comparison", task): scores_figure(task_rows, "test", series, baselines=spec.baselines),
+            ("curves", task): curves_figure(task_rows, series),
         }
-        for row, split, counts in _confusions(own):
+        for row, split, counts in _confusions(task_rows):
             title = f"{row.model} on {row.dataset}, {split}"
             figures["confusion", row.model, task] = confusion_figure(counts, title)
         for parts, figure in figures.items():
@@ -131,11 +131,11 @@ def _confusions(rows: Sequence[BenchRow]) -> list[tuple[BenchRow, str, np.ndarra
     for row in rows:
         if row.confusion:
             first.setdefault(row.model, row)
-    found = []
+    confusions = []
     for row in first.values():
         split = list(row.confusion)[-1]
-        found.append((row, split, np.array(row.confusion[split])))
-    return found
+        confusions.append((row, split, np.array(row.confusion[split])))
+    return confusions
 
 
 def _file_name(*parts: str) -> str:
@@ -198,26 +198,28 @@ def _task_section(
     task: str,
     series: Mapping[str, int],
 ) -> str:
-    own = [row for row in rows if row.task == task]
-    parts = [f'<section id="task-{spec.tasks.index(task)}"><h2>{escape(task)}</h2>', _legend(own, series)]
+    task_rows = [row for row in rows if row.task == task]
+    elements = [f'<section id="task-{spec.tasks.index(task)}"><h2>{escape(task)}</h2>', _legend(task_rows, series)]
     dataset = spec.data(task)
-    parts += [f'<p class="quiet">{escape(line)}</p>' for line in _data_lines(spec, task, dataset)]
-    curves = curves_figure(own, series)
+    elements += [f'<p class="quiet">{escape(line)}</p>' for line in _data_lines(spec, task, dataset)]
+    curves = curves_figure(task_rows, series)
     if curves is not None:
-        parts.append(f'<div class="charts">{_chart("Learning curves", inline_svg(curves, "Learning curves"))}</div>')
-    tested = [one for one in statistics if one.task == task]
-    if not own:
-        parts += _card_tables(spec, task, dataset)
+        elements.append(f'<div class="charts">{_chart("Learning curves", inline_svg(curves, "Learning curves"))}</div>')
+    tested = [tested_split for tested_split in statistics if tested_split.task == task]
+    if not task_rows:
+        elements += _card_tables(spec, task, dataset)
     elif not tested:
-        parts += _summary_tables(spec, own, dataset)
-    for one in tested:
-        parts += _split_parts(spec, own, one, series, dataset)
-    for row, split, counts in _confusions(own):
+        elements += _summary_tables(spec, task_rows, dataset)
+    for tested_split in tested:
+        elements += _split_parts(spec, task_rows, tested_split, series, dataset)
+    for row, split, counts in _confusions(task_rows):
         title = f"{row.model}: residue types of {split}"
         picture = _chart("", inline_svg(confusion_figure(counts, title), title))
         table = confusion_table(counts).html()
-        parts.append(f'<details><summary>{escape(title)}</summary><div class="charts">{picture}{table}</div></details>')
-    return "".join([*parts, "</section>"])
+        elements.append(
+            f'<details><summary>{escape(title)}</summary><div class="charts">{picture}{table}</div></details>'
+        )
+    return "".join([*elements, "</section>"])
 
 
 def _data_lines(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
@@ -252,39 +254,49 @@ def _legend(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
 
 
 def _split_parts(
-    spec: BenchSpec, rows: Sequence[BenchRow], one: SplitStatistics, series: Mapping[str, int], dataset: Dataset
+    spec: BenchSpec,
+    rows: Sequence[BenchRow],
+    tested_split: SplitStatistics,
+    series: Mapping[str, int],
+    dataset: Dataset,
 ) -> list[str]:
     """Return heading, tables and figures of a tested split."""
-    published = [row for row in reference_scores(one.task, dataset, spec.published) if row.split == one.split]
-    tested = {model.model for model in one.models}
+    published = [
+        row for row in reference_scores(tested_split.task, dataset, spec.published) if row.split == tested_split.split
+    ]
+    tested = {model.model for model in tested_split.models}
     group = [s for s in summarize(rows) if s.model in tested]
-    table = score_table(group, one.split, spec.baselines, published, one.estimates)
-    title = f"{one.split}: {count_noun(len(one.names), 'protein')} of {one.dataset}"
-    parts = [f"<h3>{escape(title)}</h3>", table.html()]
-    parts.append(f'<div class="charts">{"".join(_charts(spec, rows, one, series))}</div>')
-    if one.pairs:
-        parts.append(f"<details><summary>Paired tests</summary>{pair_table(one).html()}</details>")
-    if one.undefined:
-        names = "; ".join(f"{model}: {', '.join(metrics)}" for model, metrics in one.undefined.items())
-        parts.append(f"<p>Undefined (–), in no interval, rank or paired test: {escape(names)}.</p>")
-    if one.left_out:
-        parts.append(f"<p>Other proteins or labels, in no paired test: {escape(', '.join(one.left_out))}.</p>")
-    parts.append(_groups(one, dataset))
-    return parts
+    table = score_table(group, tested_split.split, spec.baselines, published, tested_split.estimates)
+    title = f"{tested_split.split}: {count_noun(len(tested_split.names), 'protein')} of {tested_split.dataset}"
+    elements = [f"<h3>{escape(title)}</h3>", table.html()]
+    elements.append(f'<div class="charts">{"".join(_charts(spec, rows, tested_split, series))}</div>')
+    if tested_split.pairs:
+        elements.append(f"<details><summary>Paired tests</summary>{pair_table(tested_split).html()}</details>")
+    if tested_split.undefined:
+        names = "; ".join(f"{model}: {', '.join(metrics)}" for model, metrics in tested_split.undefined.items())
+        elements.append(f"<p>Undefined (–), in no interval, rank or paired test: {escape(names)}.</p>")
+    if tested_split.left_out:
+        elements.append(
+            f"<p>Other proteins or labels, in no paired test: {escape(', '.join(tested_split.left_out))}.</p>"
+        )
+    elements.append(_groups(tested_split, dataset))
+    return elements
 
 
-def _charts(spec: BenchSpec, rows: Sequence[BenchRow], one: SplitStatistics, series: Mapping[str, int]) -> list[str]:
+def _charts(
+    spec: BenchSpec, rows: Sequence[BenchRow], tested_split: SplitStatistics, series: Mapping[str, int]
+) -> list[str]:
     """Return the figures of a tested split: scores, reliability and ranks."""
     intervals = {}
-    for estimate in one.estimates:
-        if estimate.metric == one.monitor and estimate.average == "pooled":
+    for estimate in tested_split.estimates:
+        if estimate.metric == tested_split.monitor and estimate.average == "pooled":
             intervals[estimate.model] = estimate.interval
     charts = []
-    scores = scores_figure(rows, one.split, series, baselines=spec.baselines, intervals=intervals)
+    scores = scores_figure(rows, tested_split.split, series, baselines=spec.baselines, intervals=intervals)
     if scores is not None:
-        charts.append(_chart("Test scores", inline_svg(scores, f"Intervals of {one.monitor}")))
+        charts.append(_chart("Test scores", inline_svg(scores, f"Intervals of {tested_split.monitor}")))
     curves = {}
-    for model in one.models:
+    for model in tested_split.models:
         bins = model.reliability()
         if bins is not None:
             curves[model.model] = bins.curve()
@@ -292,12 +304,13 @@ def _charts(spec: BenchSpec, rows: Sequence[BenchRow], one: SplitStatistics, ser
         note = f"Open circles: bins of fewer than {FEW_ROWS} rows."
         svg = inline_svg(reliability_figure(curves, series), "Reliability of predicted probabilities")
         charts.append(_chart("Reliability", svg, note))
-    if one.ranks:
+    ranks = tested_split.ranks
+    if ranks:
         note = (
-            f"{one.monitor} of {count_noun(one.ranks.proteins, 'protein')}, 1 is best. Friedman test: "
-            f"p = {one.ranks.p_value:.2g}. A bar connects models that do not differ (Nemenyi, 5 %)."
+            f"{tested_split.monitor} of {count_noun(ranks.proteins, 'protein')}, 1 is best. Friedman test: "
+            f"p = {ranks.p_value:.2g}. A bar connects models that do not differ (Nemenyi, 5 %)."
         )
-        svg = inline_svg(ranks_figure(one.ranks, series), "Mean ranks and critical difference")
+        svg = inline_svg(ranks_figure(ranks, series), "Mean ranks and critical difference")
         charts.append(_chart("Mean ranks over proteins", svg, note))
     return charts
 
@@ -308,12 +321,12 @@ def _chart(title: str, svg: str, note: str = "") -> str:
     return f"<figure>{caption}{svg}{note}</figure>"
 
 
-def _groups(one: SplitStatistics, dataset: Dataset) -> str:
+def _groups(tested_split: SplitStatistics, dataset: Dataset) -> str:
     """Return the scores of groups of proteins, by length, number of chains and resolution."""
-    resolutions = {e.id: e.resolution for e in dataset.examples(one.task) if e.resolution is not None}
-    groups = break_down(one, resolutions)
-    known = sum(name in resolutions for name in one.names)
-    count = f"{known} of {count_noun(len(one.names), 'protein')}"
+    resolutions = {e.id: e.resolution for e in dataset.examples(tested_split.task) if e.resolution is not None}
+    groups = break_down(tested_split, resolutions)
+    known = sum(name in resolutions for name in tested_split.names)
+    count = f"{known} of {count_noun(len(tested_split.names), 'protein')}"
     note = f'<p class="quiet">The resolution of {count} is known.</p>'
     if not groups:
         return f'<p class="quiet">All proteins are in one group of length, number of chains and resolution.</p>{note}'
@@ -327,22 +340,22 @@ def _summary_tables(spec: BenchSpec, rows: Sequence[BenchRow], dataset: Dataset)
     """Return a table per tested split, for a task whose predictions per protein are not kept."""
     group = summarize(rows)
     references = reference_scores(rows[0].task, dataset, spec.published)
-    parts = []
+    elements = []
     for split in dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "val"):
         published = [row for row in references if row.split == split]
         table = score_table(group, split, spec.baselines, published)
-        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
-    return [*parts, '<p class="quiet">No predictions per protein are kept for this task.</p>']
+        elements += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
+    return [*elements, '<p class="quiet">No predictions per protein are kept for this task.</p>']
 
 
 def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
     """Return a table per split of the scores of other methods, for a task without runs."""
     rows = reference_scores(task, dataset, spec.published)
-    parts = []
+    elements = []
     for split in dict.fromkeys(row.split for row in rows):
         table = published_table([row for row in rows if row.split == split])
-        parts += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
-    return [*parts, '<p class="quiet">No model of the benchmark was tested on this task.</p>']
+        elements += [f"<h3>{escape(split)}: {escape(dataset.name)}</h3>", table.html()]
+    return [*elements, '<p class="quiet">No model of the benchmark was tested on this task.</p>']
 
 
 def _failed(rows: Sequence[BenchRow], optional: Sequence[str]) -> str:

@@ -109,13 +109,13 @@ def compare_runs(
         raise OptionError(
             f"bench compare: no common task. {a} has {', '.join(tasks_of_a)}; {b} has {', '.join(tasks_of_b)}."
         )
-    found: list[RunDifference] = []
+    differences: list[RunDifference] = []
     for task in tasks:
         for one, other in pairs:
             if (task, one) in sides[0] and (task, other) in sides[1]:
-                found += _differences((Path(a), sides[0][task, one]), (Path(b), sides[1][task, other]), resamples)
-    adjusted = holm([row.p_value for row in found])
-    return [replace(row, p_holm=p) for row, p in zip(found, adjusted, strict=True)]
+                differences += _differences((Path(a), sides[0][task, one]), (Path(b), sides[1][task, other]), resamples)
+    adjusted = holm([row.p_value for row in differences])
+    return [replace(row, p_holm=p) for row, p in zip(differences, adjusted, strict=True)]
 
 
 def _models(rows: Mapping[tuple[str, str], object]) -> list[str]:
@@ -133,16 +133,16 @@ def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:
             "'protgraph bench' with report.html, e.g. runs/pdb_core."
         ) from e
     rows = read_rows(folder / "rows.jsonl")
-    found: dict[tuple[str, str], dict[int, BenchRow]] = {}
+    finished: dict[tuple[str, str], dict[int, BenchRow]] = {}
     for key in keys:
         row = rows.get(key)
         if row is not None and not row.error and row.predictions:
-            found.setdefault((row.task, row.model), {})[row.seed] = row
-    if not found:
+            finished.setdefault((row.task, row.model), {})[row.seed] = row
+    if not finished:
         raise DatasetError(
             f"benchmark run without predictions: {str(folder)!r}. Run 'protgraph bench' on its spec again."
         )
-    return found
+    return finished
 
 
 def _model_pairs(models: Sequence[Sequence[str]], chosen: Mapping[str, str] | None) -> list[tuple[str, str]]:

@@ -43,12 +43,12 @@ class RunPredictions:
     def of(cls, names: Sequence[str], predictions: SplitPredictions) -> RunPredictions:
         """Sort the rows by protein; within a protein they keep the order of its residues."""
         order = predictions.protein.argsort(stable=True)
-        parts = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
+        arrays = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
         chain, threshold = predictions.chain, predictions.threshold
         if threshold is not None and threshold.dim() == 2:
             threshold = threshold[order]
         chain = None if chain is None else chain[order]
-        return cls(tuple(names), replace(predictions, chain=chain, threshold=threshold, pos=None, **parts))
+        return cls(tuple(names), replace(predictions, chain=chain, threshold=threshold, pos=None, **arrays))
 
     @property
     def lengths(self) -> np.ndarray:
@@ -97,11 +97,11 @@ def save_predictions(scores: Mapping[str, SplitScores], job: BenchJob) -> dict[s
     have no metric per residue.
     """
     files = {}
-    for split, one in scores.items():
-        rows = one.predictions
+    for split, split_scores in scores.items():
+        rows = split_scores.predictions
         if not job.out or rows is None or rows.pairs is not None or rows.y.dim() == 3:
             continue
         name = f"{_FOLDER}/{job.key}_{split.replace('/', '_')}.npz"
-        RunPredictions.of(one.names, rows).save(Path(job.out) / name)
+        RunPredictions.of(split_scores.names, rows).save(Path(job.out) / name)
         files[split] = name
     return files

@@ -182,11 +182,11 @@ class SplitStatistics:
     @property
     def undefined(self) -> dict[str, list[str]]:
         """Metrics without a value of each model that has any, e.g. the correlation of a constant prediction."""
-        found: dict[str, list[str]] = {}
+        metrics: dict[str, list[str]] = {}
         for one in self.estimates:
             if one.average == "pooled" and np.isnan(one.mean):
-                found.setdefault(one.model, []).append(one.metric)
-        return found
+                metrics.setdefault(one.model, []).append(one.metric)
+        return metrics
 
 
 def load_runs(rows: Sequence[BenchRow], folder: Path) -> dict[tuple[str, str, str], list[ModelRuns]]:

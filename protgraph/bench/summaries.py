@@ -174,12 +174,12 @@ def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -
     defined = [s for s in group if s.seeds and not math.isnan(s.score.mean)]
     undefined = [s for s in group if s.seeds and s not in defined]
     trivial = [s for s in defined if s.model in baselines]
-    others = [s for s in defined if s.model not in baselines]
+    compared = [s for s in defined if s.model not in baselines]
     missing = [s.model for s in group if not s.seeds]
     unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
     if undefined and baselines:
         unfinished += f" {undefined[0].monitor} is undefined, not compared: {', '.join(s.model for s in undefined)}."
-    if not trivial or not others:
+    if not trivial or not compared:
         return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
     names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
     size = trivial[0].test_size
@@ -187,7 +187,7 @@ def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -
     text = f"**{task}**, test {trivial[0].monitor}{over}, baselines {names}: "
     if size.has_no_interval:
         return f"{text}too few test proteins to compare.{unfinished}"
-    text += _verdict(trivial, others, _tests(defined))
+    text += _verdict(trivial, compared, _tests(defined))
     if size.proteins and size.is_small:
         text += f" {size.warning().capitalize()}."
     return text + unfinished
@@ -196,23 +196,23 @@ def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -
 def _tests(group: Sequence[Summary]) -> dict[tuple[str, str], PairTest]:
     """Return the tests of all pairs of models whose scores are of the same proteins; model, other model → test."""
     tests: dict[tuple[str, str], PairTest] = {}
-    same = [s for s in group if s.protein_scores and s.test_set == group[0].test_set]
-    if len(same) < 2:
+    comparable = [s for s in group if s.protein_scores and s.test_set == group[0].test_set]
+    if len(comparable) < 2:
         return tests
-    values = np.array([s.protein_scores for s in same])  # (M, P)
-    for test in pair_tests(same[0].monitor, [s.model for s in same], values, RESAMPLES):
+    values = np.array([s.protein_scores for s in comparable])  # (M, P)
+    for test in pair_tests(comparable[0].monitor, [s.model for s in comparable], values, RESAMPLES):
         tests[test.one, test.other] = test
         tests[test.other, test.one] = test
     return tests
 
 
-def _verdict(trivial: Sequence[Summary], others: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> str:
+def _verdict(trivial: Sequence[Summary], compared: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> str:
     """Return sentences about models, compared with the baselines ``trivial`` in the monitored metric."""
     untested: list[Summary] = []
     beating: list[Summary] = []
     better: list[Summary] = []  # by the mean score alone
     not_better: list[Summary] = []
-    for s in others:
+    for s in compared:
         is_tested = all((s.model, baseline.model) in tests for baseline in trivial)
         if not is_tested:
             untested.append(s)
@@ -222,30 +222,30 @@ def _verdict(trivial: Sequence[Summary], others: Sequence[Summary], tests: Mappi
             better.append(s)
         else:
             not_better.append(s)
-    parts = []
+    sentences = []
     if not_better and beating:
-        parts.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
+        sentences.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
     elif not_better:
-        parts.append(f"not shown to be beaten by {_scores(not_better)}.")
+        sentences.append(f"not shown to be beaten by {_scores(not_better)}.")
     elif beating:
-        parts.append(f"every {'other ' if better else ''}model beats them.")
-    if len(untested) < len(others):
-        parts.append(
+        sentences.append(f"every {'other ' if better else ''}model beats them.")
+    if len(untested) < len(compared):
+        sentences.append(
             "A model beats a baseline if p < 0.05 in the paired test over proteins, adjusted by Holm's method."
         )
     if better:
-        parts.append(f"Better by the mean score alone, without a test: {_scores(better)}.")
+        sentences.append(f"Better by the mean score alone, without a test: {_scores(better)}.")
     close = [s for s in (*beating, *better) if _within_noise(s, trivial)]
     if close:
-        parts.append(f"Within seed noise of a baseline: {_scores(close)}.")
+        sentences.append(f"Within seed noise of a baseline: {_scores(close)}.")
     worse = []
     for s in beating:
         metrics = _metrics_below(s, trivial)
         if metrics:
             worse.append(f"{s.model} ({', '.join(metrics)})")
     if worse:
-        parts.append(f"In another metric the mean of a baseline is better: {', '.join(worse)}.")
-    return " ".join(parts)
+        sentences.append(f"In another metric the mean of a baseline is better: {', '.join(worse)}.")
+    return " ".join(sentences)
 
 
 def _beats(one: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:

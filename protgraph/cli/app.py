@@ -263,11 +263,11 @@ def _show_warnings() -> None:
     warnings.filterwarnings("ignore", ".torch.jit.script. is deprecated", FutureWarning)  # e3nn 0.6, from torch 2.15
     show = warnings.showwarning
 
-    def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    def show_ours(message: Warning | str, category: type[Warning], *location: Any, **options: Any) -> None:
         if issubclass(category, ProtgraphWarning):
             print_warning(message)
         else:
-            show(message, category, *place, **options)
+            show(message, category, *location, **options)
 
     warnings.showwarning = show_ours
 

@@ -200,11 +200,11 @@ def check_components(
 
     pool = WorkerPool(partial(_checked_alone, run=run), workers=min(jobs, len(components)))
     with closing(pool.run(components, in_order=True)) as results:
-        for component, found in results:
-            if isinstance(found, WorkerDied):
+        for component, checked in results:
+            if isinstance(checked, WorkerDied):
                 sign = typer.style("✗", fg="red")
-                found = CheckedComponent("failed", (f"{sign} {component!s:<40} its process {found.reason}",))
-            yield found
+                checked = CheckedComponent("failed", (f"{sign} {component!s:<40} its process {checked.reason}",))
+            yield checked
 
 
 def _checked_alone(component: Component, run: CheckOptions) -> CheckedComponent:

@@ -55,11 +55,11 @@ def _mebibytes(text: str | None) -> float | None:
     """Return the size of a text such as '4GiB', MiB."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*", text)
-    unit = _UNITS.get(found[2].lower()) if found else None
-    if unit is None or not float(found[1]) > 0:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*", text)
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if unit is None or not float(match[1]) > 0:
         raise OptionError(f"--memory-limit {text!r}. Allowed: a size with its unit, e.g. 4GiB, 500MB.")
-    return float(found[1]) * unit / 2**20
+    return float(match[1]) * unit / 2**20
 
 
 def check_one_process(option: str, *, devices: int, cv: str | None, resume: bool) -> None:
@@ -76,14 +76,14 @@ def choose_budget(model: str, dataset: Dataset, task: str, config: FitConfig, me
     """Choose the residues per batch for a memory limit, print them, and return the options with them."""
     from protgraph.train import choose_batch_residues
 
-    found = choose_batch_residues(model, dataset, task, config=config, memory_limit=_mebibytes(memory_limit))
-    cost = found.cost
+    estimate = choose_batch_residues(model, dataset, task, config=config, memory_limit=_mebibytes(memory_limit))
+    cost = estimate.cost
     typer.echo(
-        f"--batch-residues {found.chosen}: peak memory {cost.memory:.0f} MiB of {found.limit:.0f} MiB, "
+        f"--batch-residues {estimate.chosen}: peak memory {cost.memory:.0f} MiB of {estimate.limit:.0f} MiB, "
         f"{cost.batches} batches per epoch",
         err=True,
     )
-    return replace(config, batch_residues=found.chosen)
+    return replace(config, batch_residues=estimate.chosen)
 
 
 def print_dry_run(
@@ -98,23 +98,23 @@ def print_dry_run(
         typer.echo(line)
 
 
-def _table(found: ResourceEstimate, epochs: int) -> list[str]:
+def _table(estimate: ResourceEstimate, epochs: int) -> list[str]:
     """Return the lines of the table and its explanation."""
     from protgraph.wording import count_noun
 
     lines = [f"{'batch-residues':>14}  {'batches':>7}  {'largest':>7}  {'peak MiB':>8}  {'s/epoch':>8}"]
-    for row in found.budgets:
+    for row in estimate.budgets:
         sizes = f"{row.batch_residues:>14}  {row.batches:>7}  {row.largest:>7}"
-        mark = "  *" if row.batch_residues == found.chosen else ""
+        mark = "  *" if row.batch_residues == estimate.chosen else ""
         lines.append(f"{sizes}  {row.memory:>8.0f}  {row.seconds:>8.3g}{mark}")
-    cost = found.cost
+    cost = estimate.cost
     lines.append(
-        f"peak of {found.chosen} residues per batch: {cost.memory:.0f} MiB (process {found.process:.0f}, evaluation "
-        f"batch {found.evaluation:.0f}); limit {found.limit:.0f} MiB"
+        f"peak of {estimate.chosen} residues per batch: {cost.memory:.0f} MiB (process {estimate.process:.0f}, "
+        f"evaluation batch {estimate.evaluation:.0f}); limit {estimate.limit:.0f} MiB"
     )
     lines.append(
         f"{count_noun(epochs, 'epoch')}: at most {cost.seconds * epochs:.0f} s. Nothing was trained or written."
     )
-    if cost.memory > found.limit:
+    if cost.memory > estimate.limit:
         lines.append("The run needs more memory than the limit. Use --batch-residues auto, or a smaller model.")
     return lines

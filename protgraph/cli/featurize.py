@@ -141,15 +141,15 @@ def _check_manifest(manifest: Path | None, out: Path, inputs: Sequence[str | Pat
     )
 
 
-def _print_estimate(found: Estimate, processes: int) -> None:
+def _print_estimate(estimate: Estimate, processes: int) -> None:
     from protgraph.wording import count_noun
 
-    unusable = f", {found.failed} of them not usable" if found.failed else ""
-    typer.echo(f"{count_noun(found.files, 'file')}, {count_noun(found.sample, 'file')} measured{unusable}")
-    about = "about " if found.sample < found.files else ""
-    typer.echo(f"residues  {about}{found.residues:.0f}")
-    typer.echo(f"bytes     {about}{found.bytes / 1e9:.3f} GB in {count_noun(found.shards, 'shard')}")
-    typer.echo(f"hours     about {found.seconds / 3600:.2g} with {count_noun(processes, 'job')}")
+    unusable = f", {estimate.failed} of them not usable" if estimate.failed else ""
+    typer.echo(f"{count_noun(estimate.files, 'file')}, {count_noun(estimate.sample, 'file')} measured{unusable}")
+    about = "about " if estimate.sample < estimate.files else ""
+    typer.echo(f"residues  {about}{estimate.residues:.0f}")
+    typer.echo(f"bytes     {about}{estimate.bytes / 1e9:.3f} GB in {count_noun(estimate.shards, 'shard')}")
+    typer.echo(f"hours     about {estimate.seconds / 3600:.2g} with {count_noun(processes, 'job')}")
 
 
 def _summarize(prepared: PreparedStore, out: Path, manifest: Path, seconds: float) -> None:

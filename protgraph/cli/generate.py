@@ -54,14 +54,14 @@ def generate_command(
     loaded = load_checkpoint(checkpoint)
     start = time.perf_counter()
     with progress_bar() as progress:
-        shown = progress.add_task("residues", total=length)
+        residues = progress.add_task("residues", total=length)
         sequences = generate(
             loaded,
             n=n,
             length=length,
             prompt=prompt,
             device=device,
-            on_residue=lambda done: progress.update(shown, completed=done),
+            on_residue=lambda done: progress.update(residues, completed=done),
             **options,
         )
     seconds = time.perf_counter() - start

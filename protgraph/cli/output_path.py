@@ -62,24 +62,24 @@ def check_output(
         The path has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store, is not a
         regular file, exists without ``overwrite``, or its folder is not writable or cannot be created.
     """
-    what = f"{option} {str(path)!r}"
+    label = f"{option} {str(path)!r}"
     if os.path.isdir(path):
-        raise OptionError(f"{what} is a folder. Give a file name.")
+        raise OptionError(f"{label} is a folder. Give a file name.")
     if suffixes and not any(path.name.endswith(suffix) and path.name != suffix for suffix in suffixes):
-        raise OptionError(f"{what} has the suffix {path.suffix!r}. Allowed: {', '.join(suffixes)}.")
+        raise OptionError(f"{label} has the suffix {path.suffix!r}. Allowed: {', '.join(suffixes)}.")
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
-        raise OptionError(f"{what}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
-    given = [os.fspath(name) for name in inputs if name]
-    _check_differs(path, given, what)
+        raise OptionError(f"{label}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
+    sources = [os.fspath(name) for name in inputs if name]
+    _check_differs(path, sources, label)
     for suffix in (FAILURES_SUFFIX, WARNINGS_SUFFIX):
         table = path.with_name(path.name + suffix)
-        _check_differs(table, given, f"{what}: the table {str(table)!r} beside it")
-    _check_no_store(path, what)
+        _check_differs(table, sources, f"{label}: the table {str(table)!r} beside it")
+    _check_no_store(path, label)
     if path.exists() and not path.is_file():
-        raise OptionError(f"{what} is not a regular file. Give another name.")
+        raise OptionError(f"{label} is not a regular file. Give another name.")
     if path.exists() and not overwrite:
-        raise OptionError(f"{what} exists. Add --overwrite to replace it, or give another name.")
-    _check_writable(path.parent, what)
+        raise OptionError(f"{label} exists. Add --overwrite to replace it, or give another name.")
+    _check_writable(path.parent, label)
     return path
 
 
@@ -107,17 +107,17 @@ def check_output_folder(
     OptionError
         The path is a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
     """
-    what = f"{option} {str(path)!r}"
+    label = f"{option} {str(path)!r}"
     if path.exists() and not path.is_dir():
-        raise OptionError(f"{what} is a file. Give a folder.")
-    given = [os.fspath(name) for name in inputs if name]
-    _check_differs(path, given, what)
+        raise OptionError(f"{label} is a file. Give a folder.")
+    sources = [os.fspath(name) for name in inputs if name]
+    _check_differs(path, sources, label)
     if apart:
-        _check_apart(path, given, what)
-    _check_no_store(path, what)
-    _check_writable(path, what)
+        _check_apart(path, sources, label)
+    _check_no_store(path, label)
+    _check_writable(path, label)
     if not overwrite and path.exists() and any(path.iterdir()):
-        raise OptionError(f"{what} is a folder with files. Add --overwrite to replace them, or give another name.")
+        raise OptionError(f"{label} is a folder with files. Add --overwrite to replace them, or give another name.")
     return path
 
 
@@ -139,50 +139,50 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
     """
     from protgraph.data.store.store_description import is_store_folder
 
-    what, given = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
-    _check_differs(path, given, what)
-    _check_apart(path, given, what)
-    _check_no_store(path, what)
+    label, sources = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
+    _check_differs(path, sources, label)
+    _check_apart(path, sources, label)
+    _check_no_store(path, label)
     if os.path.lexists(path) and not is_store_folder(path):
-        raise OptionError(f"{what} exists and is not a graph store. Give another name.")
+        raise OptionError(f"{label} exists and is not a graph store. Give another name.")
     if is_store_folder(path) and not overwrite:
-        raise OptionError(f"{what} exists. Add --overwrite to replace it, or give another name.")
-    _check_writable(path.parent, what)
+        raise OptionError(f"{label} exists. Add --overwrite to replace it, or give another name.")
+    _check_writable(path.parent, label)
     return path
 
 
-def _check_differs(path: Path, inputs: Iterable[str], what: str) -> None:
+def _check_differs(path: Path, inputs: Iterable[str], label: str) -> None:
     """Raise if ``path`` is one of the inputs: files, "@list.txt", or FASTA records "x.fasta#name"."""
-    own, absolute = path.stat() if path.exists() else None, os.path.abspath(path)
+    status, absolute = path.stat() if path.exists() else None, os.path.abspath(path)
     for name in inputs:
         for source in {name, name.removeprefix("@"), name.rpartition("#")[0] or name}:
-            if own is None:
+            if status is None:
                 is_same = os.path.abspath(source) == absolute
             else:
-                is_same = os.path.exists(source) and os.path.samestat(os.stat(source), own)
+                is_same = os.path.exists(source) and os.path.samestat(os.stat(source), status)
             if is_same:
-                raise OptionError(f"{what} is also an input. Give another name.")
+                raise OptionError(f"{label} is also an input. Give another name.")
 
 
-def _check_apart(folder: Path, inputs: Iterable[str], what: str) -> None:
+def _check_apart(folder: Path, inputs: Iterable[str], label: str) -> None:
     """Raise if an input is in the folder."""
     real_folder = os.path.realpath(folder)
     for name in inputs:
         if os.path.realpath(name).startswith(os.path.join(real_folder, "")):
-            raise OptionError(f"{what} contains the input {name!r}. Give another name.")
+            raise OptionError(f"{label} contains the input {name!r}. Give another name.")
 
 
-def _check_no_store(path: Path, what: str) -> None:
+def _check_no_store(path: Path, label: str) -> None:
     parents = Path(os.path.realpath(path)).parents
     store = next((folder for folder in parents if (folder / STORE_FILE).is_file()), None)
     if store is not None:
-        raise OptionError(f"{what} is in the graph store {str(store)!r}. Give a path outside of it.")
+        raise OptionError(f"{label} is in the graph store {str(store)!r}. Give a path outside of it.")
 
 
-def _check_writable(folder: Path, what: str) -> None:
+def _check_writable(folder: Path, label: str) -> None:
     """Raise if files cannot be created in a folder, or the folder cannot be created in the first one that exists."""
     existing = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
     if not existing.is_dir():
-        raise OptionError(f"{what}: the folder cannot be created: {str(existing)!r} is a file. Give another name.")
+        raise OptionError(f"{label}: the folder cannot be created: {str(existing)!r} is a file. Give another name.")
     if not os.access(existing, os.W_OK | os.X_OK):
-        raise OptionError(f"{what}: the folder {str(existing)!r} is not writable. Give a path in another folder.")
+        raise OptionError(f"{label}: the folder {str(existing)!r} is not writable. Give a path in another folder.")

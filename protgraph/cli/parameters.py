@@ -29,8 +29,8 @@ class _Checked:
         self.process = parameter.process_value
 
     def __call__(self, ctx: Any, value: Any) -> Any:
-        given = list(value) if isinstance(value, list | tuple) else [value]
-        if "" in given and self.parameter.default != "" and self.parameter.name not in _MAY_BE_EMPTY:
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        if "" in values and self.parameter.default != "" and self.parameter.name not in _MAY_BE_EMPTY:
             raise typer.BadParameter(
                 "'' is empty. Give a value; if it comes from a variable of the shell, set it.",
                 ctx=ctx,
@@ -39,7 +39,7 @@ class _Checked:
         try:
             return self.process(ctx, value)
         except typer.BadParameter as e:
-            texts = [repr(v) for v in given if isinstance(v, str)]
+            texts = [repr(v) for v in values if isinstance(v, str)]
             if texts and not any(text.strip("'") in e.message for text in texts):
                 e.message = f"{', '.join(texts)}. {e.message}"
             raise

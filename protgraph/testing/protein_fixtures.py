@@ -89,12 +89,12 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
         ``(N, 2)`` φ and ψ of every residue, degrees; drawn if not given.
     """
     rng = np.random.default_rng(seed)
-    parts, start = [], 0
+    chains, start = [], 0
     for n in lengths:
         angles = _drawn_dihedrals(n, rng) if dihedrals is None else dihedrals[start : start + n]
-        parts.append(_place(_chain(angles), rng))
+        chains.append(_place(_chain(angles), rng))
         start += n
-    backbone = np.concatenate(parts)  # (N, 4, 3)
+    backbone = np.concatenate(chains)  # (N, 4, 3)
     n = len(backbone)
     backbone += rng.normal(0, _JITTER, backbone.shape)
     aatype = rng.integers(0, 20, n)
@@ -153,25 +153,25 @@ def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
 
 
 def _degenerate() -> dict[str, Residues]:
-    whole, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
-    at_one_place = {name: np.ones_like(getattr(whole, name)) for name in ("pos", "backbone", "atom_pos")}
-    line = np.arange(len(whole))[:, None] * np.array([3.8, 0.0, 0.0])
+    protein, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
+    at_one_place = {name: np.ones_like(getattr(protein, name)) for name in ("pos", "backbone", "atom_pos")}
+    line = np.arange(len(protein))[:, None] * np.array([3.8, 0.0, 0.0])
     on_a_line = {
         "pos": line,
         "backbone": line[:, None] + np.array([-1.0, 0.0, 1.0, 1.5])[:, None] * np.array([1.0, 0.0, 0.0]),
-        "atom_pos": line[whole.atom_residue],
+        "atom_pos": line[protein.atom_residue],
     }
-    gaps = whole.backbone.copy()
+    gaps = protein.backbone.copy()
     gaps[1:4, [0, 2, 3]] = np.nan
-    alone = np.arange(len(whole)) == 0
+    alone = np.arange(len(protein)) == 0
     return {
-        "one residue": whole.select(alone),
-        "coincident atoms": replace(whole, **at_one_place),
-        "collinear atoms": replace(whole, **on_a_line),
-        "missing atoms": replace(whole, backbone=gaps),
+        "one residue": protein.select(alone),
+        "coincident atoms": replace(protein, **at_one_place),
+        "collinear atoms": replace(protein, **on_a_line),
+        "missing atoms": replace(protein, backbone=gaps),
         "several chains": many,
-        "chain without a name": replace(whole, chain=np.full(len(whole), "")),
-        "residues far apart": replace(whole, pos=1e3 * line, backbone=whole.backbone + 1e3 * line[:, None]),
+        "chain without a name": replace(protein, chain=np.full(len(protein), "")),
+        "residues far apart": replace(protein, pos=1e3 * line, backbone=protein.backbone + 1e3 * line[:, None]),
     }
 
 

@@ -37,14 +37,14 @@ def examples(runner: Runner) -> None:
     dataset = runner.component.dataset
     for task in dataset.tasks():
         with runner.errors_as_failures("examples"):
-            found = checked_examples(dataset, task)
+            checked = checked_examples(dataset, task)
             of_splits = [e.id for split in dataset.splits(task) for e in dataset.examples(task, split)]
-        if sorted(of_splits) != sorted(e.id for e in found):
+        if sorted(of_splits) != sorted(e.id for e in checked):
             raise runner.failure(f"examples({task!r}, split) and examples({task!r}) differ")
-        missing = [e for e in found if dataset.reads_files and not e.path.exists()]
+        missing = [e for e in checked if dataset.reads_files and not e.path.exists()]
         if missing:
             raise runner.failure(f"file of {missing[0].id!r} is missing: {missing[0].path}")
-        if not found:
+        if not checked:
             raise runner.failure(f"task {task!r} has no examples")
 
 
@@ -78,18 +78,18 @@ def labels(runner: Runner) -> None:
         task = default_task(target)
         with runner.errors_as_failures("labels"):
             chosen = list(_chosen(runner, checked_examples(dataset, name)))
-            given = checked_labels(dataset, name, chosen)
-        if all(one is None for one in given):
+            stored = checked_labels(dataset, name, chosen)
+        if all(one is None for one in stored):
             _require_derivation(runner, name)
             continue
-        for example, own in zip(chosen, given, strict=True):
-            if own is None:
+        for example, protein_labels in zip(chosen, stored, strict=True):
+            if protein_labels is None:
                 raise runner.failure(f"task {name!r} has labels, but {example.id!r} has none")
             with runner.errors_as_failures(f"labels of {example.id!r}"):
                 residues = dataset.read(example)
-                if isinstance(own, ResidueLabels) and (absent := own.absent(residues)).any():
-                    raise absent_residues_error([(example.id, own, absent)])
-                known += int(known_labels(torch.from_numpy(task.labels(residues, own))).sum())
+                if isinstance(protein_labels, ResidueLabels) and (absent := protein_labels.absent(residues)).any():
+                    raise absent_residues_error([(example.id, protein_labels, absent)])
+                known += int(known_labels(torch.from_numpy(task.labels(residues, protein_labels))).sum())
         if not known:
             raise runner.failure(f"no label of task {name!r} is known")
 
