@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -53,9 +53,16 @@ _DPI = 150
 _SERIES = "series:"  # gid of the artists of one model, which the script of the page hides and shows
 
 
-def style_of(index: int) -> dict[str, str]:
-    """Return color and line style of the model with this index."""
-    return {"color": _COLORS[index % len(_COLORS)], "linestyle": _DASHES[index // len(_COLORS) % len(_DASHES)]}
+class LineStyle(NamedTuple):
+    """Color and dashes of the lines of one model."""
+
+    color: str
+    dashes: str
+
+
+def style_of(index: int) -> LineStyle:
+    """Return the style of the model with this index."""
+    return LineStyle(_COLORS[index % len(_COLORS)], _DASHES[index // len(_COLORS) % len(_DASHES)])
 
 
 def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure | None:
@@ -76,14 +83,14 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
         shared = min(len(values) for _, values in runs)
         stack = np.stack([values[:shared] for _, values in runs])  # (seeds, epochs)
         epochs, mean = np.arange(1, shared + 1), stack.mean(0)
-        axes.plot(epochs, mean, label=model, gid=gid, **style)
+        axes.plot(epochs, mean, label=model, gid=gid, color=style.color, linestyle=style.dashes)
         if len(runs) > 1:
             sd = stack.std(0, ddof=1)
-            axes.fill_between(epochs, mean - sd, mean + sd, color=style["color"], alpha=0.14, linewidth=0, gid=gid)
+            axes.fill_between(epochs, mean - sd, mean + sd, color=style.color, alpha=0.14, linewidth=0, gid=gid)
         for row, values in runs:
             if 1 <= row.best_epoch <= len(values):
                 chosen = (row.best_epoch, values[row.best_epoch - 1])
-                axes.plot(*chosen, "o", color=style["color"], markersize=3.5, gid=gid)
+                axes.plot(*chosen, "o", color=style.color, markersize=3.5, gid=gid)
     first = next(row for row in rows if not row.error)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch; dots: chosen epochs")
@@ -116,8 +123,8 @@ def scores_figure(
     for row_number, (model, values) in enumerate(scores.items()):
         style, gid = style_of(series[model]), _SERIES + model
         mean, low, high = _bar(values, (intervals or {}).get(model))
-        axes.plot([low, high], [row_number, row_number], color=style["color"], linewidth=2.2, gid=gid)
-        axes.plot(mean, row_number, "o", color=style["color"], markersize=6, gid=gid)
+        axes.plot([low, high], [row_number, row_number], color=style.color, linewidth=2.2, gid=gid)
+        axes.plot(mean, row_number, "o", color=style.color, markersize=6, gid=gid)
         axes.plot(values, [row_number] * len(values), "o", color="black", markersize=1.8, gid=gid)
         if model in baselines:
             axes.axvline(mean, color=_GRAY, linewidth=1.0, linestyle="dashed", zorder=0, gid=gid)
@@ -153,9 +160,10 @@ def reliability_figure(curves: Mapping[str, Sequence[tuple[float, float, int]]],
         counted = [(probability, fraction) for probability, fraction, rows in bins if rows >= FEW_ROWS]
         few = [(probability, fraction) for probability, fraction, rows in bins if rows < FEW_ROWS]
         if counted:
-            axes.plot(*zip(*counted, strict=True), marker="o", markersize=3.5, label=model, gid=gid, **style)
+            points = zip(*counted, strict=True)
+            axes.plot(*points, marker="o", markersize=3.5, label=model, gid=gid, color=style.color, ls=style.dashes)
         if few:
-            axes.plot(*zip(*few, strict=True), "o", color=style["color"], markersize=3.5, mfc="none", gid=gid)
+            axes.plot(*zip(*few, strict=True), "o", color=style.color, markersize=3.5, mfc="none", gid=gid)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_xlabel("predicted probability")
@@ -202,7 +210,7 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
         is_left = number < middle
         row = number if is_left else count - 1 - number
         edge, side = (0.8, "right") if is_left else (count + 0.2, "left")
-        color, gid = style_of(series[model])["color"], _SERIES + model
+        color, gid = style_of(series[model]).color, _SERIES + model
         axes.plot([rank, rank, edge], [0, top - row, top - row], color=color, linewidth=1.2, gid=gid)
         axes.text(edge, top - row, labels[number], ha=side, va="center", fontsize=8, gid=gid)
     return figure
@@ -237,7 +245,7 @@ def confusion_figure(counts: np.ndarray, title: str) -> Figure:
     return figure
 
 
-def make_figure(width: float, height: float, layout: str | None = "constrained") -> Figure:
+def make_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
     """Create an empty figure of this size in inches, without the global state of pyplot and without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -274,7 +282,7 @@ def inline_svg(figure: Figure, label: str) -> str:
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', attributes, svg, count=1)
 
 
-def _figure(width: float, height: float, layout: str | None = "constrained") -> tuple[Figure, Axes]:
+def _figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> tuple[Figure, Axes]:
     """Create a figure with one panel and a grid."""
     figure = make_figure(width, height, layout)
     axes = figure.add_subplot()

@@ -244,8 +244,8 @@ def _legend(rows: Sequence[BenchRow], series: Mapping[str, int]) -> str:
     buttons = []
     for model in dict.fromkeys(row.model for row in rows if not row.error):
         style = style_of(series[model])
-        border = "solid" if style["linestyle"] == "solid" else "dashed"
-        line = f"border-color:{style['color']};border-top-style:{border}"
+        border = "solid" if style.dashes == "solid" else "dashed"
+        line = f"border-color:{style.color};border-top-style:{border}"
         buttons.append(
             f'<button type="button" aria-pressed="true" data-toggle="{escape(model)}"><i style="{line}"></i>'
             f"{escape(model)}</button>"

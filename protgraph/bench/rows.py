@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound="BenchJob | BenchRow")
 _CONFIG = ConfigDict(extra="forbid")
 #: A number; JSON has no NaN and no infinity, which are null there.
 _Number = Annotated[int | float, BeforeValidator(lambda value: math.nan if value is None else value)]

@@ -99,8 +99,8 @@ def _html_cell(cell: Cell) -> str:
     return f"<td{attributes}>{escape(cell.text)}{note}</td>"
 
 
-def _name(name: str, **more: str) -> Cell:
-    return Cell(name, name, is_text=True, **more)
+def _name(name: str, *, note: str = "", tooltip: str = "") -> Cell:
+    return Cell(name, name, note, is_text=True, tooltip=tooltip)
 
 
 def _number(value: float, form: str = ".3f") -> Cell:

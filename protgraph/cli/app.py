@@ -12,7 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from rich.markup import escape
@@ -172,6 +172,7 @@ def _single(registered: str, function: Any) -> Any:
     command.params += _common_options(registered)
     check_parameters(command)
     command.help = _unwrapped(command.help or "")
+    documented: Any  # commands, options and arguments of typer have a help text
     for documented in (command, *command.params):
         if getattr(documented, "help", None):
             documented.help = escape(documented.help)
@@ -180,6 +181,7 @@ def _single(registered: str, function: Any) -> Any:
 
 def _group(registered: str, description: CommandGroup) -> Any:
     group = typer.main.get_command(typer.Typer(cls=_LazyGroup, callback=_no_options, no_args_is_help=True))
+    assert isinstance(group, _LazyGroup)
     group.name = group.path = registered
     group.description, group.help = description, _unwrapped(description.help)
     group.params = _common_options(registered)
@@ -263,11 +265,18 @@ def _show_warnings() -> None:
     warnings.filterwarnings("ignore", ".torch.jit.script. is deprecated", FutureWarning)  # e3nn 0.6, from torch 2.15
     show = warnings.showwarning
 
-    def show_ours(message: Warning | str, category: type[Warning], *location: Any, **options: Any) -> None:
+    def show_ours(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, ProtgraphWarning):
             print_warning(message)
         else:
-            show(message, category, *location, **options)
+            show(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show_ours
 

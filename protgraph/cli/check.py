@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from protgraph.cli.check_reports import ForeignChecks
     from protgraph.registry import Registry
     from protgraph.testing import Component
+    from protgraph.testing.component import ComponentKind
+    from protgraph.testing.equivariance_table import EquivarianceRow
 
 __all__ = ["check_command"]
 
@@ -75,7 +77,8 @@ def check_command(
     _require_device(device)
     checks = _check_names(only or [])
     run = CheckOptions(device, dtype, full, verbose=False, with_errors=table is not None, only=checks, timeout=timeout)
-    rows, statuses = [], []
+    rows: list[EquivarianceRow] = []
+    statuses: list[str] = []
     with ForeignChecks(run) as foreign:
         components = _select(names or [], everything, kind, foreign)
         run = replace(run, verbose=len(components) <= 4)
@@ -83,7 +86,8 @@ def check_command(
             for found in check_components(components, run, jobs=jobs, foreign=foreign):
                 typer.echo("\n".join(found.lines))
                 statuses.append(found.status)
-                rows += [] if found.row is None else [found.row]
+                if found.row is not None:
+                    rows.append(found.row)
         except BaseException:
             if table is not None and rows:
                 _write_table(rows, table.with_name(f"{table.name}.partial"))
@@ -101,7 +105,7 @@ def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: F
     from protgraph.testing import find_components
 
     plural = f"{kind.removesuffix('s')}s" if kind else None
-    if plural is not None and plural not in _KINDS:
+    if kind and plural not in _KINDS:
         hint = suggest(kind, _KINDS)
         raise OptionError(f"--kind {kind!r} is not a kind of component.{hint} Use one of {', '.join(_KINDS)}.")
     if bool(names) == everything:
@@ -116,7 +120,8 @@ def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: F
     components = []
     for name in names:
         found = [component for registry in searched for component in _variants(registry, name, foreign)]
-        components += found or find_components(name, kind=plural.removesuffix("s") if plural else None)  # raises
+        singular = cast("ComponentKind", plural.removesuffix("s")) if plural else None
+        components += found or find_components(name, kind=singular)  # raises
     return components
 
 
@@ -125,13 +130,14 @@ def _variants(registry: Registry, name: str, foreign: ForeignChecks) -> list[Com
     from protgraph.cli.check_reports import is_foreign
     from protgraph.testing import Component, find_components
 
+    kind = cast("ComponentKind", registry.kind)
     try:
-        is_isolated = is_foreign(registry.kind, name)
+        is_isolated = is_foreign(kind, name)
     except UnknownNameError:
         return []
     if is_isolated:
-        return [Component(variant, registry.kind) for variant in foreign.variants(registry.kind, name)]
-    return find_components(name, kind=registry.kind) if name in registry else []
+        return [Component(variant, kind) for variant in foreign.variants(kind, name)]
+    return find_components(name, kind=kind) if name in registry else []
 
 
 def _check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -166,7 +172,7 @@ def _summarize(statuses: Sequence[str]) -> None:
     typer.secho(", ".join(parts), fg="red" if "failed" in statuses else "green", bold=True)
 
 
-def _write_table(rows: Sequence[object], path: Path) -> None:
+def _write_table(rows: Sequence[EquivarianceRow], path: Path) -> None:
     import sys
 
     from protgraph.file_io import write_text_file
