@@ -57,7 +57,7 @@ def _mebibytes(text: str | None) -> float | None:
         return None
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*", text)
     unit = _UNITS.get(match[2].lower()) if match else None
-    if unit is None or not float(match[1]) > 0:
+    if match is None or unit is None or not float(match[1]) > 0:
         raise OptionError(f"--memory-limit {text!r}. Allowed: a size with its unit, e.g. 4GiB, 500MB.")
     return float(match[1]) * unit / 2**20
 

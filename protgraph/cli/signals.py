@@ -38,7 +38,9 @@ def raise_on_signals() -> Iterator[None]:
     is_main = threading.current_thread() is threading.main_thread()
     replaced = [number for number in default if is_main and signal.getsignal(number) == default[number]]
     is_worker = os.environ.get("LOCAL_RANK", "0") != "0" and "TORCHELASTIC_RUN_ID" not in os.environ
-    handler: Callable[[int, FrameType | None], None] | signal.Handlers = signal.SIG_IGN if is_worker else _Handler()
+    handler: Callable[[int, FrameType | None], None] | signal.Handlers = _Handler()
+    if is_worker:
+        handler = signal.SIG_IGN
     try:
         for number in replaced:
             signal.signal(number, handler)
