@@ -103,7 +103,7 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
     cg = cb + 1.52 * unit(rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1]))
     atoms = np.concatenate([backbone, cb[:, None], cg[:, None]], 1)  # (N, 6, 3)
     names = np.array(["N", "CA", "C", "O", "CB", "CG"])
-    present = np.ones((n, 6), bool)
+    present: np.ndarray = np.ones((n, 6), bool)
     present[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, like glycine
     return Residues(
         name=f"made{seed}",
@@ -217,7 +217,7 @@ def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
     rng = np.random.default_rng(seed)
     beside = residues.pos[rng.integers(0, len(residues), atoms)]
     pos = beside + rng.uniform(4, 9, (atoms, 1)) * unit(rng.normal(size=(atoms, 3)))
-    molecule = np.arange(atoms) // _MOLECULE
+    molecule: np.ndarray = np.arange(atoms) // _MOLECULE
     count = int(molecule.max(initial=-1)) + 1
     element = rng.choice(_LIGAND_ELEMENTS, atoms)
     ligands = Ligands(
@@ -245,7 +245,7 @@ def packed_proteins() -> tuple[Residues, ...]:
 def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
     protein = make_protein(lengths, seed=seed)
     rng = np.random.default_rng(seed)
-    aatype = np.resize(rng.permutation(20), len(protein))  # every type, in chains long enough
+    aatype: np.ndarray = np.resize(rng.permutation(20), len(protein))  # every type, in chains long enough
     names = [THREE_LETTER[t] for t in aatype]
     parts = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
     protein = replace(

@@ -87,13 +87,14 @@ class StructureInputs(Inputs):
 
 
 def _permute(residues: Residues, order: np.ndarray) -> Residues:
-    rows = ("chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos")
-    rows += () if residues.occupancy is None else ("occupancy",)
-    place = np.argsort(order)
-    atoms = np.argsort(place[residues.atom_residue], kind="stable")
+    rows = ["chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos"]
+    if residues.occupancy is not None:
+        rows.append("occupancy")
+    new_number = np.argsort(order)  # of each residue
+    atoms = np.argsort(new_number[residues.atom_residue], kind="stable")
     taken = {name: getattr(residues, name)[order] for name in rows}
     taken |= {name: getattr(residues, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
-    return replace(residues, **taken, atom_residue=place[residues.atom_residue][atoms])
+    return replace(residues, **taken, atom_residue=new_number[residues.atom_residue][atoms])
 
 
 def _perturb(residues: Residues, seed: int) -> Residues:
