@@ -95,12 +95,10 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
     try:
         with output_errors(path, temporary=temporary):
             yield temporary
-        if temporary.exists():
-            try:
-                temporary.chmod(mode)
-                _rename(temporary, final, overwrite=overwrite)
-            except OSError as e:
-                raise _output_error(path, e.errno, e.strerror or str(e)) from e
+        try:
+            _put_in_place(temporary, final, mode=mode, overwrite=overwrite)
+        except OSError as e:
+            raise _output_error(path, e.errno, e.strerror or str(e)) from e
     finally:
         if folder:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -118,8 +116,11 @@ def remove_if_empty(folders: Iterable[str | Path]) -> None:
             return
 
 
-def _rename(temporary: Path, final: Path, *, overwrite: bool) -> None:
+def _put_in_place(temporary: Path, final: Path, *, mode: int, overwrite: bool) -> None:
     """Move a file or folder to its final place; a folder there is renamed first and removed last."""
+    if not temporary.exists():  # deleted by the block: the final place stays as it was
+        return
+    temporary.chmod(mode)
     if not (overwrite and final.is_dir()):
         os.replace(temporary, final)
         return

@@ -144,11 +144,19 @@ def _change(name: str, before: Any, after: Any) -> str:
         names = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
         return f": {', '.join(names)}"
     if isinstance(before, list):
-        added = [item for item in after if item not in before]
-        removed = [item for item in before if item not in after]
-        parts = [f"{word} {', '.join(map(str, items))}" for word, items in (("+", added), ("-", removed)) if items]
-        return f": {'; '.join(parts) or 'another order'}"
+        return f": {_list_change(before, after)}"
     return f": {before} → {after}"
+
+
+def _list_change(before: list[Any], after: list[Any]) -> str:
+    added = [str(item) for item in after if item not in before]
+    removed = [str(item) for item in before if item not in after]
+    changes = []
+    if added:
+        changes.append(f"+ {', '.join(added)}")
+    if removed:
+        changes.append(f"- {', '.join(removed)}")
+    return "; ".join(changes) or "another order"
 
 
 def new_threads(before: set[threading.Thread], *, wait: float) -> list[str]:

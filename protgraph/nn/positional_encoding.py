@@ -17,6 +17,7 @@ from protgraph.nn.dot_product_attention import PairTerm
 from protgraph.ops import PaddedBlock, Proteins
 
 __all__ = [
+    "CHAINS_IN_ORDER",
     "CHAIN_GAP",
     "OffsetBias",
     "LearnedPositions",

@@ -37,7 +37,9 @@ __all__ = [
     "best_threshold",
     "compute_metrics",
     "confusion_matrix",
+    "mean_ranks",
     "metric_of_value",
+    "pearson_correlation",
     "registered_metric",
 ]
 ENTRY_POINTS = {

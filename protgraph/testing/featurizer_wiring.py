@@ -110,6 +110,7 @@ class StructureModule(nn.Module):
             self.writes = featurizer.writes
 
     def forward(self, proteins: list[Residues]) -> dict[str, Tensor]:
+        """Return the fields of all proteins, concatenated."""
         results = [self.featurizer(residues) for residues in proteins]
         is_edges = isinstance(self.featurizer, EdgeFeaturizer)
         wrong = next((one for one in results if not isinstance(one, EdgeList if is_edges else Mapping)), self)

@@ -147,6 +147,7 @@ class MultiHeadModel(nn.Module):
             self.outputs |= {f"{target.head_name} {n}": s.as_(s.name, level=target.level) for n, s in head.out.items()}
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
+        """Return the fields of all heads, each under the name of its head."""
         f, out = self.model.embed(batch), {}
         for head in self.heads:
             for number, field in enumerate(head.task_fields, 1):
