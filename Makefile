@@ -20,7 +20,7 @@ INSTALL := $(PIP) install --quiet --constraint $(CONSTRAINTS)
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow test-pythons test-lowest proofs lint docs clean
+.PHONY: help bench test test-changed test-slow test-pythons test-lowest proofs lint docs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,9 @@ bench: $(VENV)/.installed  ## run the default benchmark: a table, plots and a re
 
 test: $(VENV)/.installed-test  ## run the tests
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-changed: $(VENV)/.installed-test  ## run the tests of the packages that this branch changes
+	tests="$$($(BIN)/python tools/changed_tests.py)" && $(PYTEST) -m "not slow" $$tests $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.installed-test  ## run the tests that take long
 	$(PYTEST) -m slow $(PYTEST_ARGS)

@@ -78,6 +78,7 @@ def test_collection_that_a_program_has_disabled_remains_disabled(tmp_path):
     assert done.stdout.split() == ["False", "0"], done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_that_trains_imports_neither_datasets_of_other_fields_nor_transformers():
     script = """
     import sys

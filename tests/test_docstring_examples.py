@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import protgraph_datasets
 import protgraph_plugins
+import pytest
 
 
 def modules() -> Iterator[str]:
@@ -17,6 +18,7 @@ def modules() -> Iterator[str]:
         yield from (m.name for m in found if ".template" not in m.name)
 
 
+@pytest.mark.slow
 def test_examples_of_plugins_and_datasets_run() -> None:
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     results = {name: doctest.testmod(importlib.import_module(name), optionflags=options) for name in modules()}

@@ -26,6 +26,8 @@ PAGES = [
     *sorted(ROOT.glob("plugins/*/README.md")),
     *sorted(ROOT.glob("datasets/*/README.md")),
 ]
+#: Pages whose Python blocks run for each change.
+FIRST_PAGES = (ROOT / "README.md", ROOT / "docs" / "start.md", ROOT / "docs" / "plugins.md")
 #: Small entries, enough for three splits.
 STRUCTURES = ("1ubq", "1ajj", "134l", "1fas", "1bo0", "1rx4", "1gya", "2fvv", "1rxz", "4qyf")
 #: Checkpoint of an example → model and task.
@@ -47,12 +49,12 @@ def python_blocks() -> Iterator[object]:
     """Yield every Python block, its output, and whether it runs in a new process, which costs seconds.
 
     The output is the ``text`` block after the Python block, None without one. Blocks of README.md run in a new process.
-    A page with the comment ``<!-- slow -->`` has blocks that take long.
+    Those of :data:`FIRST_PAGES` run for each change, all others with the slow tests: together they take minutes.
     """
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         found = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.M | re.S)
-        marks = [pytest.mark.slow] if "<!-- slow -->" in text else []
+        marks = [] if page in FIRST_PAGES else [pytest.mark.slow]
         for number, (block, output) in enumerate(found, 1):
             shown = output or None
             yield pytest.param(block, shown, page == ROOT / "README.md", id=f"{name_of(page)}-{number}", marks=marks)

@@ -65,11 +65,13 @@ def test_listing_and_help_load_nothing_heavy(args: list[str]) -> None:
     assert after_command(*args) == "loaded []"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot copy a process")
 def test_help_of_every_command_loads_nothing_heavy() -> None:
     assert python(EACH_IN_A_COPY).splitlines() == [f"{command} []" for command in COMMANDS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["data", "list"], ["data", "info", "ligysis"]], ids=" ".join)
 def test_cards_of_datasets_load_neither_torch_nor_pandas(args: list[str]) -> None:
     loaded = after_command(*args)
@@ -99,12 +101,14 @@ DEFERRED = ("sympy", "torch._dynamo.utils") if IS_TORCH_DEFERRED else ()
 UNUSED = ("e3nn", "lightning", "pandas", *DEFERRED, "torchmetrics", "transformers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])
 def test_predict_by_name_loads_no_part_that_it_does_not_use(name: str, tmp_path: Path, structures_dir: Path) -> None:
     arguments = ["predict", name, str(structures_dir / "1ubq.bcif"), "-o", str(tmp_path / "o.csv"), "--device", "cpu"]
     assert loaded_by(arguments, UNUSED) == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("proteinmpnn_folder")
 def test_a_scan_with_its_heat_map_loads_no_part_that_it_does_not_use(tmp_path: Path, structures_dir: Path) -> None:
     arguments = ["scan", str(structures_dir / "1ubq.bcif"), "--positions", "A:1-4", "-o", str(tmp_path / "o.csv")]

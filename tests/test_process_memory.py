@@ -25,6 +25,7 @@ print(taken, kept, peak_memory(cpu) - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux can reset the peak")
 def test_peak_memory_counts_allocations_since_the_reset_only():
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)

@@ -99,6 +99,7 @@ def values(function, items, *, workers=2, in_order=True, **options):
     return [value for _, value in WorkerPool(function, workers=workers, **options).run(items, in_order=in_order)]
 
 
+@pytest.mark.slow
 def test_results_come_in_order_or_as_they_finish(functions, tmp_path):
     assert values(functions.double, range(20)) == list(range(0, 40, 2))
     for in_order, expected in ((True, [0, 1, 2, 3]), (False, [1, 2, 3, 0])):
@@ -138,6 +139,7 @@ def test_exceptions_of_the_function_are_raised(functions):
         values(functions.double, [lambda: 0])
 
 
+@pytest.mark.slow
 def test_tensors_are_the_same_in_the_other_process(functions):
     item = {
         "a": torch.arange(6.0).reshape(2, 3).T,

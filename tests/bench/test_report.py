@@ -122,6 +122,7 @@ def test_tables_of_no_statistics_have_their_header():
     assert pairs_csv([]).startswith("dataset,task,split,metric,model,minus") and pairs_csv([]).count("\n") == 1
 
 
+@pytest.mark.slow
 def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(page, browser):
     browser.get(page.as_uri())
     names = check_keyboard(browser)

@@ -50,6 +50,7 @@ def run(train: str, tmp_path: Path, *models: str, workers: int = 1) -> list[Benc
     return list(run_in_workers(jobs(*models), train, workers=workers, log=tmp_path / "workers.log"))
 
 
+@pytest.mark.slow
 def test_a_worker_process_runs_all_its_jobs_on_one_thread(train: str, tmp_path: Path) -> None:
     rows = run(train, tmp_path, "a", "b", "c")
     assert [row.model for row in rows] == ["a", "b", "c"]
@@ -80,11 +81,13 @@ def test_a_failure_affects_only_its_own_job(train: str, tmp_path: Path, model: s
     assert message in rows[1].error
 
 
+@pytest.mark.slow
 def test_a_missing_train_function_fails_every_job(tmp_path: Path) -> None:
     rows = run("missing_module:train", tmp_path, "a", "b")
     assert all("missing_module" in row.error for row in rows) and len(rows) == 2
 
 
+@pytest.mark.slow
 def test_closing_the_generator_ends_the_worker_process(train: str, tmp_path: Path) -> None:
     rows = run_in_workers(jobs(*"abc"), train, workers=1, log=tmp_path / "workers.log")
     pid = int(next(rows).metrics["test"]["pid"])

@@ -39,6 +39,7 @@ def run(tmp_path_factory):
     return spec, job, evaluate_trained(job)
 
 
+@pytest.mark.slow
 def test_the_row_has_the_scores_of_the_card(run):
     _, job, row = run
     assert (row.model, row.seed, row.parameters, row.epochs) == ("trained:ligand_site", 3, CARD.parameters, 0)

@@ -81,6 +81,7 @@ def test_edges_are_sorted_by_target_and_run_both_ways():
 # --- the reports ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INVARIANT)
 def test_layers_on_distances_never_distinguish_chains_stars_or_mirror_images(name):
     report = measure_expressivity(name)
@@ -128,11 +129,13 @@ def test_only_products_of_three_neighbors_distinguish_equal_pair_sums(name, opti
     assert distinguishes(network_of(name, options), cloud.three_body()) == expected
 
 
+@pytest.mark.slow
 def test_only_a_layer_without_parity_distinguishes_mirror_images():
     assert not measure_expressivity("se3_transformer").mirror and not measure_expressivity("tfn").mirror
     assert measure_expressivity("se3_transformer", {"parity": False}).mirror
 
 
+@pytest.mark.slow
 def test_a_report_is_the_same_every_time():
     assert measure_expressivity("tfn").cells() == measure_expressivity("tfn").cells()
 

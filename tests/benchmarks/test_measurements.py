@@ -38,6 +38,7 @@ def test_implementations_agree_and_are_timed(name: str, monkeypatch: pytest.Monk
         assert found.lower_bound
 
 
+@pytest.mark.slow
 def test_files_are_measured_by_format(structures_dir) -> None:
     found = measure("featurize", seconds=0, files=[structures_dir / "1crn.bcif"])
     assert [m.title.split(" of ")[0] for m in found] == ["1 BinaryCIF files"] and found[0].error < 1e-5

@@ -10,6 +10,7 @@ from protgraph.errors import DatasetError
 RNA = "ATOM      1  P     A A   1      11.104   6.134  -6.504  1.00  0.00           P"
 
 
+@pytest.mark.slow
 def test_files_without_protein_are_left_out_and_printed(structures_dir, tmp_path, capsys):
     rna, protein = tmp_path / "rna.pdb", structures_dir / "1crn.bcif"
     rna.write_text(f"{RNA}\n")

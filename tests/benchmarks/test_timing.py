@@ -56,6 +56,7 @@ def test_warm_functions_run_only_the_minimum_number_of_rounds() -> None:
     assert "".join(order) == "abbaab"
 
 
+@pytest.mark.slow
 def test_least_times_of_inputs_do_not_depend_on_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two inputs of 1 and 3 ms, four times that for ``slow``; two of three calls take up to five times as long."""
     clock, calls = Clock(), {"fast": 0, "slow": 0}

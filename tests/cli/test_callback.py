@@ -32,6 +32,7 @@ def here(tmp_path, monkeypatch):
     sys.modules.pop("epoch_callbacks", None)
 
 
+@pytest.mark.slow
 def test_a_callback_of_the_current_folder_is_called_at_each_epoch(run, here):
     args = ("--data", "pdb_core", "--task", "ligand_binding", "--epochs", 2, "--callback", "epoch_callbacks:Epochs")
     result = run("train", "majority", *args, "-o", here / "m.safetensors")

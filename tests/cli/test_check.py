@@ -11,6 +11,7 @@ import pytest
 import protgraph as pg
 
 
+@pytest.mark.slow
 def test_each_check_is_shown_with_its_error(run):
     result = run("check", "linear")
     assert result.code == 0
@@ -35,6 +36,7 @@ def test_a_failure_is_shown_with_exit_code_1(run, monkeypatch):
     assert "✗ non_trivial" in result.out and "zero" in result.out and "0 of 1" in result.out
 
 
+@pytest.mark.slow
 def test_all_of_a_kind_with_a_table(run, tmp_path):
     table = tmp_path / "docs" / "equivariance.md"
     result = run("check", "--all", "--kind", "heads", "--table", table)
@@ -48,6 +50,7 @@ def test_all_of_a_kind_with_a_table(run, tmp_path):
     assert "[^1]" not in text
 
 
+@pytest.mark.slow
 def test_an_expected_failure_in_the_table_has_a_footnote_with_its_reason(run, tmp_path):
     table = tmp_path / "equivariance.md"
     assert run("check", "ca_pair_rbf", "linear", "--table", table).code == 0
@@ -89,6 +92,7 @@ def test_a_wrong_request_is_exit_code_2(run, args, text):
     assert result.code == 2 and text in result.err
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_reports_and_table(run, tmp_path):
     found = []
     for jobs in (1, 2):

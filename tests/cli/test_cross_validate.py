@@ -30,6 +30,7 @@ def arguments(data: Path, *more: object) -> list[object]:
     return ["train", "gcn", "--data", data / "A", "--labels", data / "labels.csv", "--epochs", 1, *more]
 
 
+@pytest.mark.slow
 def test_cv_prints_a_row_per_fold_and_writes_tables_and_models(run, data, tmp_path):
     out = tmp_path / "cv.csv"
     result = run(*arguments(data, "--cv", 3, "-o", out))
@@ -52,6 +53,7 @@ def test_cv_prints_a_row_per_fold_and_writes_tables_and_models(run, data, tmp_pa
     assert list(csv.DictReader(out.open())) == rows
 
 
+@pytest.mark.slow
 def test_positives_are_not_counted_for_classes(run, data, tmp_path):
     rows = [f"{name},{'ab'[i % 2]}" for i, name in enumerate(NAMES)]
     (tmp_path / "labels.csv").write_text("\n".join(["file,family", *rows]))
@@ -64,6 +66,7 @@ def test_positives_are_not_counted_for_classes(run, data, tmp_path):
     assert pooled[1] == "6" and [float(f"{float(folds[-1]['accuracy']):.4f}")] == [float(pooled[2])]
 
 
+@pytest.mark.slow
 def test_an_interrupted_cv_exits_with_the_signal_and_can_be_resumed(run, data, tmp_path, monkeypatch):
     import signal
 

@@ -30,6 +30,7 @@ def test_what_fails_is_named_and_the_others_go_on(run, tmp_path):
     assert run("fetch", "1jk9", "--offline").code == 2
 
 
+@pytest.mark.slow
 def test_an_accession_can_replace_a_file(run, tmp_path, monkeypatch):
     result = run("featurize", "pdb:1crn", "pdb:9zzz", "-o", tmp_path / "graphs", "-f", "dihedral", "--jobs", 1)
     assert result.code in (1, 2), result.err

@@ -22,6 +22,7 @@ def saved(tmp_path):
     return save
 
 
+@pytest.mark.slow
 def test_sequences_with_their_figures_in_the_headers(run, saved, tmp_path):
     path, out = saved("gpt", language.NEXT_RESIDUE), tmp_path / "new.fasta"
     command = ("generate", path, "--n", 3, "--length", 90, "--prompt", "MKT", "--temperature", 0.8, "--top-k", 10)

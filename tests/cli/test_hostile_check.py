@@ -38,6 +38,7 @@ def install(name: str, folder: Path, *, top: str = "", forward: str = "pass", ki
 EXIT = "import ctypes; ctypes.CDLL(None)._exit(0)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -58,6 +59,7 @@ def test_a_component_that_ends_its_process_fails_with_a_summary(code, words, run
     assert all(part in result.out for part in (*words, "0 of 1 components pass, 1 failed")), result.out
 
 
+@pytest.mark.slow
 def test_a_foreign_component_that_passes_is_checked_in_another_process(run, tmp_path, monkeypatch):
     install("host_good", tmp_path, top="import os; print('loaded by', os.getpid())")
     install("host_exit", tmp_path, top=EXIT, kind="featurizers")  # installed, and not needed

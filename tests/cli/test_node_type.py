@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.structure import clean, load_structure
 
 
+@pytest.mark.slow
 def test_atoms_and_ligands_are_nodes_on_request(run, structures_dir, tmp_path):
     path = structures_dir / "10sb.bcif"
     residues = clean(load_structure(path), ligands=True)

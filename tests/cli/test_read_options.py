@@ -140,6 +140,7 @@ def test_featurize_and_view_use_the_options(run, small_file, tmp_path, options, 
     assert f"odd: {residues} residues" in result.out
 
 
+@pytest.mark.slow
 def test_attention_uses_the_options(run, small_file, tmp_path):
     result = run(
         "attention", "transformer", small_file, "--assembly", "1", "--model-number", "2", "-o", tmp_path / "out"

@@ -101,6 +101,7 @@ def test_training_keeps_the_best_epoch_and_is_resumed(run, here, name, code):
     assert run(*train("--resume")).code == 2  # a finished checkpoint is not replaced
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_trained_longer_and_its_checkpoint_is_never_lost(run, here):
     checkpoint, folder = here / "m.safetensors", here / "m.run"
     options = ("--data", "A", "--task", "secondary_structure", "--log", "none", "-o", checkpoint)
@@ -137,6 +138,7 @@ def test_before_the_first_epoch_nothing_is_kept(run, here):
     assert not list(here.glob("m.safetensors*"))
 
 
+@pytest.mark.slow
 def test_an_earlier_checkpoint_is_replaced_by_the_best_epoch(run, here):
     (here / "m.safetensors").write_text("earlier")
     assert run(*train("--callback", "stopping:term", "--overwrite")).code == 143

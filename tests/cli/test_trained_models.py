@@ -82,6 +82,7 @@ def test_info_prints_the_card(run) -> None:
         assert part in out
 
 
+@pytest.mark.slow
 def test_explain_writes_attributions_and_their_sum(run, structures_dir, tmp_path) -> None:
     out, why = tmp_path / "o.csv", tmp_path / "why.csv"
     options = ("--explain", why, "--explain-residue", "A:30", "--explain-structure", tmp_path / "why.pdb")
@@ -130,6 +131,7 @@ def test_several_chains_are_predicted_alone_and_that_is_printed(run, structures_
     assert result.code == 0 and "each chain is predicted without the others (1 file" in result.err
 
 
+@pytest.mark.slow
 def test_train_calibrates(run, structures_dir, tmp_path) -> None:
     import shutil
 

@@ -111,6 +111,7 @@ def test_a_label_per_protein_is_a_regression_task(run, folder, tmp_path):
     assert next(csv.DictReader((tmp_path / "p.csv").open()))["residues"] == "46"
 
 
+@pytest.mark.slow
 def test_columns_of_a_table_and_their_kind_are_options(run, folder, tmp_path):
     rows = [("file", "note", "group", "ph")]
     rows += [(f"{name}.bcif", f"note {i}", i % 2 + 1, 6.5 + i) for i, name in enumerate(SMALL)]
@@ -127,6 +128,7 @@ def test_columns_of_a_table_and_their_kind_are_options(run, folder, tmp_path):
     assert result.code == 2 and "--labels" in result.err
 
 
+@pytest.mark.slow
 def test_inverse_folding_trains_on_structures_without_labels(run, folder, tmp_path):
     path = tmp_path / "mine.safetensors"
     args = ["--data", folder / "structures", "--task", "inverse_folding", "--epochs", 1, "-o", path]
@@ -136,6 +138,7 @@ def test_inverse_folding_trains_on_structures_without_labels(run, folder, tmp_pa
     assert "2 of 6 proteins share a sequence with another" in result.err  # 1crn and 3u7t are crambin
 
 
+@pytest.mark.slow
 def test_language_models_train_on_sequences_without_structures(run, tmp_path):
     letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     (tmp_path / "sequences").mkdir()

@@ -141,6 +141,7 @@ def test_prepare_reproduces_the_labels_of_an_entry(table, entry):
         assert [value for part in computed for value in part[name]] == [table[name][i] for i in committed], name
 
 
+@pytest.mark.slow
 def test_prepare_reproduces_the_file(tmp_path):
     paths = [tmp_path / "labels.parquet", FOLDER / "labels.parquet"]
     write_labels(paths[0])

@@ -14,6 +14,7 @@ def printed_lines(cell) -> int:
     return len("".join(streams).splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path, tmp_path):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")

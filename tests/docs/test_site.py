@@ -80,6 +80,7 @@ def all_pages(tools: Any) -> dict[str, str]:
     return pages | tools("site_pages").generated_pages()
 
 
+@pytest.mark.slow
 def test_shell_blocks_can_be_pasted_into_bash(tools):
     require_mkdocs()
     faults, blocks = [], 0
@@ -186,6 +187,7 @@ def test_the_page_of_a_card_has_prevalence_and_known_leaks(tools):
     assert "- 6 of 86 proteins of val have a relative in train, 0 of them at ≥ 95 % identity" in page
 
 
+@pytest.mark.slow
 def test_every_generated_page_is_in_the_navigation(tools):
     require_mkdocs()
     from mkdocs.config import load_config
@@ -197,6 +199,7 @@ def test_every_generated_page_is_in_the_navigation(tools):
     assert listed == set(pages.generated_pages()) | existing
 
 
+@pytest.mark.slow
 def test_every_exported_name_is_on_a_reference_page(tools):
     require_mkdocs()
     names, pages = tools("public_names"), tools("site_pages").generated_pages()

@@ -19,6 +19,7 @@ from protgraph.testing.runner import Runner
 TARGET = Target("type", "node", "classification", 3)
 
 
+@pytest.mark.slow
 def test_a_model_with_compiled_layers_is_the_same_model(structures_dir):
     model = build_model("gcn", TARGET, seed=0).eval()
     graphs = [

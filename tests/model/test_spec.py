@@ -108,11 +108,11 @@ class Buffered(GraphLayer):
 
     def __init__(self, fields):
         super().__init__(fields)
-        self.register_buffer("step", torch.zeros(1))
+        self.register_buffer("declare", torch.zeros(1))
         self.declare(h=fields["h"].irreps)
 
     def forward(self, f):
-        return {"h": f["h"] + self.step}
+        return {"h": f["h"] + self.get_buffer("declare")}
 
 
 class Seeding(Mix):
@@ -228,6 +228,7 @@ def test_an_input_that_is_not_a_graph_of_the_models_features_is_an_error(batch, 
         build_model(graph([component("model_test_lift", reads=["aatype"])]), TARGET, seed=0)(given(batch))
 
 
+@pytest.mark.slow
 def test_a_compiled_model_gives_the_same():
     """Also for a single graph, whose edges are checked outside the traced code."""
     residues = make_protein((12,), seed=0)
@@ -321,7 +322,7 @@ def test_a_layer_without_effect_on_the_head_is_dead():
         ([component("model_test_lift", reads=["pos"])], {}, WiringError, "pos"),
         ([LIFT, component("model_test_undeclared")], {}, WiringError, r"model_test_undeclared.*\['h'\]"),
         ([LIFT, component("model_test_shadow")], {}, WiringError, r"Shadow sets self\.out to Linear"),
-        ([LIFT, component("model_test_buffered")], {}, WiringError, r"Buffered sets self\.step to Tensor"),
+        ([LIFT, component("model_test_buffered")], {}, WiringError, r"Buffered sets self\.declare to Tensor"),
         ([LIFT, component("model_test_line")], {"features": ["knn"]}, WiringError, "Line declares 'line' as an object"),
         ([LIFT], {"features": ["model_test_height", "model_test_height"]}, WiringError, "'b_factor'"),
         (

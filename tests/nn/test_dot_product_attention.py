@@ -100,6 +100,7 @@ def cases(draw):
     return Case(sizes, answers, causal, *flags, entries=draw(st.sampled_from([1, 30, 2**24])))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_equals_an_explicit_softmax_with_every_option(case):

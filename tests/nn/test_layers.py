@@ -96,6 +96,7 @@ def test_edges_of_unknown_degree_give_the_same_values(scene, specs, agree, float
     )
 
 
+@pytest.mark.slow
 def test_importing_layers_and_heads_loads_neither_e3nn_nor_structures():
     code = "import sys, protgraph.nn.layers, protgraph.nn.heads; print({'e3nn', 'biotite'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -86,6 +86,7 @@ def test_gather_and_sum_have_the_gradients_of_indexing(edges, trailing):
         assert_same(lambda f=reduce: f(m), lambda z=zeros, r=row: z.index_add(0, edges.index[r], m), [m])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [None, 3], ids=["ragged", "regular"])
 def test_gradients_and_second_derivatives_equal_finite_differences(degree):
     torch.manual_seed(0)

@@ -54,6 +54,7 @@ def virtual_cb(n, ca, c):
     return -0.58273431 * np.cross(b, c) + 0.56802827 * b - 0.54067466 * c + ca
 
 
+@pytest.mark.slow
 def test_context_atoms_are_those_nearest_to_the_virtual_cb(bound, graph):
     atoms, element = bound.ligands.atom_pos.astype("f8"), bound.ligands.atom_element
     for i, (n, ca, c, _) in enumerate(bound.backbone.astype("f8")):
@@ -97,6 +98,7 @@ def test_elements_can_be_left_out(bound):
     assert all(pg.models.get(f"ligandmpnn.{v}").features[5].options["omit"] == "MO" for v in VARIANTS)
 
 
+@pytest.mark.slow
 def test_known_side_chains_of_the_nearest_residues_are_context_too(bound):
     hidden = np.arange(len(bound)) % 3 == 0
     residues = bound.without_sidechains(hidden)

@@ -163,6 +163,7 @@ def test_an_incomplete_residue_does_not_change_the_others(program, structures_di
     compare(program, "v_32_020_25", residues, torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", LIMIT)
 @pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
@@ -181,6 +182,7 @@ def test_conditional_and_unconditional_log_probabilities_equal_the_program(
     check(unconditional_log_probs(found), model.single_aa_score(given, use_sequence=True), found, dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", EACH_VARIANT)
 @torch.no_grad()
 def test_the_same_order_gives_the_same_sequence(program, structures_dir, variant):

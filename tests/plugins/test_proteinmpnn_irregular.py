@@ -203,6 +203,7 @@ def exact_differences(residues, path):
     return differences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SMALL, "chains"])
 def test_exact_variants_equal_the_program_on_small_proteins(structures_dir, tmp_path, float64, monkeypatch, name):
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)

@@ -106,6 +106,7 @@ def encoded(ours, residues):
         return Decoding.of(ours, collate([ours.plan.precompute(residues)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_same_order_gives_the_same_sequence(ours, original, dimer, tied):
     n, generator = len(dimer), torch.Generator().manual_seed(1)
@@ -181,6 +182,7 @@ def test_sampling_probabilities_equal_the_program(ours, original, dimer, profile
     assert (plain["probs"] - want["probs"]).abs().max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, -0.5)])
 def test_weighted_ties_equal_the_program(ours, original, dimer, weights):
     n = len(dimer)
@@ -195,6 +197,7 @@ def test_weighted_ties_equal_the_program(ours, original, dimer, weights):
     assert (sampled.probabilities.double() - want["probs"].double()).abs().max() <= 1e-4
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_scores_of_chains_and_unconditional_probabilities_equal_the_program(ours, original, dimer):
     n = len(dimer)

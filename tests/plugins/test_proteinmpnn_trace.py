@@ -79,6 +79,7 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
             )
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_published_features_are_not_invariant_and_corrected_ones_are(state, structures_dir):
     residues = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
@@ -101,6 +102,7 @@ def test_loading_weights_of_features_that_are_not_invariant_warns(proteinmpnn_fo
         load_proteinmpnn("proteinmpnn.ca_v_48_020")
 
 
+@pytest.mark.slow
 def test_corrected_features_pass_the_conformity_suite():
     for name in ("ca_pair_rbf", "ca_orientation"):
 

@@ -58,6 +58,7 @@ def test_the_template_equals_the_output_of_new_plugin() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_only_the_package(plugin: Path) -> None:
     installed = {p.name for p in (plugin / "site").iterdir()}
     assert installed == {"protgraph_template", "protgraph_template-0.1.0.dist-info"}

@@ -12,6 +12,7 @@ from protgraph.prepare import estimate_store, prepare_store
 from protgraph.registry.component import component
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [1000, 40])
 def test_residues_and_bytes_agree_with_the_real_run_on_files_of_mixed_sizes(tmp_path, structures_dir, sample):
     files, plan = sorted(structures_dir.iterdir())[:120], FeaturePlan(["dihedral", component("knn", k=8)])

@@ -89,6 +89,7 @@ def test_a_second_run_writes_nothing_and_a_changed_file_its_shard_only(folder, t
     assert contents(store) == contents(tmp_path / "fresh")
 
 
+@pytest.mark.slow
 def test_an_unchanged_store_starts_no_process_and_a_changed_shard_one(
     folder, tmp_path, plan, structures_dir, monkeypatch
 ):

@@ -33,6 +33,7 @@ NOT_ON_CUDA = {"ReadsAnItemInBackward", "FeaturizerThatCountsOnTheHost", "Output
 DEVICE_TWINS = [cls for cls, (name, _) in TWINS.BROKEN.items() if name == "device"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", TWINS.HONEST, ids=lambda c: c.__name__)
 def test_an_honest_twin_passes_every_check(twin):
     (component,) = find_components(twin)

@@ -253,6 +253,7 @@ def install_command(install, *, imports: str = "", parameter: str = OPTION, help
     install("mine_dist", {"protgraph.commands": {"mine": "mine_command_mod:command"}}, {"mine_command_mod": code})
 
 
+@pytest.mark.slow
 def test_an_honest_command_passes_every_check(install):
     install_command(install)
     assert failed("mine") == {}

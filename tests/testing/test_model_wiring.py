@@ -47,6 +47,7 @@ def test_other_models_stay_as_they_are():
     assert offline_models(spec) is spec
 
 
+@pytest.mark.slow
 def test_the_suite_builds_layers_and_models_with_offline_options(spec):
     for component in (*find_components("downloading"), *find_components(spec)):
         assert all(report.ok for report in check_component(component)), component

@@ -39,12 +39,14 @@ def written(tmp_path, structures_dir, monkeypatch):
         exec(compile(block, str(PAGE), "exec"), {"__name__": "__main__"})
 
 
+@pytest.mark.slow
 def test_every_component_of_the_page_passes_its_checks(written):
     for name, kind in NAMES.items():
         for component in find_components(name, kind=kind):
             assert [str(report) for report in check_component(component, full=True) if not report.ok] == []
 
 
+@pytest.mark.slow
 def test_the_components_of_the_page_train_together(written, tmp_path):
     features = ["center_distance", pg.component("knn", k=8), "far_chords", "edge_distance", "edge_inverse_square"]
     layers = [

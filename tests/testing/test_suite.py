@@ -76,6 +76,7 @@ def test_checks_run_from_declarations_to_symmetry():
     assert all(c.claim.endswith(".") and len(c.claim) < 120 for c in CHECKS)
 
 
+@pytest.mark.slow
 def test_an_expected_failure_is_reported_with_its_reason():
     result = reports(SuiteLeak)["no_leak"]
     assert (result.status, result.message, result.ok) == ("expected", "batch statistics", True)
@@ -86,6 +87,7 @@ def test_an_expected_failure_that_passes_is_a_failure():
     assert result.status == "failed" and "it may overflow" in result.message
 
 
+@pytest.mark.slow
 def test_a_stated_input_is_passed_to_the_component():
     assert [result for result in reports(SuitePoints).values() if not result.ok] == []
 
@@ -246,6 +248,7 @@ def test_a_layer_that_nothing_reads_fails_the_model():
     assert result.status == "failed" and "layers[1] (linear)" in result.message
 
 
+@pytest.mark.slow
 def test_a_component_that_cannot_be_loaded_fails_its_first_check_only(tmp_path, monkeypatch):
     info = tmp_path / "cracked_dist-0.3.dist-info"
     info.mkdir()
@@ -330,6 +333,7 @@ def test_a_missing_call_of_declare_is_named():
     assert "declare()" in message and "['h']" in message and "forward returns" not in message
 
 
+@pytest.mark.slow
 def test_large_gradients_and_copies_are_freed():
     """One shared instance of a component at a time is kept, and it keeps no gradients."""
     (component,) = find_components(SuiteLinear)

@@ -220,6 +220,7 @@ def test_the_embedded_dataset_passes_every_check():
     assert [r for r in check_component(component, full=True) if not r.ok] == []
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_fault_once_with_its_line(capsys):
     from protgraph.cli.app import main
 

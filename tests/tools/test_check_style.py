@@ -92,6 +92,7 @@ class B: ...
     assert found == [f"{name} has no docstring" for name in ("A.f", "A.size", "g", "B")]
 
 
+@pytest.mark.slow
 def test_every_public_callable_has_a_docstring() -> None:
     files = check_style.python_files("protgraph", "plugins", "datasets")
     files = [path for path in files if "tests" not in path.relative_to(ROOT).parts]

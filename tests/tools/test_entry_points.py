@@ -35,11 +35,13 @@ def tool() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_pyproject_has_the_declared_entry_points(tool) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert tool.replace_block(text, tool.block(tool.declared())) == text, "run `python tools/entry_points.py`"
 
 
+@pytest.mark.slow
 def test_every_component_is_declared(tool) -> None:
     modules = {name: importlib.import_module(name) for name, _ in tool.modules() if name != NEEDS_TRITON}
     references = [ref.split(":") for names in tool.declared().values() for ref in names.values()]

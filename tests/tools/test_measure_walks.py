@@ -67,6 +67,7 @@ def test_other_parameters_take_other_ways(package):
     assert walk.stays == ["protgraph.high.loading", "protgraph.low.sizes"] and walk.climbs == 0
 
 
+@pytest.mark.slow
 def test_the_walks_of_the_table_begin_at_functions_that_exist():
     for start in measure_walks.WALKS:
         assert measure_walks.follow(start).modules

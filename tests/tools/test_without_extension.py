@@ -28,6 +28,7 @@ def test_the_core_does_without_the_extension(name: str, tmp_path: Path) -> None:
     assert TOOL.problems_without(name, tmp_path / "copy") == []
 
 
+@pytest.mark.slow
 def test_the_components_of_a_removed_extension_are_not_listed(tmp_path: Path) -> None:
     environment = TOOL.copy_without("foldcomp", tmp_path / "copy")
     assert not (tmp_path / "copy" / "plugins" / "foldcomp").exists()

@@ -62,6 +62,7 @@ def labels(found):
     return {graph.name: graph.y[:, 0].tolist() for graph in found}
 
 
+@pytest.mark.slow
 def test_labels_of_the_whole_sequence_leave_out_unresolved_residues_and_count_them(folder, proteins, tiny, tmp_path):
     plain = labels(graphs(folder, write(tmp_path / "a.csv", proteins), tiny, tmp_path)[0])
     table = write(tmp_path / "b.csv", proteins, extra=(-2, -1, 1))
@@ -82,6 +83,7 @@ def test_an_unresolved_loop_is_left_out(folder, proteins, tiny, tmp_path):
         assert given.align(part, strict=False)[:, 0].tolist() == (part.res_id % 2).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [{"extra": (40,)}, {"extra": (1,), "missing": (5,)}], ids=["far", "incomplete"])
 def test_other_absent_residues_are_an_error_unless_they_are_left_out(folder, proteins, tiny, tmp_path, case):
     table = write(tmp_path / "t.csv", proteins, **case)
@@ -100,6 +102,7 @@ def test_shifted_numbers_are_an_error_with_the_shift(folder, proteins, tiny, tmp
         graphs(folder, table, tiny, tmp_path)
 
 
+@pytest.mark.slow
 def test_letters_of_residues_are_compared_with_the_structure(folder, proteins, tiny, tmp_path):
     good = write(tmp_path / "a.csv", proteins, letters=1)
     found, _ = graphs(folder, good, tiny, tmp_path)
@@ -124,6 +127,7 @@ def test_a_column_of_letters_can_be_the_label(folder, proteins, tiny, tmp_path):
     assert data.target("aa").kind == "classification" and not any("compared" in note for note in data.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "NA", "null", "-"])
 def test_rows_without_a_residue_number_are_left_out_and_counted(folder, proteins, tiny, tmp_path, text):
     table = write(tmp_path / "t.csv", proteins)

@@ -30,6 +30,7 @@ ATOMS = ModelSpec(
 )
 
 
+@pytest.mark.slow
 def test_labels_of_residues_are_on_their_ca_atoms(small, tmp_path):
     task = default_task(small.target("helix"))
     per_atom = prepare(small, task, FeaturePlan(["knn"], node_type="atom"), cache=tmp_path).splits["val"]
@@ -39,6 +40,7 @@ def test_labels_of_residues_are_on_their_ca_atoms(small, tmp_path):
         assert torch.equal(atoms.y[alpha], whole.y) and (atoms.y[~alpha] == -1).all()
 
 
+@pytest.mark.slow
 def test_a_model_of_atoms_predicts_and_embeds_each_residue(small, quick, tmp_path):
     result = fit(ATOMS, small, "helix", config=quick, cache=tmp_path / "cache")
     path = tmp_path / "atoms.safetensors"
@@ -54,6 +56,7 @@ def test_a_model_of_atoms_predicts_and_embeds_each_residue(small, quick, tmp_pat
     assert vectors.node.shape == (len(residues), 16) and np.isfinite(vectors.node).all()
 
 
+@pytest.mark.slow
 def test_all_atoms_of_a_masked_residue_have_an_unknown_type(small, tmp_path):
     task = registry.tasks.get("masked_lm")
     store = prepare(

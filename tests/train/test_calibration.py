@@ -173,6 +173,7 @@ class OtherTestLabels:
         return ResidueLabels(labels.chain, labels.res_id, labels.ins_code, 1 - labels.values, name=example.id)
 
 
+@pytest.mark.slow
 def test_a_calibration_does_not_depend_on_test_labels(small, tiny, quick) -> None:
     class Inverted(OtherTestLabels, type(small)):
         pass

@@ -95,6 +95,7 @@ def test_the_longest_protein_of_moderate_length_is_checked(tmp_path, monkeypatch
     assert all(fields == {"aatype", "masked"} for _, fields in checked)
 
 
+@pytest.mark.slow
 def test_training_a_model_that_reads_later_residues_is_an_error(small):
     quick = FitConfig(epochs=1, device="cpu")
     with pytest.raises(LeakError, match="'sequence_mlp'.*'inverse_folding'"):

@@ -80,6 +80,7 @@ def test_nan_metrics_round_trip(trained, tmp_path):
     assert str(load_checkpoint(path).metrics) == str(metrics)
 
 
+@pytest.mark.slow
 def test_another_process_predicts_the_same_bits(trained, saved, structures_dir, tmp_path):
     files = [structures_dir / "1orc.bcif", structures_dir / "1hf9.bcif"]
     predict(trained.checkpoint(), files, device="cpu").write(tmp_path / "here.csv")
@@ -236,6 +237,7 @@ def test_checkpoints_of_all_model_families_round_trip(small, quick, tmp_path):
         assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_a_model_without_edges_round_trips(small, quick, tmp_path):
     graph = ModelSpec("flat", layers=[component("embed", reads=["aatype"], dim=8)])
     result = fit(graph, small, "helix", config=replace(quick, epochs=1))

@@ -175,6 +175,7 @@ def failing(*args):
     raise ValueError("own bug")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("derive", "words"),
     [
@@ -197,6 +198,7 @@ def test_a_wrong_derive_is_named(small, tmp_path, derive, words):
     assert ". on '1crn'" not in str(error)
 
 
+@pytest.mark.slow
 def test_a_derive_that_fails_on_one_protein_is_a_failure_of_that_protein(small, tmp_path):
     def derive(residues):
         if residues.name == "2erl":
@@ -210,6 +212,7 @@ def test_a_derive_that_fails_on_one_protein_is_a_failure_of_that_protein(small, 
     assert "'own'" in failure.message and "test_component_faults.py:" in failure.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

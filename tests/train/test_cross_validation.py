@@ -43,6 +43,7 @@ def test_every_protein_is_tested_once_and_its_group_not_in_two_folds(result):
     assert sum(fold.size.proteins for fold in result.folds) == result.size.proteins == len(PROTEINS)
 
 
+@pytest.mark.slow
 def test_pooled_metrics_are_those_of_the_table(result):
     y, p, yes = (result.predictions.column(name) for name in ("label_buried", "p_buried", "predicted_buried"))
     order = np.argsort(-p, kind="stable")
@@ -65,6 +66,7 @@ def test_summary_has_a_row_per_fold_and_the_baseline(result):
     assert len(repr(result)) < 200
 
 
+@pytest.mark.slow
 def test_labels_of_the_tested_fold_do_not_change_the_model(small, tiny, once, tmp_path):
     """Weights, standardization, initial bias and threshold are the same with other labels in the test fold."""
 
@@ -86,6 +88,7 @@ def test_labels_of_the_tested_fold_do_not_change_the_model(small, tiny, once, tm
     assert models[0].test != models[1].test
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_uses_its_finished_folds(small, tiny, once, tmp_path):
     whole = cross_validate(tiny, small, "buried", folds=3, config=once, run_dir=tmp_path / "a")
     assert load_checkpoint(tmp_path / "a" / "fold_2" / "model.safetensors").metrics["test"] == whole.folds[1].metrics

@@ -54,6 +54,7 @@ def test_other_tasks_keep_their_labels(small):
     assert np.array_equal(data.labels("helix", example).values, small.labels("helix", example).values)
 
 
+@pytest.mark.slow
 def test_labels_are_derived_for_training(small, tmp_path):
     data = load_dataset(small, task=CROWDING)
     prepared = prepare(data, resolve_task(CROWDING, data), FeaturePlan([]), cache=tmp_path)
@@ -61,6 +62,7 @@ def test_labels_are_derived_for_training(small, tmp_path):
     assert torch.equal(graph.y, torch.from_numpy(crowding_class(small.read(example))))
 
 
+@pytest.mark.slow
 def test_a_registered_task_trains_by_its_name(small, tmp_path):
     pg.tasks.register("crowding_class", CROWDING)
     config = pg.FitConfig(epochs=1, device="cpu")

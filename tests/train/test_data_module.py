@@ -152,6 +152,7 @@ def test_training_batches_have_the_fields_that_the_model_reads(trained, stores):
         assert torch.equal(full.y, batch.y) and full.name == batch.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["helix", "buried", "size"])
 def test_validation_batches_have_the_fields_that_predictions_read(name, small):
     task = resolve_task(name, small)

@@ -66,6 +66,7 @@ def test_evaluation_of_the_test_split_is_repeatable(decoder, small):
     assert evaluate(decoder.model, store, task) == decoder.test
 
 
+@pytest.mark.slow
 def test_a_prediction_depends_on_the_backbone_only(decoder, small, tmp_path):
     path = decoder.save(tmp_path / "decoder.safetensors")
     example = small.examples("inverse_folding", "test")[0]
@@ -107,6 +108,7 @@ def test_noise_moves_a_copy_and_ca_with_its_backbone(decoder, small):
     assert abs(float(step.std()) - 0.2) < 0.02 and abs(float(step.mean())) < 0.02
 
 
+@pytest.mark.slow
 def test_training_with_noise_is_reproducible(small):
     config = replace(CONFIG, epochs=3, noise=0.1)
     configs = (config, config, replace(config, noise=0.0))

@@ -41,6 +41,7 @@ def dataset(small):
     del small.labels
 
 
+@pytest.mark.slow
 def test_labels_of_noisy_graphs_restore_the_positions(dataset, tmp_path):
     plan = FeaturePlan(MODEL.features)
     store = prepare(dataset, STRUCTURE_DENOISING, plan, cache=tmp_path).splits["train"]
@@ -55,6 +56,7 @@ def test_labels_of_noisy_graphs_restore_the_positions(dataset, tmp_path):
     assert float(stronger.splits["train"][0].y.std()) == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_trained_model_reduces_the_noise_and_predicts_three_values_per_residue(dataset, tmp_path, structures_dir):
     result = fit(MODEL, dataset, STRUCTURE_DENOISING, config=CONFIG, cache=tmp_path)
     unchanged = 0.5 * 3**0.5

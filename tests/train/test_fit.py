@@ -151,6 +151,7 @@ def test_training_stops_after_epochs_without_improvement(small, tiny, quick):
     assert result.epochs == 3
 
 
+@pytest.mark.slow
 def test_training_stops_after_max_time(small, tiny, quick):
     result = fit(tiny, small, "helix", config=replace(quick, epochs=10**5, max_time=0.3, patience=None))
     assert result.epochs < 10**4
@@ -270,6 +271,7 @@ def test_weights_of_an_unknown_class_or_of_other_labels_are_an_error(small, tiny
         fit(tiny, small, "helix", config=replace(quick, pos_weight="balanced"))
 
 
+@pytest.mark.slow
 def test_a_dataset_without_validation_is_an_error(small, tiny, quick):
     folder = small.examples("helix")[0].path.parent
     with pytest.raises(DatasetError, match="'small'.*'val'"):
@@ -311,6 +313,7 @@ def test_training_on_a_gpu_is_reproducible(small, tiny, quick):
     assert same_bits(fit(tiny, small, "helix", config=config), fit(tiny, small, "helix", config=config))
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_table_of_labels_trains(structures_dir, tiny, quick, tmp_path):
     names = ("1crn", "2erl", "1fas", "1ubq", "1a8o", "1orc")
     splits = ("train",) * 4 + ("val", "test")
@@ -322,6 +325,7 @@ def test_a_folder_with_a_table_of_labels_trains(structures_dir, tiny, quick, tmp
     assert {split: proteins for split, (proteins, _) in result.sizes.items()} == {"train": 4, "val": 1, "test": 1}
 
 
+@pytest.mark.slow
 def test_regression_does_not_depend_on_the_unit(small, tiny, quick):
     def crowding(unit):
         def derive(residues):
@@ -350,6 +354,7 @@ def test_a_constant_prediction_without_a_correlation_trains_and_is_reported(smal
     assert not any("undefined" in note for note in learned.notes)
 
 
+@pytest.mark.slow
 def test_a_correlation_that_the_labels_leave_undefined_is_an_error(small, tiny, quick):
     def derive(residues):
         return np.full((1, 1), len(residues) if len(residues) not in (70, 61) else 5, np.float32)

@@ -52,6 +52,7 @@ def test_a_ca_trace_is_reported_for_a_model_that_reads_dihedrals(trained, ubiqui
     assert kinds(trained.checkpoint(), ubiquitin, trace(ubiquitin)) == {"ca_only": 76}
 
 
+@pytest.mark.slow
 def test_a_ca_trace_is_enough_for_a_model_of_ca_atoms(small, quick, ubiquitin):
     embedded = component("embed", reads=["aatype"], dim=8)
     spec = ModelSpec("trace", features=[component("knn", k=8)], layers=[embedded, component("gcn", dim=8)])
@@ -69,6 +70,7 @@ def test_missing_backbone_atoms_are_counted(trained, ubiquitin):
     assert few == {"missing_backbone": 22, "low_completeness": 22}
 
 
+@pytest.mark.slow
 def test_an_antibody_with_missing_atoms_is_predicted_and_reported(proteinmpnn_folder, structures_dir):
     """The model refuses other proteins, among them a helix of alanines."""
     antibody = read_residues(structures_dir / "2d7t.bcif")

@@ -25,6 +25,7 @@ class OneClass(Small):
         return ResidueLabels(own.chain, own.res_id, own.ins_code, np.zeros_like(own.values), name=own.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_one_class_in_a_split_is_an_error_before_training(structures_dir, tiny, quick, split):
     epochs = []
@@ -40,6 +41,7 @@ def test_one_class_in_a_split_is_an_error_before_training(structures_dir, tiny, 
     assert f"{residues} negative" in str(error.value)
 
 
+@pytest.mark.slow
 def test_one_class_in_the_test_split_is_a_note(structures_dir, tiny, quick):
     result = fit(tiny, OneClass(structures_dir, ("test",)), "buried", config=quick)
     assert any("'test'" in note and "auprc" in note for note in result.notes)
@@ -49,6 +51,7 @@ def test_two_classes_everywhere_pass(small, tiny, quick):
     assert fit(tiny, small, "buried", config=quick).notes == ()
 
 
+@pytest.mark.slow
 def test_other_kinds_of_labels_are_not_checked(structures_dir, tiny, quick):
     class Constant(Small):
         def labels(self, task, example):

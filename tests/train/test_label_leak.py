@@ -107,6 +107,7 @@ def test_states_of_dssp_under_another_name_are_refused(small, tmp_path, function
         prepare(load_dataset(small, task=task), task, plan, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_task_can_allow_a_featurizer(small, tmp_path):
     plan = register(three, "3x0e")
     task = pg.Task(
@@ -137,6 +138,7 @@ def test_a_value_per_protein_is_refused(structures_dir, tmp_path):
         prepare(load_dataset(data, task=task), task, plan, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_features_of_visible_types_are_no_leak_of_masked_types(small, tmp_path):
     """The label is masked at each use, after the features of the structure are made."""
     for name in ("masked_lm", "next_residue", "inverse_folding"):

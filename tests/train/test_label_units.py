@@ -59,6 +59,7 @@ UNITS = {
 USUAL = {}  # level → result of labels without a unit, trained once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "level"), [*((unit, "node") for unit in UNITS), ("mol/L", "graph"), ("1e6 and offset", "graph")]
 )
@@ -75,11 +76,13 @@ def test_the_losses_of_every_epoch_do_not_depend_on_the_unit(small, tiny, config
     assert intervals[1].low == pytest.approx(factor * intervals[0].low, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_the_initial_loss_is_that_of_the_mean_label(small, tiny, config):
     result = train(tiny, small, replace(config, lr=1e-9, epochs=1), UNITS["1e6 and offset"])
     assert losses(result)[0, 0] == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_two_columns_of_ratio_1e8_learn_as_two_of_equal_size(small, tiny, config):
     def large(x):
         return 1e4 * x
@@ -98,6 +101,7 @@ def test_two_columns_of_ratio_1e8_learn_as_two_of_equal_size(small, tiny, config
     assert 0.9 * root < unequal.history[-1]["nrmse"] <= root * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_a_constant_column_is_learned_and_does_not_disturb_the_other(small, tiny, config):
     def constant(x):
         return 0 * x + 0.1
@@ -109,6 +113,7 @@ def test_a_constant_column_is_learned_and_does_not_disturb_the_other(small, tiny
     assert torch.equal(result.model.head.scale[:1], torch.ones(1))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_has_scale_and_shift(small, tiny, config, tmp_path):
     result = train(tiny, small, replace(config, epochs=1), UNITS["mol/L"])
     loaded = load_checkpoint(result.save(tmp_path / "kd.safetensors")).model.head

@@ -34,6 +34,7 @@ def dataset(folder):
     return pg.load_dataset(folder, task=TASK)
 
 
+@pytest.mark.slow
 def test_graphs_of_a_folder_are_those_of_fit_with_all_features(dataset, tmp_path):
     graphs = dataset.graphs(TASK, "train", features=FEATURES, cache=tmp_path)
     plan = FeaturePlan(FEATURES)
@@ -53,6 +54,7 @@ def test_all_splits_together_are_a_dataset_again(dataset, tmp_path):
     assert torch.equal(given[0].edge_index, graphs[0].edge_index) and torch.equal(given[0].y, graphs[0].y)
 
 
+@pytest.mark.slow
 def test_graphs_of_registered_and_resplit_datasets(tmp_path):
     core = pg.load_dataset("pdb_core")
     examples = core.examples(TASK)[:6]
@@ -64,6 +66,7 @@ def test_graphs_of_registered_and_resplit_datasets(tmp_path):
         assert all(len(graph.y) == graph.num_nodes for graph in graphs)
 
 
+@pytest.mark.slow
 def test_loaders_and_workers_read_the_graphs(dataset, tmp_path):
     graphs = dataset.graphs(TASK, "train", features=pg.models.get("gcn").features, cache=tmp_path)
     model = pg.build_model("gcn", graphs.target, seed=0).eval()
@@ -81,6 +84,7 @@ def test_what_does_not_fit_raises(dataset, tmp_path):
         dataset.graphs(TASK, "train", features=["dssp"], cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_proteins_that_cannot_be_used_are_counted(folder, tmp_path):
     broken = tmp_path / "structures"
     shutil.copytree(folder, broken)

@@ -33,6 +33,7 @@ def test_the_ligand_binding_task_hides_ligands(structures_dir):
     assert builtin.INVERSE_FOLDING.inputs.visible(residues, "2erl").ligands is residues.ligands
 
 
+@pytest.mark.slow
 def test_context_atoms_contribute_gradients(small, tmp_path):
     found = fit("ligandmpnn", small, "inverse_folding", config=FitConfig(epochs=1, lr=3e-3), cache=tmp_path)
     layer = next(x for x in found.model.layers if type(x).__name__ == "ContextAtomEncoder")

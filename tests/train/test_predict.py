@@ -158,6 +158,7 @@ def test_embeddings_of_failed_files_are_empty(trained, tmp_path):
     assert embeddings.write(tmp_path / "v.parquet")
 
 
+@pytest.mark.slow
 def test_importing_train_imports_neither_lightning_nor_torchmetrics():
     code = "import sys, protgraph.train; print([m for m in ('lightning', 'torchmetrics') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

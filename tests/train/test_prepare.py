@@ -36,6 +36,7 @@ def plan() -> FeaturePlan:
     return FeaturePlan(FEATURES)
 
 
+@pytest.mark.slow
 def test_prepared_graphs_have_the_features_and_labels_of_the_files(small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)
     prepared = prepare(small, task, plan, cache=tmp_path)
@@ -54,6 +55,7 @@ def test_prepared_graphs_have_the_features_and_labels_of_the_files(small, plan, 
     assert prepared.sizes["test"] == (2, 64 + 58)
 
 
+@pytest.mark.slow
 def test_a_second_preparation_uses_the_cached_graphs(small, plan, tmp_path, monkeypatch):
     task = resolve_task("helix", small)
     first = prepare(small, task, plan, cache=tmp_path)
@@ -96,6 +98,7 @@ def test_a_fasta_file_is_opened_once_for_fingerprints_and_once_for_graphs(tmp_pa
     assert opened_files.count(str(path)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["options", "task", "labels", "split"])
 def test_a_change_of_any_input_gives_other_graphs(change, small, plan, structures_dir, tmp_path):
     task = resolve_task("helix", small)
@@ -122,6 +125,7 @@ def test_a_change_of_any_input_gives_other_graphs(change, small, plan, structure
         assert not torch.equal(second[0].y, first[0].y)
 
 
+@pytest.mark.slow
 def test_graphs_of_an_edited_featurizer_are_computed_again(small, tmp_path, monkeypatch):
     plan = FeaturePlan(FEATURES)
     first = prepare(small, resolve_task("helix", small), plan, cache=tmp_path)
@@ -183,6 +187,7 @@ class Typed(StructureFeaturizer):
     assert not (tmp_path / "graphs").exists()
 
 
+@pytest.mark.slow
 def test_graphs_are_stale_after_an_edit_of_code(small, tmp_path, monkeypatch):
     package = tmp_path / "edited_for_prepare"
     package.mkdir()
@@ -205,6 +210,7 @@ class Edited(StructureFeaturizer):
     assert body != text and paths[0] != paths[1]
 
 
+@pytest.mark.slow
 def test_broken_files_are_listed_and_the_others_continue(small, structures_dir, plan, tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
@@ -252,6 +258,7 @@ def test_no_training_protein_is_an_error_with_the_first_failure(small, plan, tmp
         prepare(empty, builtin.INVERSE_FOLDING, plan, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_damaged_prepared_data_are_computed_again(small, plan, tmp_path):
     task = resolve_task("helix", small)
     store = prepare(small, task, plan, cache=tmp_path).splits["train"]
@@ -321,6 +328,7 @@ def test_several_processes_read_the_same_residues(small, plan, tmp_path, monkeyp
         assert torch.equal(a.y, b.y)
 
 
+@pytest.mark.slow
 def test_another_derivation_of_labels_gives_other_graphs(small, tiny, tmp_path):
     def counting(by):
         def derive(residues):

@@ -60,6 +60,7 @@ def test_batches_beyond_the_limit_are_not_run(small, tiny, quick):
         estimate_resources(tiny, small, "helix", config=replace(quick, batch_residues=512), memory_limit=10.0)
 
 
+@pytest.mark.slow
 def test_the_largest_budget_that_fits_is_chosen(small, tiny, quick, monkeypatch):
     monkeypatch.setattr(resource_estimate, "SMALLEST", 32)
     monkeypatch.setattr(resource_estimate, "_FEWEST_BATCHES", 2)

@@ -286,6 +286,7 @@ def test_a_finished_run_without_more_epochs_gives_its_result_again(small, tiny, 
     assert not RunFolder(tmp_path).describe_end(replace(quick, epochs=4))
 
 
+@pytest.mark.slow
 def test_a_run_that_stopped_early_needs_a_larger_patience(small, tiny, quick, tmp_path):
     still = replace(quick, lr=1e-12, epochs=9, patience=2)
     assert fit(tiny, small, "helix", config=still, run_dir=tmp_path).epochs == 3

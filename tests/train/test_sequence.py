@@ -74,6 +74,7 @@ def store_of(dataset, task, split="train"):
     return prepare(dataset, task, FeaturePlan([])).splits[split]
 
 
+@pytest.mark.slow
 def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
     store = store_of(derived, MASKED_LM)
     together, alone = (
@@ -117,6 +118,7 @@ def test_masked_training_and_evaluation_are_reproducible(derived, window):
     assert evaluate(a.model, test, a.task) == a.metrics["test"]
 
 
+@pytest.mark.slow
 def test_contact_models_get_no_coordinates(derived, tiny):
     for graph in store_of(derived, CONTACT):
         assert graph.pos.isnan().all()
@@ -205,6 +207,7 @@ def test_sequences_are_failures_for_a_model_of_structures(trained, tmp_path):
     assert predicted.failures[0].error_type == "MissingCoordinatesError" and "'first'" in predicted.failures[0].message
 
 
+@pytest.mark.slow
 def test_labels_of_fasta_records_train_a_model(window, tmp_path):
     rng = np.random.default_rng(0)
     letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
@@ -221,6 +224,7 @@ def test_labels_of_fasta_records_train_a_model(window, tmp_path):
     assert result.failures == ()
 
 
+@pytest.mark.slow
 def test_labels_of_edges_are_trained_and_predicted(derived, structures_dir):
     """A task may store positions of nodes and derive labels of edges from them."""
 

@@ -32,6 +32,7 @@ def copied(structures_dir, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_proteins_of_two_splits_are_a_note_of_the_run(copied, tiny, quick):
     result = fit(tiny, Copies(copied, ("cpy1_A", "cpy2_A")), "helix", config=quick)
     [note] = [note for note in result.notes if "split" in note]
@@ -39,6 +40,7 @@ def test_proteins_of_two_splits_are_a_note_of_the_run(copied, tiny, quick):
     assert "'1crn_A' (train) = 'cpy1_A' (val)" in note and "'2erl_A' (train) = 'cpy2_A' (val)" in note
 
 
+@pytest.mark.slow
 def test_hidden_residue_types_are_compared_by_coordinates(copied, tmp_path):
     task = builtin.INVERSE_FOLDING
     prepared = prepare(Copies(copied, ("cpy1_A",)), task, FeaturePlan(["knn"]), cache=tmp_path / "cache")
@@ -47,6 +49,7 @@ def test_hidden_residue_types_are_compared_by_coordinates(copied, tmp_path):
     assert "1 sequence of" in note and "'cpy1_A' (val)" in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node_type", ["residue", "backbone"])
 def test_different_proteins_and_copies_within_a_split_are_no_note(structures_dir, tmp_path, node_type):
     data, task = Small(structures_dir), builtin.SECONDARY_STRUCTURE

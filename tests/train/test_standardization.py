@@ -67,6 +67,7 @@ def fitted(dataset, spec, name="helix"):
     return model, prepared
 
 
+@pytest.mark.slow
 def test_statistics_are_those_of_the_training_split_only(small):
     model, prepared = fitted(small, planted())
     standardize = model.layers[0].standardize

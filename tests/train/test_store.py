@@ -71,6 +71,7 @@ def assert_same_weights(one, two):
         assert torch.equal(value, two[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding", "structure_denoising"])
 def test_training_on_a_store_gives_the_weights_of_training_on_files(folder, store, tiny, quick, task, tmp_path):
     spec = tiny if task != "structure_denoising" else "egnn.satorras2021"
@@ -80,6 +81,7 @@ def test_training_on_a_store_gives_the_weights_of_training_on_files(folder, stor
     assert files.metrics == pg.fit(spec, pg.GraphStore(store), task, config=config, cache=tmp_path).metrics
 
 
+@pytest.mark.slow
 def test_a_label_table_works_with_a_store(folder, store, tiny, quick, tmp_path):
     options = {"labels": folder / "labels.csv", "task": "size", "cache": tmp_path}
     data = [load_dataset(path, **options) for path in (folder / "files", store)]
@@ -92,6 +94,7 @@ def test_a_label_table_works_with_a_store(folder, store, tiny, quick, tmp_path):
         load_dataset(store, labels=tmp_path / "wrong.csv", task="size", cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_features_of_a_store_are_used_if_nothing_is_hidden(same_features, folder, tiny, quick, tmp_path, monkeypatch):
     files = pg.fit(tiny, folder / "files", "secondary_structure", config=quick, cache=tmp_path)
     monkeypatch.setattr(FeaturePlan, "precompute", None)  # features are not computed again
@@ -101,6 +104,7 @@ def test_features_of_a_store_are_used_if_nothing_is_hidden(same_features, folder
         pg.fit(tiny, same_features, "inverse_folding", config=quick, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_notes_give_the_reason_if_features_of_a_store_are_recomputed(store, same_features, tiny, quick, tmp_path):
     options = {"config": replace(quick, epochs=1), "cache": tmp_path}
     used = pg.fit(tiny, same_features, "secondary_structure", **options)
@@ -209,6 +213,7 @@ def test_training_reads_files_with_the_options_of_the_command(run_command, folde
     assert result.exit_code != 0
 
 
+@pytest.mark.slow
 def test_train_predict_and_embed_accept_a_store(run_command, store, tmp_path):
     model = tmp_path / "m.safetensors"
     arguments = ["train", "gcn", "--data", store, "--task", "secondary_structure", "--epochs", 1, "-q", "-o", model]
@@ -223,6 +228,7 @@ def test_train_predict_and_embed_accept_a_store(run_command, store, tmp_path):
     assert result.exit_code == 0 and result.stderr.count(repr(str(store))) == 1, result.output
 
 
+@pytest.mark.slow
 def test_the_call_chain_of_fit_passes_at_most_12_modules(folder, tiny, quick, tmp_path, monkeypatch):
     import inspect
 

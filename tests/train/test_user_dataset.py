@@ -161,6 +161,7 @@ def test_registered_datasets_have_priority_over_folders(folder, table, monkeypat
         load_dataset("pdb_cor")
 
 
+@pytest.mark.slow
 def test_a_protein_without_a_label_is_listed(folder):
     (folder / "some.fasta").write_text(">seq\nMKTAYIAK\n")
     (folder / "broken.cif").write_text("no structure")
@@ -186,6 +187,7 @@ def test_a_constant_b_factor_is_not_a_label(folder):
     assert (failure.protein, failure.error_type) == ("model", "DatasetError") and "'b_factor'" in failure.message
 
 
+@pytest.mark.slow
 def test_fit_accepts_a_path_of_a_folder(folder, monkeypatch):
     model = pg.ModelSpec(
         "tiny", features=["dihedral", component("knn", k=8)], layers=[component("embed", reads=["dihedral"], dim=8)]

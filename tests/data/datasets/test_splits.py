@@ -19,6 +19,7 @@ def test_fractions_of_a_random_split_are_exact():
     assert {s: splits.count(s) for s in set(splits)} == {"train": 700, "val": 100, "test": 200}
 
 
+@pytest.mark.slow
 def test_split_depends_on_the_seed_only():
     assert group_split(IDS, seed=1) == group_split(IDS, seed=1)
     assert group_split(IDS, seed=1) != group_split(IDS, seed=2)

@@ -47,6 +47,7 @@ def test_sides_are_partners_or_chains(complex_):
     assert not replace(complex_, partners=((first, second), ("Z",))).side.any()
 
 
+@pytest.mark.slow
 def test_atoms_of_the_other_partner_are_counted(complex_, interface_rows):
     found = InterfaceSite()(complex_)["interface_site"]
     cb = virtual_cb(complex_.backbone)
@@ -132,6 +133,7 @@ def test_type_features_have_the_differences_too():
     assert torch.equal(alone["type_features"].view(20, 13)[:, 2:], features[:, 4:])
 
 
+@pytest.mark.slow
 def test_the_context_is_burial_nearness_and_bounded_counts(complex_, interface_rows):
     found = InterfaceSite()(complex_) | SitePacking()(complex_)
     fields = {name: field(name) for name in ("interface_site", "site_packing")}

@@ -34,6 +34,7 @@ def fasta(path) -> list[tuple[str, str]]:
     return list(zip((line.removeprefix(">") for line in lines[::2]), lines[1::2], strict=True))
 
 
+@pytest.mark.slow
 def test_designs_are_fasta_with_scores_and_recovery(run, file, tmp_path):
     out = tmp_path / "designs.fasta"
     options = ("--fixed", "A:10-20", "--omit", "C", "--seed", 1, "--temperature", "0.1,0.5")

@@ -36,6 +36,7 @@ def assert_same_design(one, other):
     assert [getattr(one, n) for n in NUMBERS] == pytest.approx([getattr(other, n) for n in NUMBERS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("spec", [DesignSpec(), DesignSpec(omit="A", fixed="A:3-5")])
 def test_designs_do_not_depend_on_batches(model, proteins, noise, spec):

@@ -21,6 +21,7 @@ def decoder(small):
     return fit(replace(as_model_spec("proteinmpnn"), name="decoder"), small, "inverse_folding", config=config)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_samples_sequences_independent_of_native_types(decoder, small, tmp_path):
     model = load_checkpoint(decoder.save(tmp_path / "decoder.safetensors")).model
     example = small.examples("inverse_folding", "test")[0]

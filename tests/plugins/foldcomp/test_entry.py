@@ -161,6 +161,7 @@ def test_crash_and_time_limit_lose_one_entry(entry):
     assert decompress(entry) == text
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_entries(entry):
     size = len(decompress(entry))
     process = psutil.Process(decoder._process(os.getpid())[0]._process.pid)

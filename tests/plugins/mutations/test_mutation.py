@@ -235,6 +235,7 @@ def test_letters_are_checked(wild_type, mutant):
         Mutation("A", 1, "", wild_type, mutant)
 
 
+@pytest.mark.slow
 def test_forms_of_skempi_agree_with_its_parsed_columns(shared_data):
     """7,085 rows; the columns were parsed by others. Two rows name one mutation twice, a defect of the table."""
     with gzip.open(shared_data / "mutations/skempi_v2/mutations.tsv.gz", "rt") as file:

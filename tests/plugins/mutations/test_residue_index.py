@@ -134,6 +134,7 @@ def test_a_table_of_another_protein_is_refused(structures_dir):
     assert error.kind == "numbering" and "added" not in str(error)
 
 
+@pytest.mark.slow
 def test_every_mutation_of_skempi_is_found(shared_data):
     """All 12,324 wild types equal the structure, by the table's own check; here for every tenth structure."""
     folder = shared_data / "mutations/skempi_v2"

@@ -41,6 +41,7 @@ def values(result: Predictions) -> dict[tuple, float]:
     return {row[1:4]: row[column] for row in result.rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", FABS)
 def test_a_fab_is_predicted_like_its_variable_domains_alone(entry, structures_dir, tmp_path):
     """Also two copies of it: each fragment is predicted without the other."""
@@ -53,6 +54,7 @@ def test_a_fab_is_predicted_like_its_variable_domains_alone(entry, structures_di
     np.testing.assert_allclose(list(values(whole).values()), list(expected.values()), atol=2e-6)
 
 
+@pytest.mark.slow
 def test_an_fv_is_predicted_as_a_whole(structures_dir):
     path = structures_dir / "2d7t.bcif"
     result = predict("paratope", path, device="cpu")
@@ -62,6 +64,7 @@ def test_an_fv_is_predicted_as_a_whole(structures_dir):
     assert not any("antibody domains" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_the_antigen_is_left_out_and_named(structures_dir, tmp_path):
     """A complex, made of a Fab and another protein at its loops, is predicted like the Fab."""
     fab, other = (strucio.load_structure(structures_dir / f"{name}.bcif") for name in ("1ncw", "1ubq"))
@@ -78,6 +81,7 @@ def test_the_antigen_is_left_out_and_named(structures_dir, tmp_path):
     assert not any(warning.kind == "unlike_training" for warning in result.warnings)
 
 
+@pytest.mark.slow
 def test_a_single_chain_fv_is_predicted_like_its_domains_in_two_chains(structures_dir, tmp_path):
     atoms = strucio.load_structure(structures_dir / "2d7t.bcif")
     atoms = atoms[struc.filter_amino_acids(atoms)]
@@ -109,6 +113,7 @@ def test_a_file_without_an_antibody_is_refused_and_the_domains_are_named(structu
     assert "VH, VHH" in failure.reason and "VL" in failure.reason
 
 
+@pytest.mark.slow
 def test_pictures_show_the_same_part(structures_dir):
     path = structures_dir / "1ncw.bcif"
     predicted = [row[1:4] for row in predict("paratope", path, device="cpu").rows]
@@ -117,6 +122,7 @@ def test_pictures_show_the_same_part(structures_dir):
     assert any("antibody domains" in note for note in scene.notes)
 
 
+@pytest.mark.slow
 def test_each_copy_of_an_intact_antibody_has_its_paratope_in_the_loops(shared_data):
     """Chains A and C are light, B and D heavy; constant domains begin at Kabat L108 and H114."""
     result = predict("paratope", shared_data / "formats" / "1igy.cif", device="cpu")
@@ -134,6 +140,7 @@ def test_each_copy_of_an_intact_antibody_has_its_paratope_in_the_loops(shared_da
     assert not any(warning.kind == "unlike_training" for warning in result.warnings)
 
 
+@pytest.mark.slow
 def test_a_complex_with_lysozyme_gives_the_labeled_residues_of_the_antibody(shared_data, tmp_path):
     folder = shared_data / "sites" / "paratope"
     with tarfile.open(folder / "structures.tar.xz") as archive:

@@ -170,6 +170,7 @@ def test_the_antibody_model_refuses_other_proteins():
     assert numbering(protein(HEAVY))["variable_domain"].any()
 
 
+@pytest.mark.slow
 def test_numbers_equal_those_of_files_with_martin_numbering(shared_data):
     """Validation antibodies of PECAN, which are not in the profile."""
     rows = defaultdict(list)
@@ -188,6 +189,7 @@ def test_numbers_equal_those_of_files_with_martin_numbering(shared_data):
     assert same / total > 0.97
 
 
+@pytest.mark.slow
 def test_domains_of_all_chains_of_real_complexes(shared_data, tmp_path):
     """Every antibody chain has one domain of its kind. Of the antigens, three are antibodies themselves."""
     from protgraph.structure.io import read_residues
@@ -209,6 +211,7 @@ def test_domains_of_all_chains_of_real_complexes(shared_data, tmp_path):
     assert antigens == {"1CIC_2.bcif", "1IAI_2.bcif", "4K7P_2.bcif"}
 
 
+@pytest.mark.slow
 def test_of_the_entries_of_pdb_core_only_antibodies_have_domains(structures_dir):
     from protgraph.structure.io import read_residues
 

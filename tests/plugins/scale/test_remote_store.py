@@ -277,6 +277,7 @@ def assert_same_weights(one, two):
         assert torch.equal(value, two[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["secondary_structure", "inverse_folding"])
 def test_training_from_an_address_gives_the_run_of_the_store(server, featurized, tiny, quick, task, tmp_path):
     address = serve(server, featurized, "same")
@@ -290,6 +291,7 @@ def test_training_from_an_address_gives_the_run_of_the_store(server, featurized,
     assert one == two and runs[0].metrics == runs[1].metrics
 
 
+@pytest.mark.slow
 def test_a_run_from_an_address_is_resumed(server, featurized, tiny, quick, tmp_path):
     def stop(row):
         if row["epoch"] == 1:
@@ -305,6 +307,7 @@ def test_a_run_from_an_address_is_resumed(server, featurized, tiny, quick, tmp_p
     assert_same_weights(complete.model.state_dict(), resumed.model.state_dict())
 
 
+@pytest.mark.slow
 def test_predict_and_inspect_read_an_address(server, featurized, tiny, quick, tmp_path):
     address = serve(server, featurized, "same")
     model = pg.fit(tiny, featurized, "secondary_structure", config=quick, cache=tmp_path)
@@ -316,6 +319,7 @@ def test_predict_and_inspect_read_an_address(server, featurized, tiny, quick, tm
     assert texts[0].output == texts[1].output
 
 
+@pytest.mark.slow
 def test_the_commands_train_and_predict_take_an_address(server, featurized, tmp_path):
     address, model = serve(server, featurized, "same"), tmp_path / "m.safetensors"
     arguments = ["train", "gcn", "--data", address, "--task", "secondary_structure", "--epochs", "1", "-q"]

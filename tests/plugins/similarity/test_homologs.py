@@ -178,6 +178,7 @@ def test_interrupted_search_continues(tmp_path, monkeypatch):
     assert np.array_equal(found.identity, find_homologs(family).identity)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not find_spec("parasail"), reason="parasail is not installed")
 def test_engines_find_the_same_pairs_with_the_same_scores(structures_dir):
     from protgraph.structure import clean, load_structure
@@ -218,6 +219,7 @@ find_homologs(Path(sys.argv[1]).read_text().split(), cache=Path(sys.argv[2]), en
 """
 
 
+@pytest.mark.slow
 def test_killed_search_continues_with_its_finished_blocks(tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
     parent = random_sequence(rng, 90)

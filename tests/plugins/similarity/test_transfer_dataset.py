@@ -45,6 +45,7 @@ def test_training_proteins_are_those_of_the_other_dataset_without_homologs(tmp_p
         train_on_other(tested, TASK, other, TASK, cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_labels_and_links_are_those_of_the_own_dataset(tmp_path):
     base = pg.load_dataset("pdb_core")
     tested = only_test(base, "ligand_binding")

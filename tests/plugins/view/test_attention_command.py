@@ -31,6 +31,7 @@ def transformer_figures(run, ubiquitin, drawn, tmp_path_factory):
     return drawn["result"], drawn["folder"]
 
 
+@pytest.mark.slow
 def test_a_model_name_gives_figures_of_an_untrained_model(transformer_figures):
     result, tmp_path = transformer_figures
     assert result.code == 0, result.err
@@ -40,6 +41,7 @@ def test_a_model_name_gives_figures_of_an_untrained_model(transformer_figures):
     assert (tmp_path / "layers_1_pre_norm_block.png").stat().st_size > 50_000
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_single_chains_gives_a_folder_per_chain(run, structures_dir, tmp_path):
     layers = [pg.component("embed", reads=["aatype"], dim=8), pg.component("gat", dim=8, heads=2)]
     model = pg.build_model(pg.ModelSpec("few", ["knn"], layers), pg.Target("t", "node", "classification", 3), seed=0)
@@ -52,6 +54,7 @@ def test_a_checkpoint_of_single_chains_gives_a_folder_per_chain(run, structures_
     assert only.code == 0 and (tmp_path / "one" / "heads.csv").is_file()
 
 
+@pytest.mark.slow
 def test_sequences_have_heat_maps_without_contacts(run, tmp_path):
     fasta = tmp_path / "two.fasta"
     fasta.write_text(">one/first\nMKTAYIAKQRQISFVKSHFSRQ\n>two\nACDEFGHIKLMNPQRSTVWY\n")
@@ -73,6 +76,7 @@ def test_a_sequence_is_refused_by_a_model_of_structures(run, tmp_path):
     assert result.code == 2 and "coordinates" in result.err
 
 
+@pytest.mark.slow
 def test_figures_of_another_model_are_removed(run, ubiquitin, transformer_figures, tmp_path):
     result, folder = transformer_figures
     assert result.code == 0

@@ -25,6 +25,7 @@ EMBED = pg.component("embed", reads=["aatype"], dim=16)
 BLOCK = {"h": "h", "proteins": "proteins", "seq_pos": "seq_pos"}
 
 
+@pytest.mark.slow
 def test_a_report_has_a_figure_per_layer_of_all_heads_and_of_positions(tmp_path):
     residues = make_protein((30, 20), seed=1)
     model = model_of(

@@ -258,6 +258,7 @@ def test_the_page_shows_that_it_loads_until_the_first_picture(browser, page, tmp
     assert "Loading" not in browser.execute_script(message)
 
 
+@pytest.mark.slow
 def test_one_residue_without_edges_is_drawn(browser, structures_dir, tmp_path):
     """Not a page with other residues: Mol* refuses an empty shape of edges, and has no axes for a single residue."""
     residues = clean(load_structure(structures_dir / "1crn.bcif")).select(np.arange(46) == 9)

@@ -29,6 +29,7 @@ def with_edges(scene: Scene, width: np.ndarray) -> Scene:
     return replace(scene, edges=(EdgeSet("many", pairs, width),))
 
 
+@pytest.mark.slow
 def test_of_a_million_edges_the_widest_remain_with_a_note(scene: Scene) -> None:
     width = np.random.default_rng(0).permutation(10**6) / 10**6
     kept = limit_scene(with_edges(scene, width))

@@ -34,6 +34,7 @@ def test_colors_of_a_model_that_reads_ligands_are_its_predictions_for_the_file(s
     assert not np.array_equal(prediction_colors(checkpoint, plain)[0][name].values, values)
 
 
+@pytest.mark.slow
 def test_warnings_of_the_prediction_are_notes_of_the_scene(structures_dir, tmp_path):
     residues = read_residues(structures_dir / "1crn.bcif")
     lines = [

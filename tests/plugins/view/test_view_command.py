@@ -52,6 +52,7 @@ def test_what_a_page_leaves_out_is_printed(run, structures_dir, tmp_path, monkey
     assert result.out.count("contact: 50 of ") == 1 and "50 contact, colored" in result.out
 
 
+@pytest.mark.slow
 def test_a_model_gives_colors_and_attention_edges(run, structures_dir, tmp_path, checkpoint):
     out = tmp_path / "p.html"
     result = run("view", structures_dir / "1crn.bcif", "--prediction", checkpoint, "--attention", "-o", out)

@@ -33,6 +33,7 @@ def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
     return {(min(p), max(p)) for p in pairs.T.tolist()}
 
 
+@pytest.mark.slow
 def test_bonds_within_residues_equal_those_of_biotite(proteins):
     for residues in proteins:
         theirs = struc.connect_via_residue_names(as_atoms(residues), inter_residue=False).as_array()[:, :2].T

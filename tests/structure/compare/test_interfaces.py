@@ -16,6 +16,7 @@ def complex_(structures_dir) -> Residues:
     return clean(load_structure(structures_dir / "1jk9.bcif"))  # four chains
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cutoff", [4.0, 5.0, 8.0])
 def test_interfaces_are_those_of_all_distances(complex_, cutoff):
     atoms, residue = complex_.atom_pos.astype(np.float64), complex_.atom_residue

@@ -41,6 +41,7 @@ def test_counts_equal_those_over_all_pairs(proteins):
             assert half_sphere_exposure(residues, side).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_protrusion_equals_its_formula(proteins):
     residues = proteins[0]
     _, distance = pairs(residues.atom_pos)

@@ -198,6 +198,7 @@ def test_assemblies_equal_those_of_biotite(shared_data, suffix):
         np.testing.assert_array_equal(ours.get_annotation(name), theirs.get_annotation(name))
 
 
+@pytest.mark.slow
 def test_symbols_that_are_not_elements_are_inferred_and_counted(read, structures_dir, tmp_path):
     columns = {"type_symbol": "17", "auth_comp_id": "CA", "auth_atom_id": "CA"}
     rows = [list(row) for row in ROWS]

@@ -20,6 +20,7 @@ def _same(a: float, b: float) -> bool:
     return np.float64(a).tobytes() == np.float64(b).tobytes()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.one_of(PLAIN, ANY), min_size=1, max_size=30), st.sampled_from(["S", "U"]))
 def test_numbers_equal_float_bit_for_bit(texts, kind):
@@ -33,6 +34,7 @@ def test_random_coordinates_equal_float():
     assert np.array_equal(ColumnValues(texts.astype("S")).numbers("x"), texts.astype(float))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.one_of(PLAIN, ANY, st.sampled_from(["-", ".", "1..2", "+2", "1e5"])), min_size=9, max_size=30))
 def test_columns_of_bytes_equal_texts(texts):

@@ -44,6 +44,7 @@ def _records(*lines: str) -> PDBText:
     return PDBText.of("\n".join(lines))
 
 
+@pytest.mark.slow
 def test_real_files_equal_those_read_by_biotite(shared_data):
     paths = [*(shared_data / "formats").glob("*.pdb"), *(shared_data / "robustness").glob("*.pdb*")]
     compared, unread = 0, set()  # biotite 2.0 raises where it infers elements

@@ -65,6 +65,7 @@ def test_residue_numbers_are_decimal_hexadecimal_or_hybrid36(fields, numbers, he
     assert read_residue_numbers(fields) == (numbers, hexadecimal)
 
 
+@pytest.mark.slow
 def test_a_charmm_file_with_hexadecimal_numbers_is_read(shared_data):
     path = shared_data / "robustness" / "numbering__pdb1tw7_step3_charmm2namd_doubled_hex.pdb"
     residues = clean(load_structure(path))

@@ -39,6 +39,7 @@ def test_the_sample_depends_on_seed_and_identities_only(residues):
                           random_neighbors(residues, 8, separation=6, exponent=0.0, seed=0))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_first_neighbor_has_the_defined_probabilities(residues):
     some = residues.select(np.arange(len(residues)) < 8)
     pos, draws = some.pos.astype(np.float64), 4000

@@ -58,6 +58,7 @@ def brute_sequence(residues: Residues, k: int) -> np.ndarray:
     return brute_pairs(residues.pos, same & near)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 16, 30])
 def test_knn_equals_brute_force(proteins, k):
     for residues in proteins:
@@ -89,6 +90,7 @@ def test_knn_of_trees_equals_brute_force(k, shape):
     assert np.array_equal(neighbors.knn(pos, k)[0].reshape(n, k), source)
 
 
+@pytest.mark.slow
 def test_knn_of_trees_equals_brute_force_in_crystals_of_a_protein(proteins):
     """Copies of a protein at a distance: many positions have equal distances to their neighbors."""
     residues = proteins[0].pos[:150].astype(np.float64)
@@ -186,6 +188,7 @@ def test_pairs_between_two_sets_equal_brute_force(proteins):
     assert neighbors.close_pairs_between(np.zeros((0, 3)), np.zeros((2, 3)), 1.0).shape == (2, 0)
 
 
+@pytest.mark.slow
 def test_contact_equals_brute_force(proteins):
     for residues in proteins:
         result = neighbors.contact(residues.pos, residues.atom_pos, residues.atom_residue, 4.5)

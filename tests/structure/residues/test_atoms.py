@@ -17,6 +17,7 @@ def proteins(structures_dir) -> list[Residues]:
     return [clean(load_structure(path)) for path in sorted(structures_dir.glob("*.bcif"))[::65]]
 
 
+@pytest.mark.slow
 def test_atom37_has_every_heavy_atom_of_the_amino_acids():
     there = {str(a.atom_name) for name in THREE_LETTER[:20] for a in info.residue(name) if a.element != "H"}
     assert there == set(ATOM37) and len(ATOM37) == 37

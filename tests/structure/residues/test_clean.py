@@ -85,6 +85,7 @@ def test_residues_equal_the_polypeptide_entities_of_the_entry(shared_data, entry
     assert clean(load_structure(shared_data / "formats" / f"{entry}.cif")).ids == expected
 
 
+@pytest.mark.slow
 def test_unusual_files_give_residues_with_a_report_or_a_typed_error(shared_data):
     files = [path for path in sorted((shared_data / "robustness").iterdir()) if path.name != "MANIFEST.tsv"]
     assert len(files) == 92
@@ -216,6 +217,7 @@ def test_modified_residues_of_a_ca_trace_after_the_chain_are_at_their_place(writ
     assert clean(load_structure(write_pdb(lines[0], *lines[2:], lines[1]))).sequence == "GMGG"
 
 
+@pytest.mark.slow
 def test_modified_residues_of_a_complex_after_its_chains_are_residues(shared_data):
     """In 1FQJ_l_u of DB5.5, all five MSE follow the ATOM records."""
     path = shared_data / "benchmark" / "db55_interfaces" / "benchmark5.5.tar.xz"
