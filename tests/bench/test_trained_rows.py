@@ -50,6 +50,7 @@ def test_the_row_has_the_scores_of_the_card(run):
     assert row.key == job.key
 
 
+@pytest.mark.slow
 def test_logits_and_thresholds_are_calibrated(run):
     spec, _, row = run
     saved = load_predictions(spec.folder / row.predictions["test"]).rows

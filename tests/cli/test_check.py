@@ -62,6 +62,7 @@ def test_an_expected_failure_in_the_table_has_a_footnote_with_its_reason(run, tm
     assert "[^" not in next(line for line in lines if line.startswith("| layer linear"))
 
 
+@pytest.mark.slow
 def test_the_summary_has_the_peak_memory(run):
     *_, size, unit = run("check", "linear").out.split()
     assert float(size) > 100 and unit == "MiB"

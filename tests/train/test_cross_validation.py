@@ -52,6 +52,7 @@ def test_pooled_metrics_are_those_of_the_table(result):
     assert np.corrcoef(y, yes)[0, 1] == pytest.approx(result.pooled["mcc"], abs=1e-6)  # threshold of each fold
 
 
+@pytest.mark.slow
 def test_mean_and_standard_deviation_are_over_folds(result):
     values = [fold.metrics["auprc"] for fold in result.folds]
     assert result.mean("auprc") == pytest.approx((np.mean(values), np.std(values, ddof=1)))

@@ -98,6 +98,7 @@ def test_unknown_types_are_decoded_last_and_given_ranks_are_kept():
     assert featurizer(f | {"decoding_rank": given})["decoding_rank"] is given
 
 
+@pytest.mark.slow
 def test_noise_moves_a_copy_and_ca_with_its_backbone(decoder, small):
     graph = prepare(small, decoder.task, decoder.model.plan).splits["test"][0]
     before = graph.backbone.clone()

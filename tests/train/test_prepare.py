@@ -69,6 +69,7 @@ def test_a_second_preparation_uses_the_cached_graphs(small, plan, tmp_path, monk
     assert [s.path for s in second.splits.values()] == [s.path for s in first.splits.values()]
 
 
+@pytest.mark.slow
 def test_a_file_is_read_once_for_all_its_chains(small, plan, tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr(sources, "load_structure", lambda f, **o: read.append(f.path) or load_structure(f, **o))

@@ -68,6 +68,7 @@ def test_repeated_names_have_their_numbers(entries, tmp_path):
         assert name not in opened
 
 
+@pytest.mark.slow
 def test_names_are_found_as_in_a_dictionary(entries, tmp_path):
     random = np.random.default_rng(0)
     letters = np.array(list("ABCDEFGHIJ0123456789-_é"))
