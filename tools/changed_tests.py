@@ -53,22 +53,23 @@ def tests_of(files: Iterable[str], root: Path = ROOT) -> list[str]:
 
 
 def _tests_of_file(file: PurePosixPath, root: Path) -> set[str]:
-    folder = file.parts[0]
+    folder, *below = file.parts
+    is_in_package = len(below) > 1
+    candidates = [TESTS_OF_FOLDERS.get(folder, "")]
     if folder == "tests" and file.name.startswith("test_"):
         candidates = [str(file)]
-    elif folder == "protgraph" and len(file.parts) > 2:
-        candidates = [f"tests/{file.parts[1]}"]
     elif folder == "protgraph":
-        candidates = [f"tests/test_{file.stem}.py"]
-    elif folder in ("plugins", "datasets") and len(file.parts) > 2:
-        name = file.parts[1]
-        test_files = sorted((root / "tests" / folder).glob(f"test_{name}*.py"))
-        candidates = [f"tests/{folder}/{name}", *(path.relative_to(root).as_posix() for path in test_files)]
-    else:
-        candidates = [TESTS_OF_FOLDERS.get(folder, "")]
+        candidates = [f"tests/{below[0]}" if is_in_package else f"tests/test_{file.stem}.py"]
+    elif folder in ("plugins", "datasets") and is_in_package:
+        candidates = _tests_of_extension(folder, below[0], root)
     if file.suffix == ".md":
         candidates.append("tests/test_documentation.py")
     return {candidate for candidate in candidates if candidate and (root / candidate).exists()}
+
+
+def _tests_of_extension(folder: str, name: str, root: Path) -> list[str]:
+    files = sorted((root / "tests" / folder).glob(f"test_{name}*.py"))
+    return [f"tests/{folder}/{name}", *(path.relative_to(root).as_posix() for path in files)]
 
 
 def main() -> int:

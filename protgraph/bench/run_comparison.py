@@ -186,7 +186,8 @@ def _differences(
         _require_equal_rows(a, split, models[0].first, models[1].first)
         for name, mode in a.modes.items():
             if name in registry.metrics and name in b.modes:
-                differences.append(_difference(a.task, split, registry.metrics.get(name), mode, *models, resamples))
+                metric = registry.metrics.get(name)
+                differences.append(_difference(a.task, split, metric, mode, models[0], models[1], resamples))
     return differences
 
 

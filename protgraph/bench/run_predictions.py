@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -82,7 +82,8 @@ def load_predictions(path: Path) -> RunPredictions:
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         names = tuple(arrays.pop("names").tolist())
-        rows = SplitPredictions(**{key: torch.from_numpy(value) for key, value in arrays.items()})
+        tensors: dict[str, Any] = {key: torch.from_numpy(value) for key, value in arrays.items()}
+        rows = SplitPredictions(**tensors)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as e:
         raise DatasetError(
             f"predictions not readable: {str(path)!r} ({e}). Run the benchmark again to write the file."

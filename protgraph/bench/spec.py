@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -205,14 +205,18 @@ class BenchSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check_members(self) -> BenchSpec:
-        of_tasks = {
+        of_tasks: dict[str, Iterable[str]] = {
             "fit.tasks": self.fit_tasks,
             "datasets": self.datasets,
             "trained": self.trained,
             "train_on": self.train_on,
             "published": [score.task for score in self.published],
         }
-        of_models = {"baselines": self.baselines, "optional": self.optional, "fit.models": self.fit_models}
+        of_models: dict[str, Iterable[str]] = {
+            "baselines": self.baselines,
+            "optional": self.optional,
+            "fit.models": self.fit_models,
+        }
         for tables, allowed in ((of_models, self.models), (of_tasks, self.tasks)):
             for key, names in tables.items():
                 for name in names:

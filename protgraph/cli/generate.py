@@ -50,7 +50,6 @@ def generate_command(
     from protgraph.wording import count_noun
 
     out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
-    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     loaded = load_checkpoint(checkpoint)
     start = time.perf_counter()
     with progress_bar() as progress:
@@ -62,10 +61,14 @@ def generate_command(
             prompt=prompt,
             device=device,
             on_residue=lambda done: progress.update(residues, completed=done),
-            **options,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
         )
     seconds = time.perf_counter() - start
-    write_generated(out, sequences, name=loaded.model.spec.name, settings=options)
+    settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    write_generated(out, sequences, name=loaded.model.spec.name, settings=settings)
     perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
     what = f"{count_noun(n, 'sequence')} of {count_noun(length, 'residue')}"

@@ -171,7 +171,10 @@ def _protein_of_rows(batch: Batch) -> Tensor:
 
 def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     """Concatenate the predictions of batches, and number proteins over all of them."""
-    rows, chains, proteins, first = [part.rows for part in parts], [], [], 0
+    rows = [part.rows for part in parts]
+    chains: list[Tensor] = []
+    proteins: list[Tensor] = []
+    first = 0
     for part in parts:
         if part.rows.chain is not None:
             chains.append(part.rows.chain + first * _CHAINS)

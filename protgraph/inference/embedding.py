@@ -204,9 +204,18 @@ class Embeddings:
             raise DatasetError(f"{problem} ({e.strerror or 'not an .npz file'}). {hint}") from e
         except (ValueError, KeyError, AttributeError, BadZipFile) as e:
             raise DatasetError(f"{problem} (not an .npz file of embeddings). {hint}") from e
-        text = {key: tuple(arrays.pop(key).tolist()) for key in ("files", "names", "chains")}
-        single = {key: str(arrays.pop(key)) for key in ("checkpoint", "model_digest")}
-        return cls(**text, **arrays, **single, failures=[])
+        return cls(
+            files=tuple(arrays["files"].tolist()),
+            names=tuple(arrays["names"].tolist()),
+            chains=tuple(arrays["chains"].tolist()),
+            ptr=arrays["ptr"],
+            residues=arrays["residues"],
+            node=arrays["node"],
+            protein=arrays["protein"],
+            checkpoint=str(arrays["checkpoint"]),
+            model_digest=str(arrays["model_digest"]),
+            failures=[],
+        )
 
     def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:
         """Return file, name and chains of each protein, repeated ``count`` ``(P,)`` times."""

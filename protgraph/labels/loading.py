@@ -10,7 +10,7 @@ from functools import partial
 from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from torch_geometric.data import Data
 
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-DatasetSource = str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]]
+DatasetSource: TypeAlias = str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]]
 """Name of a registered dataset, folder, file, pattern, list of these, graph store, or dataset."""
 
 

@@ -148,7 +148,8 @@ class MultiHeadModel(nn.Module):
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Return the fields of all heads, each under the name of its head."""
-        f, out = self.model.embed(batch), {}
+        f = self.model.embed(batch)
+        out: dict[str, Tensor] = {}
         for head in self.heads:
             for number, field in enumerate(head.task_fields, 1):
                 f[field] = (batch["aatype"] + number * _STEP) % UNKNOWN

@@ -67,7 +67,17 @@ class EpochCallback(Callback):
 class TrainingBar(TQDMProgressBar):
     """One progress bar per training; Lightning adds one per validation, each of which stays in a notebook."""
 
-    on_validation_start = on_validation_batch_start = on_validation_batch_end = on_validation_end = None
+    def on_validation_start(self, *_: Any) -> None:
+        """Draw no bar."""
+
+    def on_validation_batch_start(self, *_: Any) -> None:
+        """Draw no bar."""
+
+    def on_validation_batch_end(self, *_: Any) -> None:
+        """Draw no bar."""
+
+    def on_validation_end(self, *_: Any) -> None:
+        """Draw no bar."""
 
 
 class FitEarlyStopping(EarlyStopping):

@@ -154,8 +154,11 @@ def fit(
     0.40
     """
     start = time.perf_counter()
-    changes = {"precision": precision, "max_time": max_time}
-    config = replace(config or FitConfig(), **{key: value for key, value in changes.items() if value is not None})
+    config = config or FitConfig()
+    if precision is not None:
+        config = replace(config, precision=precision)
+    if max_time is not None:
+        config = replace(config, max_time=max_time)
     if resume and run_dir is None:
         raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()

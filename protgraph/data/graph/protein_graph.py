@@ -132,15 +132,15 @@ class ProteinGraph(Data):
                 rows.append((key, str(tuple(value.shape)), str(value.dtype).removeprefix("torch."), *known))
         name = self.name if "name" in self else "graph"
         edges = f", {count_noun(self.num_edges, 'edge')}" if "edge_index" in self else ""
-        title = f"{name}: {count_noun(self.num_nodes or 0, 'node')}{edges}"
+        title = f"{name}: {count_noun(self.num_nodes, 'node')}{edges}"
         return html_table(title, ["field", "shape", "dtype", "level", "irreps", "unit", "content"], rows)
 
     @property
-    def num_nodes(self) -> int | None:
-        """Number of nodes, that of the rows of ``pos``; PyG infers it for graphs without positions."""
+    def num_nodes(self) -> int:
+        """Number of rows of ``pos``; PyG infers the number for graphs without positions, and 0 without fields."""
         fields = self._store._mapping
         pos = None if "num_nodes" in fields else fields.get("pos")
-        return len(pos) if isinstance(pos, Tensor) else self._store.num_nodes
+        return len(pos) if isinstance(pos, Tensor) else self._store.num_nodes or 0
 
     @num_nodes.setter
     def num_nodes(self, value: int | None) -> None:

@@ -130,7 +130,7 @@ class ProteinBatches(Sampler[list[int]]):
     ) -> None:
         if (batch_size is None) == (max_nodes is None):
             raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Give exactly one of them.")
-        if (max_nodes if batch_size is None else batch_size) < 1:
+        if any(limit is not None and limit < 1 for limit in (batch_size, max_nodes)):
             raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Allowed: 1 or more.")
         self.sizes = np.asarray(sizes, dtype=np.int64)
         self.indices = np.arange(len(self.sizes)) if indices is None else np.asarray(indices, dtype=np.int64)

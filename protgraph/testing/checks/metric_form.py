@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -179,7 +180,10 @@ def _rows(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     """Return rows of predictions in a given order."""
     count = len(predictions.y)
     tensors = {item.name: getattr(predictions, item.name) for item in fields(predictions)}
-    per_row = {name: x[rows] for name, x in tensors.items() if isinstance(x, Tensor) and len(x) == count}
+    per_row: dict[str, Any] = {}
+    for name, value in tensors.items():
+        if isinstance(value, Tensor) and len(value) == count:
+            per_row[name] = value[rows]
     return replace(predictions, **per_row)
 
 

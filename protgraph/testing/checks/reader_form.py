@@ -54,9 +54,9 @@ def reader_refuses(runner: Runner) -> None:
                 raise runner.failure(f"it recognizes {name}, a file of another format")
             if reader.matches(str(path)):
                 raise runner.failure(f"it matches {name}, which is not a container")
-        for path in (folder, str(Path(folder, "absent")), "pdb:1ubq", ""):
-            if reader.matches(path):
-                raise runner.failure(f"it matches {path!r}, which is not a container")
+        for place in (folder, str(Path(folder, "absent")), "pdb:1ubq", ""):
+            if reader.matches(place):
+                raise runner.failure(f"it matches {place!r}, which is not a container")
         if (seconds := _time_of_matches(reader, str(Path(folder, "a.pdb")))) > _LONGEST:
             raise runner.failure(
                 f"matches takes {1e3 * seconds:.3g} ms, and is called for every file of a folder. "
