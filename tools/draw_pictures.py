@@ -447,6 +447,11 @@ def draw_user_data(path: Path) -> None:
     _save(figure, path)
 
 
+def _first_of_split(clusters: Sequence[str], split_of: dict[str, str], split: str) -> list[str]:
+    """Return the first four clusters of a split."""
+    return [cluster for cluster in clusters if split_of[cluster] == split][:4]
+
+
 def draw_splits(path: Path) -> None:
     """Plot chains of pdb_core by cluster, in random splits with and without regard to clusters."""
     from protgraph.data.datasets.splits import group_split
@@ -457,7 +462,9 @@ def draw_splits(path: Path) -> None:
     together = group_split(clusters, seed=0)
     split_of = dict(zip(clusters, together, strict=True))
     by_size = sorted(split_of, key=lambda name: (-clusters.count(name), name))
-    chosen = [name for split in ("train", "val", "test") for name in [c for c in by_size if split_of[c] == split][:4]]
+    chosen: list[str] = []
+    for split in ("train", "val", "test"):
+        chosen += _first_of_split(by_size, split_of, split)
     figure, panels = _panels(3.3, 2)
     assignments = {
         "each chain for itself": group_split(range(len(clusters)), seed=0),
@@ -537,27 +544,27 @@ def draw_small_data(path: Path) -> None:
 
 def draw_tasks(path: Path) -> None:
     """Draw which parts of a protein each task hides from the model."""
-    parts = {"residue_type": "types", "sidechain": "side chains", "coordinates": "coordinates"}
-    parts |= {"b_factor": "B factors", "ligands": "ligands"}
+    inputs = {"residue_type": "types", "sidechain": "side chains", "coordinates": "coordinates"}
+    inputs |= {"b_factor": "B factors", "ligands": "ligands"}
     names = [*pg.load_dataset("pdb_core").card.tasks, "model_quality"]
     figure, (axes,) = _panels(3.8)
     for row, name in enumerate(names):
         masking = pg.tasks.get(name).inputs
-        for column, part in enumerate(parts):
+        for column, hideable in enumerate(inputs):
             text, color = "visible", "#dcebf5"
-            if part in masking.hidden:
+            if hideable in masking.hidden:
                 text, color = "hidden", ORANGE
-            if part == "residue_type" and masking.visible_types:
+            if hideable == "residue_type" and masking.visible_types:
                 text, color = "hidden in part", YELLOW
-            if part == "coordinates" and masking.noise:
+            if hideable == "coordinates" and masking.noise:
                 text, color = "with noise", YELLOW
             axes.barh(row, 0.96, left=column + 0.02, height=0.9, color=color)
             axes.text(column + 0.5, row, text, ha="center", va="center", fontsize=10, color=INK)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, len(parts))
+    axes.set_xlim(0, len(inputs))
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xticks(np.arange(len(parts)) + 0.5, list(parts.values()))
+    axes.set_xticks(np.arange(len(inputs)) + 0.5, list(inputs.values()))
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
@@ -719,13 +726,13 @@ def draw_design(path: Path) -> None:
     types, recoveries, _ = _design()
     native = _residues("1ubq").aatype
     figure, (axes,) = _panels(2.6)
-    shown = slice(0, 50)
+    columns = slice(0, 50)
     rows = [native, *types]
     same = np.array([row == native for row in rows], float)
     same[0] = 2
-    axes.imshow(same[:, shown], cmap=ListedColormap(["#f6e3d5", "#a9d3ee", "#d5dbe1"]), vmin=0, vmax=2, aspect="auto")
+    axes.imshow(same[:, columns], cmap=ListedColormap(["#f6e3d5", "#a9d3ee", "#d5dbe1"]), vmin=0, vmax=2, aspect="auto")
     for number, row in enumerate(rows):
-        for place, letter in enumerate(row[shown]):
+        for place, letter in enumerate(row[columns]):
             axes.text(place, number, ALPHABET[letter], ha="center", va="center", fontsize=8, family="monospace")
     labels = [f"T = {t:g}: {100 * r:.0f} %" for t, r in zip([0.1] * 4 + [1.0] * 4, recoveries, strict=True)]
     axes.set_yticks(range(9), ["native", *labels])
@@ -775,18 +782,18 @@ def draw_structure_prediction(path: Path) -> None:
     model = pg.build_model("structure_module", task.target, seed=0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     torch.manual_seed(0)
-    shown = {}
+    maps = {}
     for step in range(301):
         logits = model(graph)["logits"]
         loss = task.batch_loss(task.loss, logits, graph.y, graph)
         if step in {0, 50, 300}:
-            shown[f"step {step}, FAPE {loss.item():.1f}"] = logits[:, 1].detach().numpy()
+            maps[f"step {step}, FAPE {loss.item():.1f}"] = logits[:, 1].detach().numpy()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    shown[f"native, {graph.name}"] = graph.y[:, 1].numpy()
+    maps[f"native, {graph.name}"] = graph.y[:, 1].numpy()
     figure, panels = _panels(2.6, 4)
-    for panel, (title, pos) in zip(panels, shown.items(), strict=True):
+    for panel, (title, pos) in zip(panels, maps.items(), strict=True):
         image = panel.imshow(np.linalg.norm(pos[:, None] - pos[None], axis=-1), cmap="viridis_r", vmin=0, vmax=30)
         panel.set_title(title, fontsize=10.5)
         panel.set_xlabel("residue")
