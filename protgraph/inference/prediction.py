@@ -23,7 +23,8 @@ from protgraph.errors import Interrupted
 from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, device_of, evaluation_mode, symmetrize_pairs
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import Source, iter_graphs
+from protgraph.featurize.pipeline import iter_graphs
+from protgraph.featurize.requests import Source
 from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.inference.input_warnings import InputChecks
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names

@@ -33,9 +33,9 @@ from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import ALWAYS, FeaturePlan
+from protgraph.featurize.requests import dataset_requests
 from protgraph.featurize.result import count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
-from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.labels.leaks import require_no_leak
 from protgraph.labels.split_checks import empty_split_error, with_failures
