@@ -360,7 +360,7 @@ class BenchSpec(BaseModel):
         UnknownNameError, OptionError
             The message has the file and the key.
         """
-        from protgraph.labels.loading import find_proteins
+        from protgraph.data.datasets.protein_files import find_proteins
 
         with self.errors_at("models", UnknownNameError):
             for name in self.models:
