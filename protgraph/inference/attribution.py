@@ -23,7 +23,8 @@ from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure
 from protgraph.featurize.requests import Source
 from protgraph.featurize.result import GraphResult, count_notes
-from protgraph.inference.prediction import RESIDUE, featurized_proteins, origin_of
+from protgraph.inference.model_run import featurized_proteins
+from protgraph.inference.prediction import RESIDUE, origin_of
 from protgraph.inference.prediction_table import choose_value, target_names
 from protgraph.inference.result_table import ResultTable, Row, residue_keys, rows_by_file
 from protgraph.model.build import ProteinModel
