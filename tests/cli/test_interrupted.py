@@ -81,7 +81,7 @@ def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint
 def test_embed_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch):
     whole = embed(checkpoint, "A")
     with monkeypatch.context() as patch:
-        one_by_one(patch, "protgraph.inference.embedding")
+        one_by_one(patch, "protgraph.inference.model_run")
         interrupt_at(patch, "protgraph.inference.embedding.collate", 4)
         result = run("embed", checkpoint, "A", "-o", "part.npz")
     assert result.code == 130 and "@part.npz.left.txt" in result.err, result.err
