@@ -137,13 +137,10 @@ def _datasets_and_tasks(spec: BenchSpec) -> tuple[dict[str, Dataset], dict[str, 
 
 
 def _model_specs(spec: BenchSpec) -> tuple[dict[str, ModelSpec], dict[str, PluginLoadError]]:
-    from protgraph.model.build import as_model_spec
-
     graphs, errors = {}, {}
     for name in spec.models:
         try:
-            with spec.errors_at("models", UnknownNameError):
-                graphs[name] = as_model_spec(spec.graphs.get(name, name))
+            graphs[name] = spec.graph_of(name)
         except PluginLoadError as e:
             errors[name] = e
     return graphs, errors

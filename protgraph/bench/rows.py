@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.task.task import Task
 
-__all__ = ["BenchJob", "BenchRow", "append_row", "read_rows"]
+__all__ = ["BenchJob", "BenchRow", "append_row", "finished_rows", "read_rows"]
 
 _T = TypeVar("_T", bound="BenchJob | BenchRow")
 _CONFIG = ConfigDict(extra="forbid")
@@ -250,3 +250,13 @@ def read_rows(path: Path) -> dict[str, BenchRow]:
         rows.pop(row.key, None)
         rows[row.key] = row
     return rows
+
+
+def finished_rows(path: Path) -> dict[str, BenchRow]:
+    """Return the newest row per key, of runs that finished and whose files of predictions exist beside the rows."""
+    rows = read_rows(path)
+    return {key: row for key, row in rows.items() if not row.error and _has_predictions(row, path.parent)}
+
+
+def _has_predictions(row: BenchRow, folder: Path) -> bool:
+    return all((folder / name).is_file() for name in row.predictions.values())

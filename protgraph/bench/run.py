@@ -13,7 +13,7 @@ from typing import Protocol
 
 from protgraph.argument_types import check_arguments
 from protgraph.bench.job_plan import SESSION, plan_jobs
-from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
+from protgraph.bench.rows import BenchJob, BenchRow, append_row, finished_rows
 from protgraph.bench.spec import BenchSpec
 from protgraph.bench.worker import TRAIN, perform, run_job
 from protgraph.worker_pool import WorkerPool
@@ -70,7 +70,9 @@ def run_bench(
     """
     path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
-    finished = {} if overwrite else {key: row for key, row in read_rows(path).items() if _is_complete(row, spec.folder)}
+    finished: dict[str, BenchRow] = {}
+    if not overwrite:
+        finished = finished_rows(path)
     remaining = [job for job in jobs if job.key not in finished and job.key not in broken]
     rows = {job.key: finished[job.key] for job in jobs if job.key in finished} | broken
     in_process = any(source.startswith(SESSION) for job in remaining for source in job.sources.values())
@@ -90,11 +92,6 @@ def run_bench(
         if callback:
             callback.stop()
     return [rows[job.key] for job in jobs]
-
-
-def _is_complete(row: BenchRow, folder: Path) -> bool:
-    """Return True if a run finished and the files of its predictions exist."""
-    return not row.error and all((folder / name).is_file() for name in row.predictions.values())
 
 
 def _short_jobs_last(jobs: Sequence[BenchJob]) -> list[BenchJob]:

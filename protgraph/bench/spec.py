@@ -270,6 +270,13 @@ class BenchSpec(BaseModel):
         dataset = load_dataset(self.dataset_of(task), labels=self.labels, task=task, read=read)
         return self.train_on[task].add_to(dataset, task) if task in self.train_on else dataset
 
+    def graph_of(self, model: str) -> ModelSpec:
+        """Return the specification of one of the models: the one that was given, or that of the registry."""
+        from protgraph.model.build import as_model_spec
+
+        with self.errors_at("models", UnknownNameError):
+            return as_model_spec(self.graphs.get(model, model))
+
     def rows_of(self, task: str) -> tuple[str, ...]:
         """Return the names of all models of a task in tables, trained ones last."""
         return (*self.models, *(trained_label(name) for name in self.trained.get(task, ())))
@@ -364,7 +371,7 @@ class BenchSpec(BaseModel):
         UnknownNameError, OptionError
             The message has the file and the key.
         """
-        from protgraph.labels.loading import find_proteins
+        from protgraph.data.datasets.protein_files import find_proteins
 
         with self.errors_at("models", UnknownNameError):
             for name in self.models:

@@ -12,11 +12,11 @@ from protgraph.featurize.backbone import Orientation
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.frames import axes
 from protgraph.featurize.manifest import write_failures, write_manifest
-from protgraph.featurize.pipeline import expand_sources, iter_graphs
+from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
+from protgraph.featurize.requests import dataset_requests, expand_sources, store_requests
 from protgraph.featurize.result import GraphResult, count_notes, model_notes, reader_notes, successes
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
-from protgraph.featurize.store_requests import dataset_requests, store_requests
 
 __all__ = [
     "AllFeatures",

@@ -5,7 +5,6 @@ Every command and function that reads files uses :func:`iter_graphs`; a task giv
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -16,35 +15,28 @@ from typing import Any, TypeAlias
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import component_digest, digest
-from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_description import is_store
 from protgraph.errors import OptionError, OutputFileError, SelectionError, WorkerDiedError
 from protgraph.failure import Failure
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.requests import Source, request_units
 from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
-from protgraph.featurize.store_requests import store_requests
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.sources import ProteinSource, expand_files, open_source, proteins_of
+from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of
 from protgraph.structure.residues.residues import Residues
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied, is_portable
 
 __all__ = [
     "ReadProtein",
-    "Source",
-    "expand_sources",
     "graph_digest",
     "has_portable_features",
     "iter_graphs",
     "read_requests",
-    "request_units",
 ]
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
-
-Source: TypeAlias = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
 @check_arguments("sources", "plan", "read", "jobs")
@@ -68,7 +60,7 @@ def iter_graphs(
     ----------
     sources : str, PathLike, GraphStore, ProteinRequest or iterable of those
         Structure and FASTA files, folders, patterns and archive entries such as "pdb:1ubq" (see
-        :func:`expand_sources`), FASTA records "x.fasta#name", graph stores, or single requests.
+        :func:`~protgraph.featurize.expand_sources`), FASTA records "x.fasta#name", graph stores, or single requests.
     plan : FeaturePlan
         Features of the graphs.
     read : ReadOptions, optional
@@ -129,68 +121,6 @@ def graph_digest(plan: FeaturePlan, step: GraphStep) -> str | None:
     featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
     digests = [component_digest(part) for part in (*featurizers, step)]
     return None if None in digests else digest(digests, plan.key(), [n.to_dict() for n in plan.components])
-
-
-@check_arguments("sources")
-def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
-    """Return the files and graph stores of sources, each once, in order.
-
-    Parameters
-    ----------
-    sources : str, PathLike, GraphStore or iterable of those
-        As for :func:`protgraph.structure.io.expand_files`, or graph stores, which stay as they are.
-    """
-    expanded: dict[str, None] = {}
-    for source in _as_list(sources):
-        if isinstance(source, GraphStore) or is_store(source):
-            expanded[str(source.path if isinstance(source, GraphStore) else source)] = None
-        else:
-            assert not isinstance(source, ProteinRequest)  # contract: _requests keeps requests as they are
-            expanded |= dict.fromkeys(expand_files(source))
-    return list(expanded)
-
-
-def _as_list(sources: Source | Iterable[Source]) -> Iterable[Source]:
-    if hasattr(sources, "columns"):
-        raise OptionError(
-            f"sources: {type(sources).__name__} is a table. Allowed: files, folders, patterns, graph stores, or "
-            "a list of these. Give a column of file names, as a list."
-        )
-    return [sources] if isinstance(sources, str | os.PathLike | ProteinRequest | GraphStore) else sources
-
-
-def _requests(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator[ProteinRequest]:
-    """Expand sources to requests: files, FASTA records "x.fasta#name", and the proteins of stores."""
-    for source in _as_list(sources):
-        if isinstance(source, ProteinRequest):
-            yield source
-            continue
-        if isinstance(source, GraphStore) or is_store(source):
-            yield from store_requests(source, read)
-            continue
-        for text in expand_files(source) if isinstance(source, str) else expand_sources(source):
-            file, mark, record = text.rpartition("#")
-            if mark and os.path.isfile(file) and not os.path.exists(text):
-                yield ProteinRequest(file, record=record)
-            else:
-                yield ProteinRequest(text)
-
-
-def request_units(sources: Source | Iterable[Source], read: ReadOptions) -> list[list[ProteinRequest]]:
-    """Expand sources to requests, grouped by file: units of work that open one file each.
-
-    Each source is at its first place; a plain file that is repeated counts once.
-    """
-    units: dict[object, list[ProteinRequest]] = {}
-    for number, request in enumerate(_requests(sources, read)):
-        is_plain = request.record is None and not request.protein and request.chains is None
-        if request.read is not None:
-            units[number] = [request]
-        elif is_plain:
-            units.setdefault((request.source,), [request])
-        else:
-            units.setdefault(request.source, []).append(request)
-    return list(units.values())
 
 
 def _parallel(units: Sequence[list[ProteinRequest]], run: _Run, jobs: int) -> Iterator[GraphResult | Failure]:

@@ -3,7 +3,8 @@
 from protgraph.inference.attribution import Attributions, explain
 from protgraph.inference.embedding import Embeddings, embed
 from protgraph.inference.generation import GeneratedSequence, generate
-from protgraph.inference.prediction import featurized_proteins, predict
+from protgraph.inference.model_run import featurized_proteins
+from protgraph.inference.prediction import predict
 from protgraph.inference.prediction_table import Predictions, choose_value
 from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
 

@@ -21,9 +21,10 @@ from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import OptionError, SelectionError
 from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import Source
+from protgraph.featurize.requests import Source
 from protgraph.featurize.result import GraphResult, count_notes
-from protgraph.inference.prediction import RESIDUE, featurized_proteins, origin_of
+from protgraph.inference.model_run import featurized_proteins
+from protgraph.inference.prediction import RESIDUE, origin_of
 from protgraph.inference.prediction_table import choose_value, target_names
 from protgraph.inference.result_table import ResultTable, Row, residue_keys, rows_by_file
 from protgraph.model.build import ProteinModel

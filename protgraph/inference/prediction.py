@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,22 +18,18 @@ from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
 from protgraph.checkpoint.training_set import describe_proteins
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate, residue_nodes
-from protgraph.data.store.loader import pack
 from protgraph.errors import Interrupted
 from protgraph.evaluation.calibration import CalibrationMap
-from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, device_of, evaluation_mode, symmetrize_pairs
-from protgraph.failure import Failure
-from protgraph.featurize.pipeline import Source, iter_graphs
-from protgraph.featurize.result import GraphResult, count_notes, successes
-from protgraph.inference.input_warnings import InputChecks
+from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
+from protgraph.featurize.requests import Source
+from protgraph.featurize.result import GraphResult
+from protgraph.inference.model_run import ModelRun
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
 from protgraph.inference.result_table import Row, residue_keys
-from protgraph.model.build import ProteinModel
 from protgraph.model.devices import find_device
-from protgraph.model.nonfinite import nonfinite_error
 from protgraph.structure.io.read_options import ReadOptions
 
-__all__ = ["PROTEIN", "RESIDUE", "ModelRun", "featurized_proteins", "origin_of", "predict", "probabilities"]
+__all__ = ["PROTEIN", "RESIDUE", "origin_of", "predict", "probabilities"]
 
 RESIDUE = ("file", "chain", "res_id", "ins_code", "res_name")
 PAIR = ("file", *(f"{key}_{side}" for side in (1, 2) for key in RESIDUE[1:]))
@@ -140,31 +136,6 @@ def origin_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     return (f"model {checkpoint.model.spec.name}", f"task {checkpoint.task}", f"protgraph {__version__}")
 
 
-def featurized_proteins(
-    checkpoint: Checkpoint,
-    sources: Source | Iterable[Source],
-    failures: list[Failure],
-    notes: list[str],
-    *,
-    read: ReadOptions | None,
-    jobs: int,
-) -> Iterator[GraphResult]:
-    """Yield what the model reads of each file as graphs; append to ``failures`` and ``notes``.
-
-    A graph is a chain, all chains, or a part of a protein, as :attr:`Checkpoint.reads` states.
-    """
-    results = iter_graphs(
-        sources,
-        checkpoint.model.plan,
-        read=read,
-        step=checkpoint.graph_step,
-        split_chains=checkpoint.reads == "one chain",
-        select_parts=checkpoint.model.plan.part != "",
-        jobs=jobs,
-    )
-    return successes(results, failures, notes)
-
-
 def _residues(members: Sequence[GraphResult], target: Target) -> Iterator[Row]:
     return ((p.source, *key) for p in members for key in residue_keys(p.residues))
 
@@ -220,46 +191,3 @@ def prediction_values(
         rows = zip(p.tolist(), yes.int().tolist(), strict=True)
         return [tuple(v for pair in zip(own, y, strict=True) for v in pair) for own, y in rows]
     return [tuple(row) for row in p.flatten(1).tolist()]
-
-
-T = TypeVar("T")
-
-
-class ModelRun:
-    """Proteins that a model reads of some files, in batches, with failures, messages and warnings about inputs."""
-
-    def __init__(
-        self, checkpoint: Checkpoint, sources: Source | Iterable[Source], *, read: ReadOptions | None, jobs: int
-    ) -> None:
-        self.failures: list[Failure] = []
-        self.checks = InputChecks(checkpoint, read)
-        self._notes: list[str] = []
-        results = featurized_proteins(checkpoint, sources, self.failures, self._notes, read=read, jobs=jobs)
-        self._proteins = self.checks.watch(results)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Messages for the user about the files that were read so far."""
-        return (*count_notes(self._notes), *self.checks.notes)
-
-    def outputs(
-        self,
-        network: ProteinModel,
-        compute: Callable[[list[GraphResult]], tuple[Tensor, T]],
-        *,
-        max_residues: int,
-    ) -> Iterator[tuple[list[GraphResult], T]]:
-        """Yield proteins with their outputs; of a batch that is not finite, each protein is computed alone."""
-        for members in pack(self._proteins, lambda p: len(p.residues), max_size=max_residues):
-            numbers, output = compute(members)
-            if bool(torch.isfinite(numbers).all()):
-                yield members, output
-                continue
-            for protein in members:
-                numbers, output = compute([protein])
-                if bool(torch.isfinite(numbers).all()):
-                    yield [protein], output
-                else:
-                    batch = collate([protein.graph]).to(device_of(network))
-                    error = nonfinite_error(network, batch, protein.protein)
-                    self.failures.append(Failure.of(protein.source, protein.protein, error, sha256=protein.sha256))

@@ -18,14 +18,13 @@ from protgraph.data.datasets.folder_index import index_folder
 from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
 from protgraph.data.datasets.labels import AbsentLabels, ResidueLabels, count_example, describe_left_out
-from protgraph.data.datasets.protein_files import ProteinFolder
+from protgraph.data.datasets.protein_files import ProteinFolder, find_proteins
 from protgraph.errors import LabelError, ProtgraphError, list_first
 from protgraph.labels.loading import (
     DatasetSource,
     LabelSelection,
     are_graphs,
     check_labels_are_used,
-    find_proteins,
     is_registered_dataset,
     load_dataset,
     open_proteins,

@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -21,17 +20,15 @@ from protgraph.data.datasets.dataset_view import add_derived_task
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
-from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
+from protgraph.data.datasets.protein_files import ProteinFolder, find_proteins, open_folder
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_description import is_store
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.featurize.file_cache import cached_fingerprint
 from protgraph.registry.provider import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
-from protgraph.structure.io.sources import is_source
 from protgraph.task.task import Task, default_task
 
 __all__ = [
@@ -39,7 +36,6 @@ __all__ = [
     "LabelSelection",
     "are_graphs",
     "check_labels_are_used",
-    "find_proteins",
     "is_registered_dataset",
     "load_dataset",
     "load_proteins",
@@ -236,30 +232,6 @@ def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
 
 
 # --- files with a label table ---------------------------------------------------------------------------------------
-
-
-def find_proteins(source: object) -> Path | list[str]:
-    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
-    source = source.path if isinstance(source, GraphStore) else source
-    names = [source] if isinstance(source, str | os.PathLike) else source
-    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
-        raise DatasetError(
-            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
-            "file, pattern or graph store, a list of these, or a Dataset."
-        )
-    names = [os.fspath(name) for name in names]
-    if not names or "" in names:
-        raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
-    for name in names:
-        if not (has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)):
-            registered = registry.datasets.names()
-            raise UnknownNameError(
-                f"dataset {name!r}: neither a registered dataset nor a folder or file."
-                f"{suggest(Path(name).name, registered)}\n"
-                f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
-            )
-    is_one = len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0]))
-    return Path(names[0]) if is_one else names
 
 
 def open_proteins(source: Path | list[str], read: ReadOptions, cache: str | Path | None) -> ProteinFolder:

@@ -15,7 +15,7 @@ import torch
 
 from protgraph import __version__
 from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
-from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
+from protgraph.data.datasets.dataset import Dataset, Example, require_card
 from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
     AbsentLabels,
@@ -25,20 +25,21 @@ from protgraph.data.datasets.labels import (
     describe_left_out,
     wrong_types_error,
 )
-from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes, set_attributes
+from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_description import is_store, store_index
 from protgraph.data.store.store_writer import ShardWriter, write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
-from protgraph.featurize.plan import ALWAYS, FeaturePlan
+from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.requests import dataset_requests
 from protgraph.featurize.result import count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
-from protgraph.featurize.store_requests import dataset_requests
 from protgraph.file_io import atomic_write
 from protgraph.labels.leaks import require_no_leak
 from protgraph.labels.split_checks import empty_split_error, with_failures
+from protgraph.labels.task_data import TaskData, read_task_data, select_graphs
 from protgraph.process_memory import release_component_dictionary, release_memory
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.transfer import cache_dir
@@ -47,7 +48,7 @@ from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 
-__all__ = ["LabeledGraph", "Prepared", "SplitWriter", "graphs_by_split", "is_one_chain", "prepare"]
+__all__ = ["LabeledGraph", "Prepared", "SplitWriter", "is_one_chain", "prepare"]
 
 MANIFEST = "prepared.json"
 CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize", "protgraph.task")
@@ -134,12 +135,12 @@ def prepare(
     cache = cache_dir(cache)
     require_card(dataset)
     if isinstance(dataset.source, GraphDataset):
-        stores, temporary_folder = graphs_by_split(dataset, task, plan)
-        if "train" in stores:
-            require_no_leak(task, plan, stores["train"])
-        return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), temporary_folder)
-    examples = checked_examples(dataset, task.name)
-    labels = checked_labels(dataset, task.name, examples)
+        graphs = select_graphs(dataset, task, plan)
+        written = _write_given(graphs)
+        if "train" in written.splits:
+            require_no_leak(task, plan, written.splits["train"])
+        return written
+    data = read_task_data(dataset, task.name)
     used: list[object] = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
     of_task = (task.derive, task.restore, task.make_graph)
     used += [dataset.source, *(function for function in of_task if function is not None)]
@@ -149,11 +150,13 @@ def prepare(
         temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
         folder = Path(temporary.name) / "graphs"
     else:
-        key = digest(_key(dataset, task, plan, examples), *map(_label_bytes, labels), code)
-        folder = cache / "graphs" / f"{dataset.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
+        key = digest(_key(data, task, plan), *map(_label_bytes, data.labels), code)
+        folder = cache / "graphs" / f"{data.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
     prepared = _open(folder)
     if prepared is None:
-        inputs = _Inputs(dataset, task, plan, examples, labels, "train" if needs_train else "test")
+        read = data.read.with_ligands(plan.needs_ligands)
+        requests = dataset_requests(dataset, data.examples, read, labels=data.labels)
+        inputs = _Inputs(data, requests, read, task, plan, "train" if needs_train else "test")
         notes = _make(folder, inputs, jobs, progress)
         release_component_dictionary()  # training does not read it
         release_memory()
@@ -179,15 +182,15 @@ def _check(plan: FeaturePlan, task: Task) -> None:
         )
 
 
-def _key(dataset: Dataset, task: Task, plan: FeaturePlan, examples: Sequence[Example]) -> list[object]:
+def _key(data: TaskData, task: Task, plan: FeaturePlan) -> list[object]:
     """Return everything that the graphs depend on besides labels and the code of components."""
-    proteins = [(e.id, e.chains, e.split, e.record) for e in examples]
+    proteins = [(e.id, e.chains, e.split, e.record) for e in data.examples]
     inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
-    paths = dict.fromkeys(example.path for example in examples)
+    paths = dict.fromkeys(example.path for example in data.examples)
     files = stamps(store_index(path) if is_store(path) else path for path in paths)
     code = code_digest(*CODE)
-    read = dataset.read_options.to_dict()
-    return [dataset.name, dataset.version, inputs, plan.key(), proteins, files, read, __version__, code]
+    read = data.read.to_dict()
+    return [data.name, data.version, inputs, plan.key(), proteins, files, read, __version__, code]
 
 
 def _label_bytes(labels: Labels | None) -> bytes:
@@ -231,19 +234,14 @@ class LabeledGraph:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Everything that the graphs are made of, with the labels of each example."""
+    """Everything that the graphs are made of."""
 
-    dataset: Dataset
+    data: TaskData
+    requests: Sequence[ProteinRequest]  # one per example, with its labels
+    read: ReadOptions  # those of the dataset, with ligands if the plan needs them
     task: Task
     plan: FeaturePlan
-    examples: Sequence[Example]
-    labels: Sequence[Labels | None]
     needed: str  # split without which nothing is written
-
-    @property
-    def read(self) -> ReadOptions:
-        """Read options of the dataset, with ligands if the plan needs them."""
-        return self.dataset.read_options.with_ligands(self.plan.needs_ligands)
 
 
 def _make(folder: Path, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None) -> tuple[str, ...]:
@@ -253,10 +251,10 @@ def _make(folder: Path, inputs: _Inputs, jobs: int, progress: Callable[[int, int
     """
     try:
         with atomic_write(folder, folder=True) as temporary:
-            writer = SplitWriter(temporary, inputs.examples)
+            writer = SplitWriter(temporary, inputs.data.examples)
             failures, notes, label_notes = _read(writer, inputs, jobs, progress)
             writer.close()
-            splits = [split for split in inputs.dataset.splits(inputs.task.name) if split in writer.splits]
+            splits = [split for split in inputs.data.splits if split in writer.splits]
             if inputs.needed not in splits:
                 _raise_without_split(inputs, failures, splits)
             manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
@@ -276,18 +274,19 @@ def _read(
     notes: list[str] = []
     reports: dict[str, LossReport] = {}
     checked = _LabelCheck()
-    number = {example.id: i for i, example in enumerate(inputs.examples)}
+    data = inputs.data
+    number = {example.id: i for i, example in enumerate(data.examples)}
     results = iter_graphs(
-        dataset_requests(inputs.dataset, inputs.examples, inputs.read, labels=inputs.labels),
+        inputs.requests,
         inputs.plan,
         read=inputs.read,
         step=LabeledGraph(inputs.task),
-        jobs=jobs if inputs.dataset.reads_files else 1,
+        jobs=jobs if data.reads_files else 1,
         fatal=(LabelError,),
     )
     for done, result in enumerate(results, 1):
         i = number[result.protein]
-        own, graph = inputs.labels[i], None
+        own, graph = data.labels[i], None
         if isinstance(result, Failure):
             failures.append(result)
         elif not isinstance(own, ResidueLabels) or checked.accept(own, result.residues):
@@ -297,7 +296,7 @@ def _read(
                 reports[result.source] = result.residues.report
         writer.add(i, graph)
         if progress is not None:
-            progress(done, len(inputs.examples))
+            progress(done, len(data.examples))
     return failures, (*count_notes(notes), *reader_notes(reports)), checked.notes()
 
 
@@ -337,14 +336,13 @@ class _LabelCheck:
 
 def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
     """Raise the error of a component that failed on every protein, or of a needed split without graphs."""
-    dataset, examples = inputs.dataset, inputs.examples
+    data = inputs.data
     with with_failures(failures):
         if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
-            first = next(i for i, example in enumerate(examples) if example.id == failures[0].protein)
-            one = dataset_requests(dataset, [examples[first]], inputs.read, labels=[inputs.labels[first]])
+            first = next(request for request in inputs.requests if request.protein == failures[0].protein)
             step = LabeledGraph(inputs.task)
-            list(iter_graphs(one, inputs.plan, step=step, read=inputs.read, fatal=(ComponentError,)))  # raises it
-        raise empty_split_error(dataset.name, inputs.task.name, inputs.needed, examples, failures, others)
+            list(iter_graphs(first, inputs.plan, step=step, read=inputs.read, fatal=(ComponentError,)))  # raises it
+        raise empty_split_error(data.name, inputs.task.name, inputs.needed, data.examples, failures, others)
 
 
 def _open(folder: Path) -> Prepared | None:
@@ -365,43 +363,11 @@ def _read_prepared(folder: Path) -> Prepared:
     return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
 
 
-_ATTRIBUTES = ("degree", "name", "residue_ids", "report")
-
-
-def graphs_by_split(
-    dataset: Dataset, task: Task, plan: FeaturePlan
-) -> tuple[Mapping[str, GraphStore], tempfile.TemporaryDirectory[str]]:
-    """Write the graphs of each split to a temporary folder."""
-    source = dataset.source
-    assert isinstance(source, GraphDataset)
-    if task.inputs.hidden or task.inputs.noise:
-        raise DatasetError(
-            f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "
-            "Give files, a folder or a graph store."
-        )
-    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
-    for example in dataset.examples(task.name):
-        given, y = source.labeled_graph(example)
-        kept = plan.precomputed & set(given.keys())
-        # The model names those of ALWAYS that it reads and the graph does not have.
-        missing = plan.precomputed - kept - (set(ALWAYS) if kept - {"edge_index"} else set())
-        if missing:
-            raise DatasetError(
-                f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
-                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), "
-                "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
-            )
-        graph = ProteinGraph()
-        set_attributes(graph, {key: given[key] for key in given.keys() if key in kept})  # noqa: SIM118
-        for key in _ATTRIBUTES:
-            if key in given:
-                graph[key] = given[key]
-        graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
-        graph.validate()
-        splits[example.split].append(graph)
+def _write_given(graphs: Mapping[str, Sequence[ProteinGraph]]) -> Prepared:
+    """Write given graphs of each split to a temporary folder."""
     folder = tempfile.TemporaryDirectory(prefix="protgraph-")
-    stores = {split: write_store(Path(folder.name) / split, graphs) for split, graphs in splits.items() if graphs}
-    return stores, folder
+    stores = {split: write_store(Path(folder.name) / split, members) for split, members in graphs.items() if members}
+    return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), folder)
 
 
 class SplitWriter:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.bench.rows import BenchJob, BenchRow, append_row, read_rows
+from protgraph.bench.rows import BenchJob, BenchRow, append_row, finished_rows, read_rows
 from protgraph.errors import OptionError
 
 JOB = BenchJob("gcn", "interface", "small", 1, {"name": "gcn"}, {"epochs": 3}, "1", sources={"layer gcn": "x 1"})
@@ -47,6 +47,16 @@ def test_the_newest_row_of_a_key_is_returned(tmp_path: Path, rows: list[BenchRow
     append_row(path, rows[0])
     append_row(path, replace(rows[1], key=JOB.key))
     assert [row.error for row in read_rows(path).values()] == ["", ""]
+
+
+def test_finished_rows_have_no_error_and_all_files_of_predictions(tmp_path: Path, rows: list[BenchRow]) -> None:
+    path = tmp_path / "rows.jsonl"
+    (tmp_path / "predictions.npz").touch()
+    complete = replace(rows[0], predictions={"test": "predictions.npz"})
+    append_row(path, complete)
+    append_row(path, replace(rows[1], predictions={"test": "absent.npz"}))
+    append_row(path, BenchRow.failed(JOB, "ValueError: x"))
+    assert finished_rows(path) == {complete.key: complete}
 
 
 def test_rows_of_another_layout_are_skipped(tmp_path: Path, rows: list[BenchRow]) -> None:

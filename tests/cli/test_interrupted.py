@@ -67,7 +67,7 @@ def rows_of(path):
 def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch, number):
     assert run("predict", checkpoint, "A", "-o", "whole.csv").code == 0
     with monkeypatch.context() as patch:
-        one_by_one(patch, "protgraph.inference.prediction")
+        one_by_one(patch, "protgraph.inference.model_run")
         interrupt_at(patch, "protgraph.inference.prediction.collate", 4, number)
         result = run("predict", checkpoint, "A", "-o", "part.csv")
     assert result.code == 128 + number and "@part.csv.left.txt" in result.err, result.err
@@ -81,7 +81,7 @@ def test_predict_keeps_finished_files_and_lists_the_others(run, here, checkpoint
 def test_embed_keeps_finished_files_and_lists_the_others(run, here, checkpoint, monkeypatch):
     whole = embed(checkpoint, "A")
     with monkeypatch.context() as patch:
-        one_by_one(patch, "protgraph.inference.prediction")
+        one_by_one(patch, "protgraph.inference.model_run")
         interrupt_at(patch, "protgraph.inference.embedding.collate", 4)
         result = run("embed", checkpoint, "A", "-o", "part.npz")
     assert result.code == 130 and "@part.npz.left.txt" in result.err, result.err
@@ -100,7 +100,7 @@ def test_an_interruption_before_the_first_file_writes_nothing(run, here, checkpo
 
 
 def test_in_python_the_result_is_in_the_exception(here, checkpoint, monkeypatch):
-    one_by_one(monkeypatch, "protgraph.inference.prediction")
+    one_by_one(monkeypatch, "protgraph.inference.model_run")
     interrupt_at(monkeypatch, "protgraph.inference.prediction.collate", 3)
     with pytest.raises(Interrupted) as caught:
         predict(checkpoint, "A")

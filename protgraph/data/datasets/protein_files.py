@@ -7,24 +7,33 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protgraph import registry
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.store_description import is_store
-from protgraph.errors import AbsentFilesError, DatasetError, LabelError, list_first, suggest
+from protgraph.errors import AbsentFilesError, DatasetError, LabelError, UnknownNameError, list_first, suggest
 from protgraph.structure.io.archives import as_accession, fetch
 from protgraph.structure.io.registered_readers import container_reader, entry_name, split_entry
 from protgraph.structure.io.sniff import is_fasta
-from protgraph.structure.io.sources import expand_files, files_in, is_protein_file, protein_files_in, protein_suffixes
+from protgraph.structure.io.sources import (
+    expand_files,
+    files_in,
+    is_protein_file,
+    is_source,
+    protein_files_in,
+    protein_suffixes,
+)
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.label_table import LabelTable
 
-__all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "open_folder", "source_ids"]
+__all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "find_proteins", "open_folder", "source_ids"]
 
 
 @dataclass(frozen=True)
@@ -213,6 +222,30 @@ def file_stem(name: str) -> str:
     """Return a name or path without the suffixes of a protein file."""
     name = name[:-3] if name.lower().endswith(".gz") else name
     return name[: name.rindex(".")] if name.lower().endswith(protein_suffixes()) else name
+
+
+def find_proteins(source: object) -> Path | list[str]:
+    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
+    source = source.path if isinstance(source, GraphStore) else source
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
+        raise DatasetError(
+            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
+            "file, pattern or graph store, a list of these, or a Dataset."
+        )
+    names = [os.fspath(name) for name in names]
+    if not names or "" in names:
+        raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
+    for name in names:
+        if not (has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)):
+            registered = registry.datasets.names()
+            raise UnknownNameError(
+                f"dataset {name!r}: neither a registered dataset nor a folder or file."
+                f"{suggest(Path(name).name, registered)}\n"
+                f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
+            )
+    is_one = len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0]))
+    return Path(names[0]) if is_one else names
 
 
 def open_folder(

@@ -1,11 +1,12 @@
-"""Proteins of graph stores and datasets as requests of the pipeline."""
+"""Requests of the pipeline: the proteins of files, folders, patterns, graph stores and datasets."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
+from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.labels import Labels
 from protgraph.data.store.graph_store import GraphStore, open_store
@@ -14,9 +15,74 @@ from protgraph.errors import DatasetError, OptionError
 from protgraph.featurize.steps import ProteinRequest
 from protgraph.featurize.store_entry import StoreEntry
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.sources import expand_files
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["dataset_requests", "store_entry", "store_requests"]
+__all__ = ["Source", "dataset_requests", "expand_sources", "request_units", "store_entry", "store_requests"]
+
+Source = str | os.PathLike[str] | ProteinRequest | GraphStore
+
+
+@check_arguments("sources")
+def expand_sources(sources: Source | Iterable[Source]) -> list[str]:
+    """Return the files and graph stores of sources, each once, in order.
+
+    Parameters
+    ----------
+    sources : str, PathLike, GraphStore or iterable of those
+        As for :func:`protgraph.structure.io.expand_files`, or graph stores, which stay as they are.
+    """
+    expanded: dict[str, None] = {}
+    for source in _as_list(sources):
+        if isinstance(source, GraphStore) or is_store(source):
+            expanded[str(source.path if isinstance(source, GraphStore) else source)] = None
+        else:
+            assert not isinstance(source, ProteinRequest)  # contract: _requests keeps requests as they are
+            expanded |= dict.fromkeys(expand_files(source))
+    return list(expanded)
+
+
+def _as_list(sources: Source | Iterable[Source]) -> Iterable[Source]:
+    if hasattr(sources, "columns"):
+        raise OptionError(
+            f"sources: {type(sources).__name__} is a table. Allowed: files, folders, patterns, graph stores, or "
+            "a list of these. Give a column of file names, as a list."
+        )
+    return [sources] if isinstance(sources, str | os.PathLike | ProteinRequest | GraphStore) else sources
+
+
+def _requests(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator[ProteinRequest]:
+    """Expand sources to requests: files, FASTA records "x.fasta#name", and the proteins of stores."""
+    for source in _as_list(sources):
+        if isinstance(source, ProteinRequest):
+            yield source
+            continue
+        if isinstance(source, GraphStore) or is_store(source):
+            yield from store_requests(source, read)
+            continue
+        for text in expand_files(source) if isinstance(source, str) else expand_sources(source):
+            file, mark, record = text.rpartition("#")
+            if mark and os.path.isfile(file) and not os.path.exists(text):
+                yield ProteinRequest(file, record=record)
+            else:
+                yield ProteinRequest(text)
+
+
+def request_units(sources: Source | Iterable[Source], read: ReadOptions) -> list[list[ProteinRequest]]:
+    """Expand sources to requests, grouped by file: units of work that open one file each.
+
+    Each source is at its first place; a plain file that is repeated counts once.
+    """
+    units: dict[object, list[ProteinRequest]] = {}
+    for number, request in enumerate(_requests(sources, read)):
+        is_plain = request.record is None and not request.protein and request.chains is None
+        if request.read is not None:
+            units[number] = [request]
+        elif is_plain:
+            units.setdefault((request.source,), [request])
+        else:
+            units.setdefault(request.source, []).append(request)
+    return list(units.values())
 
 
 def store_requests(store: GraphStore | str | os.PathLike[str], read: ReadOptions) -> list[ProteinRequest]:
