@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from protgraph.bench.tables import (
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.file_io import write_text_file
 from protgraph.wording import count_noun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FAILURES", "environment", "write_report", "write_report_page"]
 
@@ -107,7 +110,7 @@ def _write_pictures(spec: BenchSpec, rows: Sequence[BenchRow]) -> None:
     series = _series(spec)
     for task in spec.tasks:
         task_rows = [row for row in rows if row.task == task]
-        figures = {
+        figures: dict[tuple[str, ...], Figure | None] = {
             ("comparison", task): scores_figure(task_rows, "test", series, baselines=spec.baselines),
             ("curves", task): curves_figure(task_rows, series),
         }

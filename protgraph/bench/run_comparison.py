@@ -179,14 +179,15 @@ def _differences(
         )
     differences = []
     for split in [split for split in a.predictions if split in b.predictions]:
-        models = []
+        models: list[ModelRuns] = []
         for folder, rows in (one, other):
             runs = {seed: load_predictions(folder / rows[seed].predictions[split]) for seed in seeds}
             models.append(ModelRuns(rows[seeds[0]].model, rows[seeds[0]].modes, runs))
         _require_equal_rows(a, split, models[0].first, models[1].first)
         for name, mode in a.modes.items():
             if name in registry.metrics and name in b.modes:
-                differences.append(_difference(a.task, split, registry.metrics.get(name), mode, *models, resamples))
+                metric = registry.metrics.get(name)
+                differences.append(_difference(a.task, split, metric, mode, models[0], models[1], resamples))
     return differences
 
 

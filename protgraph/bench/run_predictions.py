@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -42,7 +42,7 @@ class RunPredictions:
     @classmethod
     def of(cls, names: Sequence[str], predictions: SplitPredictions) -> RunPredictions:
         """Sort the rows by protein; within a protein they keep the order of its residues."""
-        order = predictions.protein.argsort(stable=True)
+        order = predictions.protein_of_rows.argsort(stable=True)
         arrays = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
         chain, threshold = predictions.chain, predictions.threshold
         if threshold is not None and threshold.dim() == 2:
@@ -53,14 +53,14 @@ class RunPredictions:
     @property
     def lengths(self) -> np.ndarray:
         """Rows of each protein ``(P,)``: residues, for labels of residues."""
-        return np.bincount(self.rows.protein.numpy(), minlength=len(self.names))
+        return np.bincount(self.rows.protein_of_rows.numpy(), minlength=len(self.names))
 
     @property
     def chain_counts(self) -> np.ndarray | None:
         """Chains of each protein ``(P,)``; None if rows are not residues."""
         if self.rows.chain is None:
             return None
-        pairs = np.unique(np.stack([self.rows.protein.numpy(), self.rows.chain.numpy()]), axis=1)
+        pairs = np.unique(np.stack([self.rows.protein_of_rows.numpy(), self.rows.chain.numpy()]), axis=1)
         return np.bincount(pairs[0], minlength=len(self.names))
 
     def save(self, path: Path) -> Path:
@@ -82,7 +82,8 @@ def load_predictions(path: Path) -> RunPredictions:
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         names = tuple(arrays.pop("names").tolist())
-        rows = SplitPredictions(**{key: torch.from_numpy(value) for key, value in arrays.items()})
+        tensors: dict[str, Any] = {key: torch.from_numpy(value) for key, value in arrays.items()}
+        rows = SplitPredictions(**tensors)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as e:
         raise DatasetError(
             f"predictions not readable: {str(path)!r} ({e}). Run the benchmark again to write the file."

@@ -248,7 +248,7 @@ def label_events(p: Tensor, predictions: SplitPredictions) -> LabelEvents:
     else:
         probability, best = p[known].max(1)
         occurred = best == predictions.y[known]
-    return LabelEvents(*(x.double().numpy() for x in (probability, occurred)), row.numpy())
+    return LabelEvents(probability.double().numpy(), occurred.double().numpy(), row.numpy())
 
 
 @dataclass(frozen=True, eq=False)
