@@ -38,8 +38,12 @@ class Fingerprint:
         """Return the fingerprint of these chains or records alone; None keeps all."""
         if names is None:
             return self
-        kept = [{n: v for n, v in part.items() if n in names} for part in (self.sequences, self.lengths, self.chains)]
-        return replace(self, sequences=kept[0], lengths=kept[1], chains=kept[2])
+        return replace(
+            self,
+            sequences={name: digest for name, digest in self.sequences.items() if name in names},
+            lengths={name: length for name, length in self.lengths.items() if name in names},
+            chains={name: chain for name, chain in self.chains.items() if name in names},
+        )
 
     @property
     def known(self) -> frozenset[str]:

@@ -139,7 +139,7 @@ def _chains(
     Files that cannot be read keep a blank chain; they are failures when they are read.
     """
     chain = given.astype(object)
-    for row in np.flatnonzero(given == ""):
+    for row in np.flatnonzero(given == "").tolist():
         names = folder.chains(sources[file[row]])
         if len(names) > 1 and "" not in names:
             raise LabelError(

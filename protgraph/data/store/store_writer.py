@@ -167,7 +167,7 @@ def write_shard(
         _check_plain(name, value)
     layout = json.loads(json.dumps(layout))  # as it is read
     failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
-    proteins = {"attributes": attributes, "residues": described, "failures": failed}
+    proteins: dict[str, object] = {"attributes": attributes, "residues": described, "failures": failed}
     proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)
     nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
