@@ -51,9 +51,9 @@ def _run_guarded(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Tens
             _guarded(module, inputs, allow_copies=True)
             out = _guarded(module, inputs, allow_copies=False)
     except Exception as error:
-        e = fault_of(error)
-        text = (str(e).splitlines() or ["no message"])[0].partition(". ")[0]
-        problem = f"{source_line(e)}: {type(e).__name__}: {text}"
+        fault = fault_of(error)
+        text = (str(fault).splitlines() or ["no message"])[0].partition(". ")[0]
+        problem = f"{source_line(fault)}: {type(fault).__name__}: {text}"
         raise runner.failure(f"on device 'meta', in {mode}: {problem}") from error
     on_cpu = sorted(name for name, x in out.items() if x.device.type != _DEVICE)
     if on_cpu:

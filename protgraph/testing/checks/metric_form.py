@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -178,8 +179,11 @@ def _changed(before: SplitPredictions, after: SplitPredictions) -> list[str]:
 def _rows(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     """Return rows of predictions in a given order."""
     count = len(predictions.y)
-    tensors = {item.name: getattr(predictions, item.name) for item in fields(predictions)}
-    per_row = {name: x[rows] for name, x in tensors.items() if isinstance(x, Tensor) and len(x) == count}
+    per_row: dict[str, Any] = {}
+    for item in fields(predictions):
+        value = getattr(predictions, item.name)
+        if isinstance(value, Tensor) and len(value) == count:
+            per_row[item.name] = value[rows]
     return replace(predictions, **per_row)
 
 
