@@ -62,7 +62,10 @@ def generate_command(
             prompt=prompt,
             device=device,
             on_residue=lambda done: progress.update(residues, completed=done),
-            **options,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
         )
     seconds = time.perf_counter() - start
     write_generated(out, sequences, name=loaded.model.spec.name, settings=options)

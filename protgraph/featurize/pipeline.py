@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
@@ -44,7 +44,7 @@ __all__ = [
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
 
-Source = str | os.PathLike[str] | ProteinRequest | GraphStore
+Source: TypeAlias = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
 @check_arguments("sources", "plan", "read", "jobs")
@@ -258,9 +258,10 @@ def _graph(
     """Apply the step to one protein, or the residues of a part of it."""
     label, sha256 = protein.label, protein.sha256
     request = replace(protein.request, notes=[])
+    fatal: tuple[type[Exception], ...] = (OutputFileError, *run.fatal)
     try:
         graph = run.step(residues, plan, request)
-    except (OutputFileError, *run.fatal):
+    except fatal:
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)

@@ -10,7 +10,7 @@ from functools import partial
 from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from torch_geometric.data import Data
 
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-DatasetSource = str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]]
+DatasetSource: TypeAlias = str | Path | Dataset | GraphStore | Sequence[str | os.PathLike[str]]
 """Name of a registered dataset, folder, file, pattern, list of these, graph store, or dataset."""
 
 
@@ -173,14 +173,14 @@ def load_proteins(
 # --- registered datasets and graphs ---------------------------------------------------------------------------------
 
 
-def are_graphs(dataset: object) -> bool:
+def are_graphs(dataset: object) -> TypeGuard[Sequence[Data]]:
     """Return True for a list of graphs, ours or PyG's."""
     if not isinstance(dataset, Sequence) or isinstance(dataset, str | GraphStore):
         return False
     return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
-def is_registered_dataset(dataset: object) -> bool:
+def is_registered_dataset(dataset: object) -> TypeGuard[str | Dataset]:
     """Return True for a Dataset and for the name of a registered one."""
     return isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
 

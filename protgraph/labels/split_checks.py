@@ -99,7 +99,7 @@ def _identity(store: GraphStore, i: int) -> bytes | None:
 
 def _digest(values: np.ndarray) -> bytes:
     """Return 16 bytes, so that the comparison of many proteins does not keep their residues."""
-    return hashlib.blake2b(np.ascontiguousarray(values), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
 
 
 RANKING = ("auprc", "auroc")
@@ -114,10 +114,9 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
     """
     if task.target.level == "pair" or task.inputs.corrupt is not None:
         return ()
-    notes = _check_known(dataset, splits, task)
+    notes = list(_check_known(dataset, splits, task))
     if task.target.kind != "multilabel" or task.monitor not in RANKING:
-        return notes
-    notes = list(notes)
+        return tuple(notes)
     for split, store in splits.items():
         y = torch.cat([graph.y for graph in store])
         positive, negative = (y == 1).sum(0), (y == 0).sum(0)  # (C,)

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from signal import Signals
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
@@ -62,7 +62,7 @@ def fit(
     task: str | Task | None = None,
     *,
     config: FitConfig | None = None,
-    precision: str | None = None,
+    precision: Literal["float32", "bfloat16"] | None = None,
     max_time: float | None = None,
     cache: str | Path | None = None,
     jobs: int = 1,
@@ -154,8 +154,11 @@ def fit(
     0.40
     """
     start = time.perf_counter()
-    changes = {"precision": precision, "max_time": max_time}
-    config = replace(config or FitConfig(), **{key: value for key, value in changes.items() if value is not None})
+    config = config or FitConfig()
+    if precision is not None:
+        config = replace(config, precision=precision)
+    if max_time is not None:
+        config = replace(config, max_time=max_time)
     if resume and run_dir is None:
         raise OptionError("fit: resume=True needs run_dir, the folder of the interrupted run.")
     device = config.torch_device()
