@@ -95,7 +95,7 @@ def check_arguments(
 
 def check_fields(record: object, *names: str, error: type[ProtgraphError] = OptionError) -> None:
     """Check fields of a dataclass against their annotations, in its ``__post_init__``."""
-    kind: type[Any] = type(record)
+    kind: type = type(record)
     for name, hint in _field_hints(kind, names).items():
         _check(getattr(record, name), hint, f"{kind.__name__}: {name}", error)
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: Error number of a failed write → how to fix it.
-_FIXES: dict[int | None, str] = {
+_FIXES: dict[int, str] = {
     errno.ENOSPC: "Free space on this disk, or write to another one",
     errno.EDQUOT: "Free space of your quota, or write to another disk",
     errno.EFBIG: "Raise the limit of file sizes ('ulimit -f'), or write to another file system",
@@ -230,10 +230,10 @@ def _write_failure(e: BaseException, names: tuple[str, ...]) -> tuple[int | None
         name = getattr(link, "filename", None)
         if name is not None and not str(name).startswith(names):
             return None
-        number = getattr(link, "errno", None)
+        number: int | None = getattr(link, "errno", None)
         if number is None and (found := re.search(r"\(os error (\d+)\)", str(link))):  # SafetensorError
             number = int(found[1])
-        if number in _FIXES:
+        if number is not None and number in _FIXES:
             return number, os.strerror(number)
         if type(link) is OSError and number is None:  # numpy: "100000 requested and 4968 written"
             return None, str(link)
@@ -243,7 +243,9 @@ def _write_failure(e: BaseException, names: tuple[str, ...]) -> tuple[int | None
 
 def _output_error(path: str | Path, number: int | None, reason: str) -> OutputFileError:
     kept = " The earlier file is unchanged." if os.path.exists(path) else ""
-    fix = _FIXES.get(number, "Write to another folder, or use another name")
+    fix = "Write to another folder, or use another name"
+    if number is not None:
+        fix = _FIXES.get(number, fix)
     error = OutputFileError(f"file not written: {str(path)!r} ({reason.lower()}).{kept} {fix}.")
     error.errno, error.strerror, error.filename = number, reason, str(path)
     return error

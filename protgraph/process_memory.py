@@ -133,9 +133,9 @@ def release_component_dictionary() -> None:
     """Free biotite's copy of the Chemical Component Dictionary, 250 MB; it is read again if it is needed."""
     info = sys.modules.get("biotite.structure.info")
     for name in ("get_ccd", "get_from_ccd"):
-        cached = getattr(info, name, None)
-        if hasattr(cached, "cache_clear"):
-            cached.cache_clear()
+        clear = getattr(getattr(info, name, None), "cache_clear", None)
+        if clear is not None:
+            clear()
 
 
 def _libc_function(name: str) -> ctypes._NamedFuncPointer | None:

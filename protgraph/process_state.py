@@ -53,7 +53,9 @@ def _set_torch_random(state: bytes) -> None:
 def _numpy_random() -> tuple[Any, ...]:
     import numpy as np
 
-    kind, keys, *rest = np.random.get_state()
+    state = np.random.get_state(legacy=True)
+    assert isinstance(state, tuple)  # of numpy's default generator
+    kind, keys, *rest = state
     return kind, keys.tobytes(), *rest
 
 

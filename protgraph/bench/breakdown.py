@@ -85,6 +85,6 @@ def _limit(value: float, limits: tuple[tuple[float, str], ...], last: str) -> tu
 
 def _score(run: RunPredictions, metric: Metric, members: list[int]) -> float:
     """Compute a metric on the rows of some proteins."""
-    rows = torch.nonzero(torch.isin(run.rows.protein, torch.tensor(members))).flatten()
-    one = run.rows.take(rows, torch.unique_consecutive(run.rows.protein[rows], return_inverse=True)[1])
+    rows = torch.nonzero(torch.isin(run.rows.protein_of_rows, torch.tensor(members))).flatten()
+    one = run.rows.take(rows, torch.unique_consecutive(run.rows.protein_of_rows[rows], return_inverse=True)[1])
     return metric(one) if bool(known_labels(one.y).any()) else np.nan

@@ -92,7 +92,11 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
                 chosen = (row.best_epoch, values[row.best_epoch - 1])
                 axes.plot(*chosen, "o", color=style.color, markersize=3.5, gid=gid)
     first = next(row for row in rows if not row.error)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    from matplotlib.ticker import MaxNLocator
+
+    locator = axes.xaxis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)  # the default
+    locator.set_params(integer=True)
     axes.set_xlabel("epoch; dots: chosen epochs")
     axes.set_ylabel(f"validation {first.monitor}{_direction(first)}")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
@@ -192,9 +196,9 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     axes.set_xlim(0.8 - left * ranks_per_inch, count + 0.2 + right * ranks_per_inch)
     # The axis of ranks at height 0; the critical difference above it.
     axes.plot([1, count], [0, 0], color=_GRAY, linewidth=1.0)
-    for rank in range(1, count + 1):
-        axes.plot([rank, rank], [0, 0.25], color=_GRAY, linewidth=1.0)
-        axes.text(rank, 0.35, str(rank), ha="center", va="bottom", fontsize=8, color=_GRAY)
+    for tick in range(1, count + 1):
+        axes.plot([tick, tick], [0, 0.25], color=_GRAY, linewidth=1.0)
+        axes.text(tick, 0.35, str(tick), ha="center", va="bottom", fontsize=8, color=_GRAY)
     end = min(1 + ranks.critical_difference, count)
     axes.plot([1, end], [1.9, 1.9], color="black", linewidth=3)
     axes.text(end + 0.05 * count, 1.9, f"CD {ranks.critical_difference:.2f}", va="center", fontsize=8, color=_GRAY)
@@ -268,8 +272,9 @@ def inline_svg(figure: Figure, label: str) -> str:
     from matplotlib import rc_context
 
     for axes in figure.axes:
-        if axes.get_legend() is not None:
-            axes.get_legend().remove()
+        legend = axes.get_legend()
+        if legend is not None:
+            legend.remove()
     text = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "protgraph"}):  # letters stay text; the same ids each time
         figure.savefig(text, format="svg", metadata={"Date": None})

@@ -37,11 +37,12 @@ def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.
         protein without positives.
     """
     weighted = weighted_metric(metric)
+    protein = rows.protein_of_rows
     if weighted is not None:
-        return weighted(rows, rows.protein, np.eye(count))
+        return weighted(rows, protein, np.eye(count))
     values = np.full(count, np.nan)
-    lengths = torch.bincount(rows.protein, minlength=count).tolist()
-    for i, members in enumerate(rows.protein.argsort(stable=True).split(lengths)):
+    lengths = torch.bincount(protein, minlength=count).tolist()
+    for i, members in enumerate(protein.argsort(stable=True).split(lengths)):
         one = rows.take(members, torch.zeros_like(members))
         if bool(known_labels(one.y).any()):
             values[i] = metric(one)
@@ -51,7 +52,10 @@ def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.
 def describe_test_split(scores: SplitScores, task: Task) -> dict[str, Any]:
     """Return the fields of a row that describe the test proteins, and the monitored metric of each."""
     monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
-    fields = {"test_proteins": scores.size.proteins, "test_with_positives": scores.size.with_positives}
+    fields: dict[str, Any] = {
+        "test_proteins": scores.size.proteins,
+        "test_with_positives": scores.size.with_positives,
+    }
     if scores.predictions is not None:
         values = values_by_protein(scores.predictions, len(scores.names), monitor)
         fields |= {"protein_scores": tuple(values.tolist()), "test_set": scores.test_set}
@@ -80,4 +84,4 @@ def bin_probabilities(predictions: RunPredictions, *, bins: int = BINS) -> Relia
         return None
     logits = rows.logits.double()
     events = label_events(logits.softmax(1) if is_class else logits.sigmoid(), rows)
-    return events.bins(rows.protein.numpy()[events.row], len(predictions.names), bins=bins)
+    return events.bins(rows.protein_of_rows.numpy()[events.row], len(predictions.names), bins=bins)

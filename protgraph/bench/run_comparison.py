@@ -179,7 +179,7 @@ def _differences(
         )
     differences = []
     for split in [split for split in a.predictions if split in b.predictions]:
-        models = []
+        models: list[ModelRuns] = []
         for folder, rows in (one, other):
             runs = {seed: load_predictions(folder / rows[seed].predictions[split]) for seed in seeds}
             models.append(ModelRuns(rows[seeds[0]].model, rows[seeds[0]].modes, runs))

@@ -42,7 +42,7 @@ class RunPredictions:
     @classmethod
     def of(cls, names: Sequence[str], predictions: SplitPredictions) -> RunPredictions:
         """Sort the rows by protein; within a protein they keep the order of its residues."""
-        order = predictions.protein.argsort(stable=True)
+        order = predictions.protein_of_rows.argsort(stable=True)
         arrays = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
         chain, threshold = predictions.chain, predictions.threshold
         if threshold is not None and threshold.dim() == 2:
@@ -53,14 +53,14 @@ class RunPredictions:
     @property
     def lengths(self) -> np.ndarray:
         """Rows of each protein ``(P,)``: residues, for labels of residues."""
-        return np.bincount(self.rows.protein.numpy(), minlength=len(self.names))
+        return np.bincount(self.rows.protein_of_rows.numpy(), minlength=len(self.names))
 
     @property
     def chain_counts(self) -> np.ndarray | None:
         """Chains of each protein ``(P,)``; None if rows are not residues."""
         if self.rows.chain is None:
             return None
-        pairs = np.unique(np.stack([self.rows.protein.numpy(), self.rows.chain.numpy()]), axis=1)
+        pairs = np.unique(np.stack([self.rows.protein_of_rows.numpy(), self.rows.chain.numpy()]), axis=1)
         return np.bincount(pairs[0], minlength=len(self.names))
 
     def save(self, path: Path) -> Path:

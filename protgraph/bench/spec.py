@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -205,14 +205,14 @@ class BenchSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check_members(self) -> BenchSpec:
-        of_tasks: dict[str, Iterable[str]] = {
+        of_tasks: dict[str, Collection[str]] = {
             "fit.tasks": self.fit_tasks,
             "datasets": self.datasets,
             "trained": self.trained,
             "train_on": self.train_on,
             "published": [score.task for score in self.published],
         }
-        of_models: dict[str, Iterable[str]] = {
+        of_models: dict[str, Collection[str]] = {
             "baselines": self.baselines,
             "optional": self.optional,
             "fit.models": self.fit_models,
@@ -319,14 +319,17 @@ class BenchSpec(BaseModel):
         data = read_toml(path, "bench spec")
         # Folders and files are relative to the spec; values of a wrong type are left to the validation.
         for table, keys in ((data, ("dataset", "labels")), (data.get("datasets"), data.get("tasks", ()))):
-            for key in keys if isinstance(table, dict) else ():
+            if not isinstance(table, dict):
+                continue
+            for key in keys:
                 name = table.get(key)
                 if isinstance(name, str) and (key == "labels" or name not in registry.datasets):
                     table[key] = str(path.parent / name)
         trained = data.get("trained")
-        for task, names in trained.items() if isinstance(trained, dict) else ():
-            if isinstance(names, list) and all(isinstance(name, str) for name in names):
-                trained[task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
+        if isinstance(trained, dict):
+            for task, names in trained.items():
+                if isinstance(names, list) and all(isinstance(name, str) for name in names):
+                    trained[task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
         return cls.from_dict(data, where=str(path))
 
     @classmethod

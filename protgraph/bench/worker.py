@@ -49,7 +49,7 @@ def train_job(job: BenchJob) -> BenchRow:
         peak_memory_mib=result.peak_memory,
         epochs=result.epochs,
         best_epoch=result.best_epoch,
-        history=result.history,
+        history=tuple(result.history),
         confusion=_type_confusion(result),
         failures=result.failures,
         predictions=save_predictions(result.test_scores, job),

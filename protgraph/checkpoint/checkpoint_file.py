@@ -185,7 +185,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         threshold=None if checkpoint.threshold is None else checkpoint.threshold.tolist(),
         calibration=checkpoint.calibration,
         fields={n: table.field(n) for m in checkpoint.members for n in m.fields if table.is_registered(n)},
-        components=checkpoint.components or _components(checkpoint),
+        components=list(checkpoint.components) or _components(checkpoint),
         metrics=_without_nan(checkpoint.metrics),
         trained=dict(checkpoint.trained),
     )
@@ -326,7 +326,7 @@ def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
     whole = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, weight in sorted(weights.items()):
         whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
-        whole.update(weight.reshape(-1).view(torch.uint8).numpy())
+        whole.update(weight.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
 
@@ -340,8 +340,8 @@ def _build(
     """Build the model and load all of its weights; ``names`` has the present name of each kind and name."""
     try:
         spec = ModelSpec.from_dict(graph)
-        features = [replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features]
-        layers = [replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers]
+        features = tuple(replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features)
+        layers = tuple(replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers)
         model = build_model(replace(spec, features=features, layers=layers), header.target, seed=0)
         model.load_state_dict(weights, strict=True)
     except (ProtgraphError, RuntimeError) as e:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,7 +10,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.evaluation.calibration import CalibrationMap
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource", "SourceKind"]
 
 FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
 #: A file of version 2 has one model and no calibration.
@@ -21,10 +21,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+#: Kinds of components whose code predictions depend on.
+SourceKind: TypeAlias = Literal["featurizer", "layer", "head", "task"]
+
+
 class ComponentSource(_Strict):
     """Registry name of a component, and the distribution, object and code behind it."""
 
-    kind: Literal["featurizer", "layer", "head", "task"]
+    kind: SourceKind
     name: str
     source: str  # "distribution version", "import FILE", or "session"
     object: str  # "module:attribute"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from protgraph import registry
-from protgraph.checkpoint.checkpoint_header import ComponentSource
+from protgraph.checkpoint.checkpoint_header import ComponentSource, SourceKind
 from protgraph.data.cache_key import component_digest
 from protgraph.data.graph import fields as table
 from protgraph.data.graph.fields import FieldSpec
@@ -25,14 +25,15 @@ SESSION, IMPORT = "session", "import "  # sources of components that were regist
 
 def components_of(model: ProteinModel, task: str) -> list[ComponentSource]:
     """Return the sources of each featurizer, layer and head of a model, once, and of its task if that is registered."""
-    used = [("featurizer", c.name) for c in model.spec.features] + [("layer", c.name) for c in model.spec.layers]
+    used: list[tuple[SourceKind, str]] = [("featurizer", c.name) for c in model.spec.features]
+    used += [("layer", c.name) for c in model.spec.layers]
     used.append(("head", model.target.head_name))
     if task in registry.tasks:
         used.append(("task", task))
     return [_installed(kind, name) for kind, name in dict.fromkeys(used)]
 
 
-def _installed(kind: str, name: str) -> ComponentSource:
+def _installed(kind: SourceKind, name: str) -> ComponentSource:
     """Return the source of a component that is installed, or registered in this session; import it."""
     names = _registry(kind)
     entry, component = names.entry(name), names.get(name)

@@ -140,7 +140,7 @@ def predict_command(
         typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
         _print_means(result)
     if stopped is not None:
-        _end(stopped, result, {row[0] for row in result.rows}, sources, out)
+        _end(stopped, result, {str(row[0]) for row in result.rows}, sources, out)
     if result.rows:
         if interfaces is not None:
             table = interface_table(result)
@@ -214,7 +214,7 @@ def _files_read(result: Predictions, sources: list[str]) -> str:
     """Return e.g. "2 files", or "1 of 2 files" if the other one has no row."""
     from protgraph.wording import count_noun
 
-    labels = {row[0] for row in result.rows}
+    labels = {str(row[0]) for row in result.rows}
     files = labels | {label.rpartition("#")[0] for label in labels}
     done = sum(source in files for source in sources)
     failed = any(failure.source.partition("#")[0] in sources for failure in result.failures)

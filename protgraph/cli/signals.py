@@ -34,7 +34,10 @@ def raise_on_signals() -> Iterator[None]:
     A signal is left alone if it is ignored, as by ``nohup`` and in background jobs of scripts, or has another handler.
     Processes that Lightning starts for further devices ignore both signals: the first process ends them.
     """
-    default = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    default: dict[signal.Signals, Callable[..., object] | signal.Handlers] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
     is_main = threading.current_thread() is threading.main_thread()
     replaced = [number for number in default if is_main and signal.getsignal(number) == default[number]]
     is_worker = os.environ.get("LOCAL_RANK", "0") != "0" and "TORCHELASTIC_RUN_ID" not in os.environ

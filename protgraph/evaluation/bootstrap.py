@@ -129,10 +129,10 @@ def count_split(predictions: SplitPredictions) -> SplitSize:
     """Count the proteins of a split that have a known label, and those with a positive one."""
     known = known_labels(predictions.y)
     known = known if known.dim() == 1 else known.flatten(1).any(1)
-    size = len(predictions.protein[known].unique())
+    size = len(predictions.protein_of_rows[known].unique())
     if predictions.y.dim() != 2 or not predictions.is_binary:
         return SplitSize(size)
-    return SplitSize(size, len(predictions.protein[(predictions.y == 1).any(1)].unique()))
+    return SplitSize(size, len(predictions.protein_of_rows[(predictions.y == 1).any(1)].unique()))
 
 
 def bootstrap_scores(
@@ -145,7 +145,7 @@ def bootstrap_scores(
     ndarray
         ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two proteins.
     """
-    numbers, place = predictions.protein.unique(return_inverse=True)
+    numbers, place = predictions.protein_of_rows.unique(return_inverse=True)
     count = len(numbers)
     if count < MIN_PROTEINS:
         return np.full(resamples, np.nan)
@@ -191,16 +191,17 @@ def bootstrap_difference(
     ndarray
         ``(resamples,)`` float64, ``one`` minus ``other``.
     """
-    common = np.intersect1d(one.protein.unique().numpy(), other.protein.unique().numpy())
+    common = np.intersect1d(one.protein_of_rows.unique().numpy(), other.protein_of_rows.unique().numpy())
     scores = [bootstrap_scores(_restrict(o, common), metric, resamples=resamples, seed=seed) for o in (one, other)]
     return scores[0] - scores[1]
 
 
 def _restrict(predictions: SplitPredictions, proteins: np.ndarray) -> SplitPredictions:
     """Return the rows of these proteins, in ascending order of the protein."""
-    order = predictions.protein.argsort(stable=True)
-    rows = order[torch.isin(predictions.protein[order], torch.from_numpy(proteins))]
-    return predictions.take(rows, torch.searchsorted(torch.from_numpy(proteins), predictions.protein[rows]))
+    protein = predictions.protein_of_rows
+    order = protein.argsort(stable=True)
+    rows = order[torch.isin(protein[order], torch.from_numpy(proteins))]
+    return predictions.take(rows, torch.searchsorted(torch.from_numpy(proteins), protein[rows]))
 
 
 def percentile_interval(scores: np.ndarray) -> BootstrapInterval:

@@ -178,7 +178,7 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     for part in parts:
         if part.rows.chain is not None:
             chains.append(part.rows.chain + first * _CHAINS)
-        proteins.append(part.rows.protein + first)
+        proteins.append(part.rows.protein_of_rows + first)
         first += part.proteins
     pairs, protein = None, torch.cat(proteins)
     if rows[0].pairs is not None:
@@ -192,7 +192,7 @@ def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
         torch.cat([r.logits for r in rows]),
         torch.cat([r.y for r in rows]),
         torch.cat(chains) if chains else None,
-        pos=None if rows[0].pos is None else torch.cat([r.pos for r in rows]),
+        pos=None if rows[0].pos is None else torch.cat([r.pos for r in rows if r.pos is not None]),
         pairs=pairs,
         loss=loss,
         protein=protein,
@@ -226,6 +226,7 @@ def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
 
 def _select(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     pairs = predictions.pairs
+    assert pairs is not None  # contract: of symmetrize_pairs
     protein = pairs.protein[rows]
     return replace(
         predictions,

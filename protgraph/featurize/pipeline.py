@@ -38,6 +38,8 @@ __all__ = [
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
 
+Source: TypeAlias = str | os.PathLike[str] | ProteinRequest | GraphStore
+
 
 @check_arguments("sources", "plan", "read", "jobs")
 def iter_graphs(

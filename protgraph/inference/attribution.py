@@ -124,7 +124,11 @@ def explain(
         rows = _rows_of(protein, target, residue)
         if rows is not None:
             graph = collate([protein.graph]).to(device_of(members[0]))
-            found.append((protein, integrate_gradients(members, graph, lambda z, rows=rows: scalar(z[rows]).mean())))
+
+            def mean_of_rows(z: Tensor, rows: Tensor = rows) -> Tensor:
+                return scalar(z[rows]).mean()
+
+            found.append((protein, integrate_gradients(members, graph, mean_of_rows)))
     if residue is not None and not found and not failures:
         raise SelectionError(f"residue {residue!r} is in no protein. Give chain and number, e.g. 'A:42'.")
     what = f"{name} of {residue}" if residue else f"mean {name}" if target.level == "node" else name

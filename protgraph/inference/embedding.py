@@ -176,9 +176,19 @@ class Embeddings:
         """
         files = embedding_files(path)
         if len(files) == 1:
-            text = {key: np.array(getattr(self, key), dtype=str) for key in _TEXTS}
             with atomic_write(path) as temporary, temporary.open("wb") as file:
-                np.savez(file, ptr=self.ptr, node=self.node, protein=self.protein, **text)
+                np.savez(
+                    file,
+                    ptr=self.ptr,
+                    node=self.node,
+                    protein=self.protein,
+                    files=np.array(self.files, dtype=str),
+                    names=np.array(self.names, dtype=str),
+                    chains=np.array(self.chains, dtype=str),
+                    residues=np.array(self.residues, dtype=str),
+                    checkpoint=np.array(self.checkpoint, dtype=str),
+                    model_digest=np.array(self.model_digest, dtype=str),
+                )
             return files
         count = np.diff(self.ptr)
         with atomic_write(files[0]) as residues, atomic_write(files[1]) as proteins:
@@ -212,9 +222,9 @@ class Embeddings:
             residues=arrays["residues"],
             node=arrays["node"],
             protein=arrays["protein"],
+            failures=[],
             checkpoint=str(arrays["checkpoint"]),
             model_digest=str(arrays["model_digest"]),
-            failures=[],
         )
 
     def _repeated(self, count: np.ndarray) -> dict[str, list[str]]:

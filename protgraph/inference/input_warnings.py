@@ -175,7 +175,8 @@ class InputChecks:
         if reads_missing and is_ca_only:
             self._add(protein, "ca_only", len(residues))
         elif reads_missing:
-            ids = [name for name, whole in zip(residues.ids, present.all(axis=1), strict=True) if not whole]
+            names = residues.ids
+            ids = [names[i] for i in np.flatnonzero(~present.all(axis=1))]
             self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
         left_out = sum(residues.report.without_ca.values())
         lacking = left_out + (0 if is_ca_only else missing)

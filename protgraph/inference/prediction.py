@@ -107,8 +107,9 @@ def predict(
             for members, (batch, f, logits) in run.outputs(network, compute, max_residues=limit):
                 run.checks.check_descriptors(members, describe_proteins(network, f, batch))
                 if target.level == "pair":
-                    pairs = symmetrize_pairs(logits, members[0].graph)
-                    logits = pairs.logits[pairs.pairs.separation >= target.separation]
+                    predictions = symmetrize_pairs(logits, members[0].graph)
+                    assert predictions.pairs is not None
+                    logits = predictions.logits[predictions.pairs.separation >= target.separation]
                 if target.level == "node":
                     logits = logits[residue_nodes(batch).cpu()]
                 values = prediction_values(logits, target, checkpoint.threshold, calibration)

@@ -222,11 +222,11 @@ class ValueColumn:
     is_probability: bool = False  # True for values from 0 to 1
     classes: tuple[str, ...] = ()  # names of the classes whose index is the value; empty for numbers
 
-    def of_rows(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> np.ndarray:
+    def of_rows(self, columns: Sequence[str], rows: Sequence[Row]) -> np.ndarray:
         """Return the value of each row of a table, ``(rows,)`` float64."""
         if self.name == _CONFIDENCE and _CONFIDENCE not in columns:
             first = columns.index("predicted") + 1
-            return np.array([max(row[first:]) for row in rows], np.float64)
+            return np.array([max(map(float, row[first:])) for row in rows], np.float64)
         place = columns.index(self.name)
         return np.array([self.classes.index(r[place]) if self.classes else r[place] for r in rows], np.float64)
 

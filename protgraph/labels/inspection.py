@@ -140,8 +140,10 @@ def inspect_dataset(
     # Files: rows of absent ones are faults, and the others are inspected without them.
     options = _Options(kind, unknown, seed, read or ReadOptions())
     proteins = open_proteins(source, options.read_options, cache)
-    absent = {} if table is None else proteins.match(table).absent
-    present = table.without_files(absent) if absent else table
+    absent, present = {}, table
+    if table is not None:
+        absent = proteins.match(table).absent
+        present = table.without_files(absent) if absent else table
     try:
         if is_selected:
             selection = select_labels(source, present, task, columns)
@@ -149,12 +151,12 @@ def inspect_dataset(
         else:
             inspected = _inspect_columns(proteins, present, options)
     except ProtgraphError as reason:  # the rows that are left cannot be trained on
-        if not absent:
+        if table is None or not absent:
             raise
         described = _describe_table(source, table, options)
         description = replace(described, notes=(*described.notes, f"without absent files: {reason}"))
         return DatasetInspection(description, _name_absent(absent))
-    if not absent:
+    if table is None or not absent:
         return inspected
 
     # Columns are described with all rows of the table.
@@ -189,12 +191,12 @@ def _interpret(table: LabelTable, options: _Options) -> _TableColumns:
         try:
             usable.append(interpret_column(table, name, kind=options.kind, unknown=options.unknown))
         except LabelError as e:
-            refused[name] = _reason(e, table, name)
+            refused[name] = _reason(e, table.where, name)
     return _TableColumns(tuple(usable), refused)
 
 
-def _reason(error: LabelError, table: LabelTable, column: str) -> str:
-    return str(error).removeprefix(f"{table.where}: column {column!r}").removeprefix(":").strip()
+def _reason(error: LabelError, where: str, column: str) -> str:
+    return str(error).removeprefix(f"{where}: column {column!r}").removeprefix(":").strip()
 
 
 def _name_absent(absent: Mapping[str, int]) -> tuple[str, ...]:
@@ -233,6 +235,7 @@ def _inspect_task(
 def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options: _Options) -> DatasetInspection:
     """Inspect proteins with every label column of their table, or without a task."""
     index = index_folder(proteins, table)
+    where = "" if table is None else table.where
     usable, refused = ((), {}) if table is None else _interpret(table, options)
     datasets: dict[str, FolderDataset] = {}
     for column in usable:
@@ -240,7 +243,7 @@ def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options:
             name = column.name
             datasets[name] = FolderDataset(index, task=name, columns=name, **options._asdict())
         except LabelError as e:  # the column cannot be a label of these proteins
-            refused[column.name] = _reason(e, table, column.name)
+            refused[column.name] = _reason(e, where, column.name)
     all_data = list(datasets.values())
     if not all_data:
         keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
@@ -278,6 +281,7 @@ class _Reading:
         else:
             self.absent += [f"{labels.name} {labels.ids[i]} (row {rows[i]})" for i in np.flatnonzero(missing)]
         for i in np.flatnonzero(labels.wrong_types(residues)):
+            assert labels.letters is not None  # the types of the table
             place = f"{labels.name} {labels.ids[i]} (row {rows[i]})"
             self.unusable.append(f"{place}: not {labels.letters[i]} in the structure")
 

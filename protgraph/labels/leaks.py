@@ -64,8 +64,8 @@ def _sample(
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the known labels of a protein and the rows of its fields; for one label, of fields that are constant."""
     graph, y = task.inputs.apply(train[number], Generator().manual_seed(number), training=True)
-    known = known_labels(y)
-    known = (known.flatten(1).all(1) if known.dim() > 1 else known).numpy()
+    is_known = known_labels(y)
+    known = (is_known.flatten(1).all(1) if is_known.dim() > 1 else is_known).numpy()
     f = plan.expand(inputs(graph))
     values = {name: f[name].numpy().reshape(len(f[name]), -1) for name in names}
     if task.target.level == "graph":

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from torch_geometric.data import Data
 
@@ -169,14 +169,14 @@ def load_proteins(
 # --- registered datasets and graphs ---------------------------------------------------------------------------------
 
 
-def are_graphs(dataset: object) -> bool:
+def are_graphs(dataset: object) -> TypeGuard[Sequence[Data]]:
     """Return True for a list of graphs, ours or PyG's."""
     if not isinstance(dataset, Sequence) or isinstance(dataset, str | GraphStore):
         return False
     return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
-def is_registered_dataset(dataset: object) -> bool:
+def is_registered_dataset(dataset: object) -> TypeGuard[str | Dataset]:
     """Return True for a Dataset and for the name of a registered one."""
     return isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
 

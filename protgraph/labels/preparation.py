@@ -209,8 +209,13 @@ class LabeledGraph:
     def __call__(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
         """Return the graph with labels ``y``; ``request.data`` is the labels of the dataset, or None."""
         task, inputs, labels = self.task, self.task.inputs, request.data
+        assert labels is None or isinstance(labels, Labels)
         if task.make_graph is not None:
-            return self._of_part(residues, plan, request)
+            graph = task.make_graph(inputs.visible(residues, request.protein), plan, request)
+            y = torch.from_numpy(task.labels(residues, labels))
+            graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
+            graph.validate()
+            return graph
         visible = inputs.visible(residues, request.protein) if inputs.hidden or inputs.noise else residues
         y = torch.from_numpy(task.labels(residues, labels, seen=visible, strict=False))
         if labels is None and not known_labels(y).any():
@@ -219,15 +224,6 @@ class LabeledGraph:
         aatype = residues.aatype if inputs.visible_types else None
         graph = precomputed_graph(residues, visible, plan, request, aatype=aatype)
         graph.name, graph.y, graph.y_level = request.protein, labels_on_nodes(y, graph, task.stored), task.stored.level
-        graph.validate()
-        return graph
-
-    def _of_part(self, residues: Residues, plan: FeaturePlan, request: ProteinRequest) -> ProteinGraph:
-        """Return the graph that the task makes of a part of the protein."""
-        task = self.task
-        graph = task.make_graph(task.inputs.visible(residues, request.protein), plan, request)
-        y = torch.from_numpy(task.labels(residues, request.data))
-        graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
         graph.validate()
         return graph
 

@@ -99,7 +99,7 @@ def _identity(store: GraphStore, i: int) -> bytes | None:
 
 def _digest(values: np.ndarray) -> bytes:
     """Return 16 bytes, so that the comparison of many proteins does not keep their residues."""
-    return hashlib.blake2b(np.ascontiguousarray(values), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
 
 
 RANKING = ("auprc", "auroc")

@@ -34,10 +34,10 @@ def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoi
     if calibration is not None and target.kind == "regression":
         predictions = replace(predictions, logits=calibration.probabilities(predictions.logits, target))
     values = compute_metrics(task.metrics, predictions, task=task.name)
-    metrics = {}
+    metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
     for metric in task.metrics:
         interval = percentile_interval(bootstrap_scores(predictions, metric))
-        metrics[metric.name] = tuple(map(_finite, (values[metric.name], interval.low, interval.high)))
+        metrics[metric.name] = _finite(values[metric.name]), _finite(interval.low), _finite(interval.high)
     scores = {}
     if calibration is not None and target.kind != "regression":
         before = calibration_scores(probabilities(predictions.logits, target), predictions, target)

@@ -75,25 +75,24 @@ def run_recipe(
     OptionError, DatasetError
         The recipe does not fit the dataset or the task.
     """
-    path = Path(recipe)
-    loaded = Recipe.from_toml(path)
+    path, spec = Path(recipe), Recipe.from_toml(recipe)
     if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
         raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
     text = path.read_text(encoding="utf-8")
-    evaluations = [one.load() for one in loaded.evaluate]
-    dataset, left_out = add_evaluations(loaded.data(), loaded.task, evaluations, cache=cache)
+    evaluations = [one.load() for one in spec.evaluate]
+    dataset, left_out = add_evaluations(spec.data(), spec.task, evaluations, cache=cache)
     folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
-    members = _train(loaded, dataset, folder_of_members, cache, jobs, on_member)
-    first, task = next(iter(members.values())), resolve_task(loaded.task, dataset)
+    members = _train(spec, dataset, folder_of_members, cache, jobs, on_member)
+    first, task = next(iter(members.values())), resolve_task(spec.task, dataset)
     task = task if first.model.decoder is None else task.for_decoder()
     stores = prepare(dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
     held_out = {split: store for split, store in stores.items() if split != "train"}
     predictions = predict_ensemble([m.model for m in members.values()], held_out, task)
     calibration = None
-    if loaded.calibration != "none":
-        calibration = fit_calibration(loaded.calibration, predictions["val"], first.model.target)
-    checkpoint = _checkpoint(loaded, list(members.values()), task, stores, predictions["val"], calibration)
-    card = _card(loaded, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, loaded), left_out)
+    if spec.calibration != "none":
+        calibration = fit_calibration(spec.calibration, predictions["val"], first.model.target)
+    checkpoint = _checkpoint(spec, list(members.values()), task, stores, predictions["val"], calibration)
+    card = _card(spec, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, spec), left_out)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
         write_text_file(folder / RECIPE, text)

@@ -74,6 +74,12 @@ class SplitPredictions:
     scale: Tensor | None = None
 
     @property
+    def protein_of_rows(self) -> Tensor:
+        """The parameter ``protein``, which the predictions of :mod:`protgraph.evaluation` have."""
+        assert self.protein is not None
+        return self.protein
+
+    @property
     def is_binary(self) -> bool:
         """True if all known labels are 0 or 1, and both are possible: yes/no labels as floats."""
         known = self.y[known_labels(self.y)]

@@ -77,8 +77,8 @@ class Component:
     @cached_property
     def dataset(self) -> Dataset:
         """The dataset; a class is called without arguments."""
-        loaded = self.loaded
-        return loaded() if inspect.isclass(loaded) else loaded
+        loaded: Dataset | type[Dataset] = self.loaded
+        return loaded() if isinstance(loaded, type) else loaded
 
     @cached_property
     def task_inputs(self) -> TaskInputs:
@@ -132,7 +132,7 @@ class Component:
             raise WiringError(f"{self} is a {type(loaded).__name__}, not a class or a ModelSpec")
         if issubclass(loaded, Featurizer):
             return (wire_featurizer(loaded, self.conformity),)
-        return wire_layer(loaded, self.name, self.conformity)
+        return wire_layer(self.loaded, self.name, self.conformity)
 
     @cached_property
     def small_wirings(self) -> tuple[Wiring, ...]:

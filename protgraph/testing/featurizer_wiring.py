@@ -39,17 +39,20 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
                 f"it writes {name!r} of level edge, but a featurizer of structures has no edges. Allowed levels: "
                 "node, graph, pair. Write it with a TensorFeaturizer that reads 'edges'."
             )
-    create = partial(component, **{**conformity.options, **conformity.offline})
+    options = {**conformity.options, **conformity.offline}
     if issubclass(component, TensorFeaturizer):
+        create_tensor = partial(component, **options)
         specs = {name: default_spec(name) for name in component.reads}
         return Wiring(
             label="",
-            create=lambda: _TensorModule(create()),
+            create=lambda: _TensorModule(create_tensor()),
             make_inputs=lambda: make_inputs(specs),
             make_degenerate=lambda: degenerate_inputs(specs),
             find_reads=read_names,
             make_regular=lambda: make_inputs(specs, is_regular=True),
         )
+    assert issubclass(component, StructureFeaturizer | EdgeFeaturizer)  # contract: the other kinds
+    create = partial(component, **options)
     return Wiring(
         label="",
         create=lambda: StructureModule(create()),
@@ -112,19 +115,27 @@ class StructureModule(nn.Module):
     def forward(self, proteins: list[Residues]) -> dict[str, Tensor]:
         """Return the fields of all proteins, concatenated."""
         results = [self.featurizer(residues) for residues in proteins]
+        self._require_form(results)
+        adjacency, fields = [], []
+        for residues, result in zip(proteins, results, strict=True):
+            if isinstance(result, EdgeList):
+                adjacency.append(_adjacency(result, len(residues)))
+            else:
+                fields.append(result)
+        if adjacency:
+            return {"edge_index": torch.cat(adjacency)}
+        values = {}
+        for name in fields[0]:
+            values[name] = torch.cat([torch.from_numpy(np.array(values_of[name])) for values_of in fields])
+        return values
+
+    def _require_form(self, results: list[Any]) -> None:
         is_edges = isinstance(self.featurizer, EdgeFeaturizer)
         wrong = next((one for one in results if not isinstance(one, EdgeList if is_edges else Mapping)), self)
         if wrong is not self:
             found = "None" if wrong is None else f"a {type(wrong).__name__}"
             place = code_location(self.featurizer.__call__)
             raise WiringError(f"__call__ returns {found} ({place}). Return {'an EdgeList' if is_edges else 'a dict'}.")
-        if isinstance(self.featurizer, EdgeFeaturizer):
-            pairs = zip(results, proteins, strict=True)
-            return {"edge_index": torch.cat([_adjacency(edges, len(residues)) for edges, residues in pairs])}
-        values = {}
-        for name in results[0]:
-            values[name] = torch.cat([torch.from_numpy(np.array(fields[name])) for fields in results])
-        return values
 
 
 def _adjacency(edges: EdgeList, n: int) -> Tensor:

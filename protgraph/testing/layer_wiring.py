@@ -128,6 +128,7 @@ class _Search:
     def _create(self, specs: _Specs) -> GraphLayer:
         options = {**self.conformity.options, **self.conformity.offline}
         if self.target is not None:
+            assert issubclass(self.component, Head)
             return self.component(dict(specs), self.target, **options)
         return self.component(dict(specs), **options)
 
@@ -135,6 +136,7 @@ class _Search:
         """Create it; the rows of a head's outputs are of the target's level."""
         module = self._create(specs)
         if self.target is not None:
+            assert isinstance(module, Head)
             check_logits(module, self.name, self.target)
             module.outputs = {name: s.as_(s.name, level=self.target.level) for name, s in module.out.items()}
         return module

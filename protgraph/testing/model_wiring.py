@@ -20,6 +20,7 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.nn.module import Head
 from protgraph.registry import Registry
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
@@ -111,6 +112,7 @@ def _targets_of_task_heads(spec: ModelSpec) -> Iterator[Target]:
     for name in spec.heads:
         head = registry.heads.get(name)
         if head.task_fields:
+            assert head.level is not None  # contract: such a head is of one level
             yield Target("conformity", head.level, "regression", TARGET_SIZE, head=name)
 
 
@@ -139,11 +141,12 @@ class MultiHeadModel(nn.Module):
         self.model = build_model(spec, targets[0])
         self.model.partial_gradients = True  # checks of gradients cover the features that can be computed in torch
         models = [self.model, *(_with_target(self.model, target) for target in targets[1:])]
-        self.heads = nn.ModuleList(m.head for m in models)
+        heads = [m.head for m in models]
+        self.heads = nn.ModuleList(heads)
         self.head_names = [target.head_name for target in targets]
         self.head_reads = [m.head_reads for m in models]
         self.outputs: dict[str, FieldSpec] = {}
-        for target, head in zip(targets, self.heads, strict=True):
+        for target, head in zip(targets, heads, strict=True):
             self.outputs |= {f"{target.head_name} {n}": s.as_(s.name, level=target.level) for n, s in head.out.items()}
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
@@ -151,6 +154,7 @@ class MultiHeadModel(nn.Module):
         f = self.model.embed(batch)
         out: dict[str, Tensor] = {}
         for head in self.heads:
+            assert isinstance(head, Head)
             for number, field in enumerate(head.task_fields, 1):
                 f[field] = (batch["aatype"] + number * _STEP) % UNKNOWN
         for name, head, reads in zip(self.head_names, self.heads, self.head_reads, strict=True):

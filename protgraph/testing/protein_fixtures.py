@@ -133,8 +133,8 @@ def copy_residues(residues: Residues, dtype: torch.dtype = torch.float64) -> Res
     ligands = residues.ligands
     if ligands is not None:
         ligands = replace(ligands, atom_pos=ligands.atom_pos.astype(kind), atom_element=ligands.atom_element.copy())
-    arrays: dict[str, Any] = {name: x.copy() for name, x in vars(residues).items() if isinstance(x, np.ndarray)}
-    arrays = {name: x.astype(kind) if x.dtype.kind == "f" else x for name, x in arrays.items()}
+    copies = {name: x.copy() for name, x in vars(residues).items() if isinstance(x, np.ndarray)}
+    arrays: dict[str, Any] = {name: x.astype(kind) if x.dtype.kind == "f" else x for name, x in copies.items()}
     return replace(residues, **arrays, ligands=ligands)
 
 

@@ -51,8 +51,8 @@ class TaskInputs:
         plan, made, stored = FeaturePlan([]), [], self.task.stored
         for number, residues in enumerate(self.residues):
             graph = plan.precompute(residues)
-            y = random_labels(stored, len(residues), seed=number) if self._is_random else self.labels(residues)
-            graph.y, graph.y_level = torch.from_numpy(y), stored.level
+            labels = random_labels(stored, len(residues), seed=number) if self._is_random else self.labels(residues)
+            graph.y, graph.y_level = torch.from_numpy(labels), stored.level
             graph, y = self.task.inputs.apply(graph, Generator().manual_seed(0), training=False)
             graph.y, graph.y_level = y, self.task.target.level
             made.append(graph)

@@ -184,7 +184,7 @@ class TensorInputs(Inputs):
         if value.dtype == torch.bool:
             return ~value
         if not value.is_floating_point():
-            if spec.is_category:
+            if spec.classes is not None:
                 return (value + torch.randint(1, spec.classes, value.shape, generator=generator)) % spec.classes
             return value.flip(0)
         if name in self.nonnegative:

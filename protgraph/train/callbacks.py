@@ -114,7 +114,7 @@ class RunCheckpoint(ModelCheckpoint):
         before, now = state_dict["dirpath"], self.dirpath
 
         def moved(path: str) -> str:
-            return path.replace(before, now, 1) if path.startswith(before) else path
+            return path.replace(before, str(now), 1) if path.startswith(before) else path
 
         paths = {key: moved(state_dict[key]) for key in ("best_model_path", "kth_best_model_path", "last_model_path")}
         models = {moved(path): score for path, score in state_dict["best_k_models"].items()}
@@ -213,7 +213,7 @@ def best_checkpoint(task: Task, folder: Path) -> ModelCheckpoint:
 
 def early_stopping(task: Task, config: FitConfig) -> list[EarlyStopping]:
     """Stop if the training loss is not finite, or after ``config.patience`` epochs without improvement."""
-    callbacks = [FitEarlyStopping("train_loss", patience=_UNLIMITED, check_finite=True)]
+    callbacks: list[EarlyStopping] = [FitEarlyStopping("train_loss", patience=_UNLIMITED, check_finite=True)]
     if config.patience is not None:
         # An undefined metric counts as an epoch without improvement.
         callbacks.append(FitEarlyStopping(task.monitor, mode=task.mode, patience=config.patience, check_finite=False))

@@ -115,7 +115,8 @@ def cross_validate(
     _check_validation(parts, assignment, task)
     tests: list[FoldTest] = []
     floors: list[SplitPredictions] = []
-    results, prepared = [], None
+    results: list[FoldResult] = []
+    prepared: Prepared | None = None
     for k, part in enumerate(parts, 1):
         checkpoint, is_resumed = run.train(part, k)
         test, prepared = run.test(checkpoint, part)
@@ -129,6 +130,7 @@ def cross_validate(
         if on_fold is not None:
             on_fold(results[-1])
     pooled = _pool([test for test, _ in tests])
+    assert prepared is not None  # contract: there are at least two folds
     monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
     difference = np.array([math.nan])
     if floors:
@@ -251,11 +253,10 @@ def _check_validation(parts: Sequence[Dataset], assignment: FoldAssignment, task
 
 def _pool(parts: Sequence[SplitPredictions]) -> SplitPredictions:
     """Concatenate the predictions of folds; each row keeps the threshold of its fold."""
-    joined = join_predictions([BatchPredictions(part, len(part.protein.unique())) for part in parts])
-    threshold = None
-    if parts[0].threshold is not None:
-        threshold = torch.cat([part.threshold.expand_as(part.y) for part in parts])
-    return replace(joined, threshold=threshold, protein=torch.cat([part.protein for part in parts]))
+    joined = join_predictions([BatchPredictions(part, len(part.protein_of_rows.unique())) for part in parts])
+    thresholds = [part.threshold.expand_as(part.y) for part in parts if part.threshold is not None]
+    threshold = torch.cat(thresholds) if thresholds else None
+    return replace(joined, threshold=threshold, protein=torch.cat([part.protein_of_rows for part in parts]))
 
 
 _LABEL = 18  # characters of the first column
@@ -428,7 +429,7 @@ def _rows(
     target: Target,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of one protein."""
-    place = (test.protein == number).nonzero().flatten()
+    place = (test.protein_of_rows == number).nonzero().flatten()
     place = place[residue_nodes(graph)] if target.level == "node" else place
     threshold = test.threshold if test.threshold is None or test.threshold.dim() == 1 else test.threshold[place]
     values = prediction_values(test.logits[place], target, threshold)

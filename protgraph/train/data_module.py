@@ -55,7 +55,8 @@ class FitData(pl.LightningDataModule):
 
     def setup(self, stage: str) -> None:
         """Request the loader of each epoch: batches differ between epochs, also in number."""
-        self.trainer.reload_dataloaders_every_n_epochs = 1
+        assert self.trainer is not None  # Lightning sets it before
+        self.trainer.reload_dataloaders_every_n_epochs = 1  # type: ignore[attr-defined]  # Lightning does not declare it
 
     def steps(self, epochs: int) -> int:
         """Return the number of batches of the first epochs."""
@@ -88,6 +89,7 @@ class FitData(pl.LightningDataModule):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the order of the run: the epoch, and the number of its batches that were used."""
+        assert self.trainer is not None  # Lightning calls it during training
         epoch, used = self.batches.epoch, self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
         return {"epoch": epoch, "batch": used} if used < len(self.batches) else {"epoch": epoch + 1, "batch": 0}
 

@@ -67,7 +67,7 @@ def check_strategy(device: torch.device, devices: int | str | Sequence[int], str
             with quiet_lightning():
                 used = Trainer(
                     strategy=resolve_strategy(strategy),
-                    plugins=process_environment(),
+                    plugins=[*process_environment()],
                     logger=False,
                     enable_checkpointing=False,
                     enable_progress_bar=False,

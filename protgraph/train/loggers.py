@@ -84,7 +84,7 @@ def _mlflow(folder: Path, run: str) -> tuple[Logger, str]:
     return logger, f"{folder / 'mlflow.db'} (show it with: mlflow ui --backend-store-uri {uri})"
 
 
-def _start(logger: Logger, variable: str, value: str, fix: str) -> None:
+def _start(logger: MLFlowLogger | WandbLogger, variable: str, value: str, fix: str) -> None:
     """Connect to a service now, so that training does not end with its error."""
     try:
         _ = logger.experiment

@@ -13,6 +13,7 @@ import lightning.pytorch as pl
 import numpy as np
 import torch
 from lightning.pytorch.strategies import ModelParallelStrategy, Strategy
+from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -121,7 +122,7 @@ class FitModule(pl.LightningModule):
         if is_sharded(self.model):
             (self.model,) = self._complete
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """Return AdamW with the learning rate of :func:`learning_rate_factor` at each step."""
         c = self.config
         fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
@@ -237,7 +238,9 @@ class FitModule(pl.LightningModule):
         if self.trainer.sanity_checking:
             return
         if not math.isfinite(val_loss) and self.nonfinite is None and not is_sharded(self.model):
-            first = next(iter(self.trainer.val_dataloaders)).to(self.device)
+            loader = self.trainer.val_dataloaders
+            assert loader is not None  # of this epoch
+            first = next(iter(loader)).to(self.device)
             self.nonfinite = find_nonfinite_component(self.model, first)
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
         self.history.append(row)
@@ -303,9 +306,11 @@ def _total_steps(trainer: pl.Trainer) -> int:
 
     Lightning multiplies the batches of the first epoch by the number of epochs; with a residue budget, epochs differ.
     """
-    steps, data = int(trainer.estimated_stepping_batches), trainer.datamodule
+    steps, data = int(trainer.estimated_stepping_batches), getattr(trainer, "datamodule", None)
     has_all = trainer.accumulate_grad_batches == 1 and trainer.limit_train_batches == 1.0 and trainer.max_steps == -1
-    return data.steps(trainer.max_epochs) if isinstance(data, FitData) and has_all else steps
+    if not isinstance(data, FitData) or not has_all or trainer.max_epochs is None:
+        return steps
+    return data.steps(trainer.max_epochs)
 
 
 def learning_rate_factor(step: int, *, steps: int, schedule: str) -> float:

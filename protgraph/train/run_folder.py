@@ -54,7 +54,7 @@ class RunFolder:
         self.path = Path(tempfile.mkdtemp(prefix="protgraph-")) if path is None else Path(path)
         self._missing = [parent for parent in self.path.absolute().parents if not parent.exists()]
         self._lock = FileLock(self.checkpoints / LOCK, timeout=_WAIT)
-        self._identity: dict[str, Any] = {}
+        self._identity: Mapping[str, Any] = {}
         self.earlier_epochs: int | None = None
 
     @property

@@ -194,6 +194,7 @@ def training_loss(
     labels.
     """
     if weight is not None and task.target.kind == "classification":
+        assert isinstance(weight, Tensor)  # of class_weights
         return partial(cross_entropy, weight=weight)
     if weight is not None:
         return partial(binary_cross_entropy, pos_weight=weight)
@@ -210,10 +211,11 @@ def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tenso
     counts : Tensor, optional
         Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
     weight : Tensor or float, optional
-        Weight of positives or of each class, one number or ``(C,)``.
+        Weight of positives, one number or ``(C,)``, or of each class, ``(C,)``.
     """
     kind = task.target.kind
     if kind == "classification":
+        assert weight is None or isinstance(weight, Tensor)  # of class_weights
         prior = label_prior(counts, kind, class_weight=weight)
     else:
         prior = label_prior(counts, kind, pos_weight=weight)

@@ -38,7 +38,7 @@ def is_first_process() -> bool:
     """Return True in the process that writes files and messages, False in the others of a distributed run."""
     from lightning.pytorch.utilities import rank_zero_only
 
-    return rank_zero_only.rank == 0
+    return rank_zero_only.rank == 0  # type: ignore[attr-defined]  # Lightning sets it on the function
 
 
 @contextmanager

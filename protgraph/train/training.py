@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from signal import Signals
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
@@ -62,7 +62,7 @@ def fit(
     task: str | Task | None = None,
     *,
     config: FitConfig | None = None,
-    precision: str | None = None,
+    precision: Literal["float32", "bfloat16"] | None = None,
     max_time: float | None = None,
     cache: str | Path | None = None,
     jobs: int = 1,

@@ -40,7 +40,7 @@ class Fingerprint:
             return self
         return replace(
             self,
-            sequences={name: sequence for name, sequence in self.sequences.items() if name in names},
+            sequences={name: digest for name, digest in self.sequences.items() if name in names},
             lengths={name: length for name, length in self.lengths.items() if name in names},
             chains={name: chain for name, chain in self.chains.items() if name in names},
         )

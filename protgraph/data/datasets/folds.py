@@ -122,9 +122,10 @@ def _has_label(labels: Labels | None) -> bool:
 def _strata(labels: Sequence[Labels | None], target: Target) -> tuple[LabelStrata | None, np.ndarray]:
     """Return the strata of all labels, and the counts ``(P, K)`` of each example."""
     nothing = None, np.zeros((len(labels), 0))
-    if not all(isinstance(own, ResidueLabels | ProteinLabels) for own in labels):
+    stated = [own for own in labels if isinstance(own, ResidueLabels | ProteinLabels)]
+    if len(stated) < len(labels):
         return nothing
-    rows = [own.values if isinstance(own, ResidueLabels) else np.asarray(own.value)[None] for own in labels]
+    rows = [own.values if isinstance(own, ResidueLabels) else np.asarray(own.value)[None] for own in stated]
     values = np.concatenate([np.asarray(own) for own in rows])
     values = values if target.kind == "classification" else values.astype(np.float64).reshape(len(values), -1)
     strata = label_strata(values, target)

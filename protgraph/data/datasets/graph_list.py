@@ -167,7 +167,8 @@ def _labels(graph: ProteinGraph, name: str) -> tuple[np.ndarray, Literal["node",
     if not isinstance(y, Tensor):
         raise LabelError(f"graph {name!r} has no labels y. Set graph.y: a row per residue, or one row for the protein.")
     y = y.detach().cpu().reshape(1) if y.dim() == 0 else y.detach().cpu()
-    level = graph.get("y_level") or ("node" if len(y) == graph.num_nodes and len(y) > 1 else "graph")
+    inferred: Literal["node", "graph"] = "node" if len(y) == graph.num_nodes and len(y) > 1 else "graph"
+    level: Literal["node", "graph"] = graph.get("y_level") or inferred
     rows = {"node": graph.num_nodes, "graph": 1}.get(level)
     if rows != len(y):
         raise LabelError(

@@ -120,7 +120,9 @@ class ProteinFolder(ABC):
         fingerprint = self.fingerprint(*protein.location)
         if fingerprint.records is None:
             return list(fingerprint.sequences)
-        return [fingerprint.chains[protein.record]] if protein.record in fingerprint.chains else []
+        if protein.record is None or protein.record not in fingerprint.chains:
+            return []
+        return [fingerprint.chains[protein.record]]
 
     def match(self, table: LabelTable) -> TableMatch:
         """Return the proteins that a table names, and the names that are not in the folder.
@@ -353,9 +355,9 @@ class _StoreFolder(ProteinFolder):
     def groups(self, names: Iterable[str] | None = None) -> _Groups:
         files: dict[str, tuple[Path, str | None]] = {}
         for source in self._store.sources:
-            file, mark, record = source.rpartition("#")
+            file, mark, name = source.rpartition("#")
             is_record = bool(mark) and is_protein_file(file)
-            files[source] = Path(file if is_record else source), record if is_record else None
+            files[source] = Path(file if is_record else source), name if is_record else None
         root = os.path.commonpath([os.path.abspath(path.parent) for path, _ in files.values()]) if files else ""
         groups: _Groups = {}
         for source, (path, record) in files.items():

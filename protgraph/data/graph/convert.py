@@ -95,15 +95,15 @@ def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[st
             f"shift. Allowed: edge_index. Remove the field first: del graph.{shifted[0]}."
         )
     data = Data(**dict(graph.items()))
-    for name, level, fields in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
-        wrong = [f for f in fields if f not in graph or graph.level(f) != level]
+    for name, level, joined in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
+        wrong = [f for f in joined if f not in graph or graph.level(f) != level]
         if wrong:
             raise FieldError(f"{graph.get('name', 'graph')} has no {level} field {wrong[0]!r} (argument {name}).")
-        if fields and name in graph:
+        if joined and name in graph:
             raise FieldError(f"{graph.get('name', 'graph')} has {name!r} of its own. Remove it, or omit {name}=.")
-        if fields:
-            data[name] = _joined(graph, fields)
-            data[f"{name}_fields"] = tuple(fields)
+        if joined:
+            data[name] = _joined(graph, joined)
+            data[f"{name}_fields"] = tuple(joined)
     return data
 
 
@@ -173,8 +173,9 @@ def to_frames(graph: ProteinGraph) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = node_names(graph)
     columns: dict[str, dict[str, Any]] = {"node": {"residue_id": graph.residue_ids}, "edge": {}}
     for key, value in _tensors(graph).items():
-        if key != "edge_index" and graph.level(key) in columns:
-            columns[graph.level(key)] |= _flat(key, value.numpy())
+        level = graph.level(key)
+        if key != "edge_index" and level is not None and level in columns:
+            columns[level] |= _flat(key, value.numpy())
     nodes = pandas.DataFrame(columns["node"], index=pandas.Index(names, name="node"))
     nodes.attrs = _attributes(graph)
     source, target = graph.edge_index.numpy() if "edge_index" in graph else np.zeros((2, 0), np.int64)

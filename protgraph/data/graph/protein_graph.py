@@ -137,7 +137,10 @@ class ProteinGraph(Data):
 
     @property
     def num_nodes(self) -> int:
-        """Number of rows of ``pos``; PyG infers the number for graphs without positions, and 0 without fields."""
+        """Number of nodes, that of the rows of ``pos``; PyG infers it for graphs without positions.
+
+        Typed as ``int``: PyG returns None only for a graph without any field.
+        """
         fields = self._store._mapping
         pos = None if "num_nodes" in fields else fields.get("pos")
         return len(pos) if isinstance(pos, Tensor) else self._store.num_nodes or 0
@@ -254,6 +257,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
             continue
         values = [v.unsqueeze(0) if v.dim() == 0 else v for v in values]
         dim = graphs[0].__cat_dim__(key, values[0])
+        assert dim is not None  # of a tensor
         rows[key] = [v.size(dim) for v in values]
         if is_registered(key) and field(key).irreps == "index":
             values = [v + start for v, start in zip(values, starts, strict=False)]

@@ -69,7 +69,7 @@ class GraphShard:
         meta = file.plain("meta")
         self.layout, self.levels = meta["layout"], meta["layout"]["level"]
         self.offsets = {level: self.arrays[f"ptr_{level}"].tolist() for level in meta["levels"]}
-        self.degrees = [None if k < 0 else k for k in self.arrays["degree"].tolist()]
+        self.degrees: list[int | None] = [None if k < 0 else k for k in self.arrays["degree"].tolist()]
         self.sizes = np.diff(self.arrays["ptr_node"])
 
     def __len__(self) -> int:
@@ -122,7 +122,9 @@ class GraphShard:
         if name in self.arrays:
             a, b = self.offsets["edge"][i : i + 2]
             return self.arrays[name][a:b]
-        return np.repeat(np.arange(self.sizes[i]), self.degrees[i])
+        degree = self.degrees[i]
+        assert degree is not None  # contract: only targets of graphs with one degree are not stored
+        return np.repeat(np.arange(self.sizes[i]), degree)
 
     def residues(self, i: int) -> Residues:
         """Return the residues of protein i as copies."""
@@ -273,7 +275,9 @@ def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: 
     text += b" " * (-len(text) % 8)
     checksum = hashlib.sha256()
     with atomic_write(path) as temporary, temporary.open("wb") as file:
-        for block in (len(text).to_bytes(8, "little"), text, *(_bytes(parts[name]) for name in names)):
+        blocks: list[bytes | memoryview] = [len(text).to_bytes(8, "little"), text]
+        blocks += [_bytes(parts[name]) for name in names]
+        for block in blocks:
             checksum.update(block)
             file.write(block)
     return checksum.hexdigest(), 8 + len(text) + end
@@ -310,4 +314,4 @@ def _codes(strings: np.ndarray) -> np.ndarray:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

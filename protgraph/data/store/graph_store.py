@@ -160,8 +160,9 @@ class GraphStore:
                 values[key] = join_edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
             else:
                 values[key] = torch.from_numpy(shard.arrays[key][a:b].copy())
-        if shard.degrees[i] is not None:
-            values["degree"] = np.int64(shard.degrees[i])  # PyG's batching makes a tensor of Python's integers
+        degree = shard.degrees[i]
+        if degree is not None:
+            values["degree"] = np.int64(degree)  # PyG's batching makes a tensor of Python's integers
         graph = ProteinGraph()
         set_attributes(graph, values)
         return graph
@@ -327,7 +328,7 @@ def join_edge_index(members: Members, counts: Sequence[int], first_nodes: Sequen
     degree = degrees.pop() if len(degrees) == 1 else None
     if degree and all(EDGES[1] not in shard.arrays for shard, _ in members):
         rows[1].reshape(-1, degree)[:] = np.arange(first_nodes[-1])[:, None]  # (N, K)
-        joined = EDGES[:1]
+        joined: tuple[str, ...] = EDGES[:1]
     else:
         joined = EDGES
     for row, name in zip(rows, joined, strict=False):

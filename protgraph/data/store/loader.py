@@ -128,9 +128,10 @@ class ProteinBatches(Sampler[list[int]]):
         seed: int = 0,
         epoch: int = 0,
     ) -> None:
-        if (batch_size is None) == (max_nodes is None):
+        limits = [limit for limit in (batch_size, max_nodes) if limit is not None]
+        if len(limits) != 1:
             raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Give exactly one of them.")
-        if any(limit is not None and limit < 1 for limit in (batch_size, max_nodes)):
+        if limits[0] < 1:
             raise OptionError(f"ProteinBatches: {batch_size=}, {max_nodes=}. Allowed: 1 or more.")
         self.sizes = np.asarray(sizes, dtype=np.int64)
         self.indices = np.arange(len(self.sizes)) if indices is None else np.asarray(indices, dtype=np.int64)
@@ -182,7 +183,7 @@ class RankBatches(Sampler[list[int]]):
 
     Parameters
     ----------
-    batches : sequence of sequence of int
+    batches : sequence of sequence of int, or ProteinBatches
         Protein numbers of each batch of all processes together.
     rank, world_size : int
         This process and the number of processes.
@@ -202,7 +203,12 @@ class RankBatches(Sampler[list[int]]):
     """
 
     def __init__(
-        self, batches: Sequence[Sequence[int]], rank: int = 0, world_size: int = 1, *, deal: bool = False
+        self,
+        batches: Sequence[Sequence[int]] | ProteinBatches,
+        rank: int = 0,
+        world_size: int = 1,
+        *,
+        deal: bool = False,
     ) -> None:
         self.batches, self.rank, self.world_size, self.deal = batches, rank, world_size, deal
         self.start = 0
@@ -238,8 +244,8 @@ class StoreLoader:
 
     def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:
         self.rank_batches = sampler
-        self._loader = DataLoader(
-            range(sys.maxsize),  # the data are the protein numbers themselves
+        self._loader: DataLoader[int] = DataLoader(
+            range(sys.maxsize),  # type: ignore[arg-type]  # any sequence; the data are the protein numbers themselves
             batch_sampler=sampler,
             num_workers=workers,
             collate_fn=collate,

@@ -144,7 +144,7 @@ def check_file_size(path: Path, expected: int) -> None:
         raise DatasetError(f"{path} has {size} bytes, not {expected}. Write the store again.")
 
 
-def register_stored_field(path: Path, name: str, stored: FieldSpec) -> None:
+def register_stored_field(path: Path | str, name: str, stored: FieldSpec) -> None:
     """Register a field that the field table lacks; raise :class:`DatasetError` if it defines it otherwise."""
     if not is_registered(name):
         register_field(stored)
@@ -160,18 +160,17 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9]+):/+(?=[^/])")  # pathlib joins the slash
 
 
 class StoreFiles(Protocol):
-    """Files of one graph store.
+    """Files of one graph store."""
 
-    Attributes
-    ----------
-    path : Path or str
-        Folder, or address.
-    index : Path
-        Local file that changes when the store is written again.
-    """
+    @property
+    def path(self) -> Path | str:
+        """Folder, or address."""
+        ...
 
-    path: Path | str
-    index: Path
+    @property
+    def index(self) -> Path:
+        """Local file that changes when the store is written again."""
+        ...
 
     def describe(self) -> StoreDescription:
         """Return the description of the store; raise :class:`DatasetError` if shards are missing or incomplete."""
@@ -185,7 +184,7 @@ class StoreFiles(Protocol):
 class FolderFiles:
     """Files of a folder; see :class:`StoreFiles`."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.index = self.path / META
 
@@ -219,10 +218,13 @@ def store_index(path: str | os.PathLike[str]) -> Path:
 
 def _address(path: object) -> str | None:
     """Return the address that a path is, with two slashes; None for other paths."""
-    match = _ADDRESS.match(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(path, str | os.PathLike):
+        return None
+    text = os.fspath(path)
+    match = _ADDRESS.match(text)
     if match is None or match[1] not in stores:
         return None
-    return f"{match[1]}://{os.fspath(path)[match.end() :]}"
+    return f"{match[1]}://{text[match.end() :]}"
 
 
 @lru_cache(maxsize=16)

@@ -167,14 +167,8 @@ def write_shard(
         _check_plain(name, value)
     layout = json.loads(json.dumps(layout))  # as it is read
     failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
-    proteins = {
-        "attributes": attributes,
-        "residues": described,
-        "failures": failed,
-        "sources": list(sources),
-        "sha256": list(checksums),
-        "inputs": list(inputs),
-    }
+    proteins: dict[str, object] = {"attributes": attributes, "residues": described, "failures": failed}
+    proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)
     nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
     count = nodes if "atom_type" not in arrays else int((arrays["atom_type"] == CA).sum())

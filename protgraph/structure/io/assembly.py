@@ -163,5 +163,6 @@ def pdb_copies(parts: Sequence[Biomt], where: str) -> list[ChainCopies]:
                 f"{where}: REMARK 350 has {len(biomt.rows)} BIOMT records for chains {', '.join(biomt.chains)}. "
                 "Required: three for each operation."
             )
-        copies.append(ChainCopies(biomt.chains, [[operation] for operation in np.array(biomt.rows).reshape(-1, 3, 4)]))
+        operations = np.array(biomt.rows).reshape(-1, 3, 4)
+        copies.append(ChainCopies(biomt.chains, [[step] for step in operations]))
     return copies

@@ -56,7 +56,7 @@ def compiled_error(runner: Runner, wiring: Wiring, *, backend: str, limit: float
         for inputs, settings in ((first, {}), (first.moved(rotations()[:3]), {"error_on_recompile": True})):
             expected = _values_and_gradients(module, inputs, runner)
             try:
-                with torch._dynamo.config.patch(**settings):
+                with torch._dynamo.config.patch(settings):
                     got = _values_and_gradients(traced, inputs, runner)
             except Exception as e:
                 raise runner.failure(

@@ -179,11 +179,11 @@ def _changed(before: SplitPredictions, after: SplitPredictions) -> list[str]:
 def _rows(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
     """Return rows of predictions in a given order."""
     count = len(predictions.y)
-    tensors = {item.name: getattr(predictions, item.name) for item in fields(predictions)}
     per_row: dict[str, Any] = {}
-    for name, value in tensors.items():
+    for item in fields(predictions):
+        value = getattr(predictions, item.name)
         if isinstance(value, Tensor) and len(value) == count:
-            per_row[name] = value[rows]
+            per_row[item.name] = value[rows]
     return replace(predictions, **per_row)
 
 

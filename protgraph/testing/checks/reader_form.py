@@ -48,11 +48,11 @@ def reader_refuses(runner: Runner) -> None:
     reader = _reader(runner)
     with tempfile.TemporaryDirectory() as folder:
         for name, content in _files_of_others().items():
-            path = Path(folder, name)
-            path.write_bytes(content)
+            file = Path(folder, name)
+            file.write_bytes(content)
             if reader.recognizes(content):
                 raise runner.failure(f"it recognizes {name}, a file of another format")
-            if reader.matches(str(path)):
+            if reader.matches(str(file)):
                 raise runner.failure(f"it matches {name}, which is not a container")
         for place in (folder, str(Path(folder, "absent")), "pdb:1ubq", ""):
             if reader.matches(place):
@@ -80,8 +80,9 @@ def reader_reads(runner: Runner) -> None:
             if not atoms.equal_annotations(again) or not np.array_equal(atoms.coord, again.coord, equal_nan=True):
                 raise runner.failure(f"two reads of {path!r} have different atoms")
             with runner.errors_as_failures("cleaning of the atoms"):
-                origin = {"name": "example", "source": path, "form": runner.component.name}
-                residues = clean(resolve_atoms(atoms.copy(), **origin, report=LossReport()))
+                form, report = runner.component.name, LossReport()
+                structure = resolve_atoms(atoms.copy(), name="example", source=path, form=form, report=report)
+                residues = clean(structure)
             if not len(residues) or not np.isfinite(residues.pos).all():
                 raise runner.failure(f"{path!r} has no residue with a finite position")
 
@@ -151,7 +152,7 @@ def _containers(runner: Runner, reader: Reader, folder: str) -> list[str]:
 
 def _contents(runner: Runner, reader: Reader, folder: str) -> dict[str, bytes]:
     """Return the content of each file and entry of the example."""
-    contents = {}
+    contents: dict[str, bytes] = {}
     for path in _example(runner, reader, folder):
         if reader.matches(path):
             contents |= {f"{path}:{name}": reader.read(path, name) for name in reader.entries(path)}
