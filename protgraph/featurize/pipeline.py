@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
@@ -37,8 +37,6 @@ __all__ = [
 ]
 
 _AHEAD = 4  # files per process that are submitted before the oldest one is done
-
-Source: TypeAlias = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
 @check_arguments("sources", "plan", "read", "jobs")

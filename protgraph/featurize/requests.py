@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.dataset import Dataset, Example
@@ -20,7 +21,7 @@ from protgraph.structure.residues.residues import Residues
 
 __all__ = ["Source", "dataset_requests", "expand_sources", "request_units", "store_entry", "store_requests"]
 
-Source = str | os.PathLike[str] | ProteinRequest | GraphStore
+Source: TypeAlias = str | os.PathLike[str] | ProteinRequest | GraphStore
 
 
 @check_arguments("sources")
