@@ -137,10 +137,7 @@ class ProteinGraph(Data):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes, that of the rows of ``pos``; PyG infers it for graphs without positions.
-
-        Typed as ``int``: PyG returns None only for a graph without any field.
-        """
+        """Number of rows of ``pos``; PyG infers the number for graphs without positions, and 0 without fields."""
         fields = self._store._mapping
         pos = None if "num_nodes" in fields else fields.get("pos")
         return len(pos) if isinstance(pos, Tensor) else self._store.num_nodes or 0
