@@ -242,11 +242,11 @@ def _write_failure(e: BaseException, names: tuple[str, ...]) -> tuple[int | None
 
 
 def _output_error(path: str | Path, number: int | None, reason: str) -> OutputFileError:
-    kept = " The earlier file is unchanged." if os.path.exists(path) else ""
+    unchanged = " The earlier file is unchanged." if os.path.exists(path) else ""
     fix = "Write to another folder, or use another name"
     if number is not None:
         fix = _FIXES.get(number, fix)
-    error = OutputFileError(f"file not written: {str(path)!r} ({reason.lower()}).{kept} {fix}.")
+    error = OutputFileError(f"file not written: {str(path)!r} ({reason.lower()}).{unchanged} {fix}.")
     error.errno, error.strerror, error.filename = number, reason, str(path)
     return error
 

@@ -34,12 +34,12 @@ class PublishedScore(ReferenceScore):
     @property
     def note(self) -> str:
         """What a reader has to know: training data, and whether the value was read in the source."""
-        parts = ["floor of the card" if self.is_floor else "published"]
+        details = ["floor of the card" if self.is_floor else "published"]
         if self.trained_on:
-            parts.append(f"trained on {self.trained_on}")
+            details.append(f"trained on {self.trained_on}")
         if not self.confirmed:
-            parts.append("not confirmed")
-        return ", ".join(parts)
+            details.append("not confirmed")
+        return ", ".join(details)
 
 
 def reference_scores(task: str, dataset: Dataset, of_spec: Sequence[PublishedScore]) -> list[PublishedScore]:

@@ -215,13 +215,13 @@ def _difference(
 
 
 def _require_equal_data(a: BenchRow, b: BenchRow) -> None:
-    for what, one, other in (
+    for setting, one, other in (
         ("dataset", a.dataset, b.dataset),
         ("dataset version", a.dataset_version, b.dataset_version),
     ):
         if one != other:
             raise DatasetError(
-                f"bench compare: task {a.task!r}: the {what} differs: A {one!r}, B {other!r}. Compare runs on the same "
+                f"bench compare: task {a.task!r}: the {setting} differs: A {one!r}, B {other!r}. Compare runs on the same "
                 "data."
             )
 

@@ -230,19 +230,21 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
         return registry.trained_models.get(str(path)).checkpoint()
     path = Path(path)
     header, weights = _read(path)
-    own, training_set = split_tensors(weights)
+    member_states, training_set = split_tensors(weights)
     names = resolve_components(path, header.components, check_code=check_code)
     for spec in header.fields.values():
         check_field(path, spec)
     graphs = [header.graph, *header.other_graphs]
-    if len(graphs) != len(own):
-        raise CheckpointError(f"{path} is damaged: {len(graphs)} members, weights of {len(own)}. Copy it again.")
-    model, *others = (
-        _build(path, header, graph, state, names).eval() for graph, state in zip(graphs, own, strict=True)
+    if len(graphs) != len(member_states):
+        raise CheckpointError(
+            f"{path} is damaged: {len(graphs)} members, weights of {len(member_states)}. Copy it again."
+        )
+    model, *other_members = (
+        _build(path, header, graph, state, names).eval() for graph, state in zip(graphs, member_states, strict=True)
     )
     return Checkpoint(
         model=model,
-        others=others,
+        others=other_members,
         calibration=header.calibration,
         task=header.task,
         hidden=frozenset(header.hidden),
@@ -323,11 +325,11 @@ def _hint(name: str) -> str:
 def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
     """Compute the SHA-256 of the header and all weights."""
     header = {key: value for key, value in content.items() if key != "sha256"}
-    whole = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    checksum = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, weight in sorted(weights.items()):
-        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
-        whole.update(weight.reshape(-1).view(torch.uint8).numpy().data)
-    return whole.hexdigest()
+        checksum.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        checksum.update(weight.reshape(-1).view(torch.uint8).numpy().data)
+    return checksum.hexdigest()
 
 
 def _build(
@@ -380,12 +382,12 @@ def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]
         if name.startswith(_TRAINING_SET):
             known[name.removeprefix(_TRAINING_SET)] = value.float()
             continue
-        number, own = 0, name
+        number, tensor_name = 0, name
         if name.startswith(_MEMBER):
-            text, _, own = name.removeprefix(_MEMBER).partition("/")
+            text, _, tensor_name = name.removeprefix(_MEMBER).partition("/")
             number = int(text)
         members += [{} for _ in range(number + 1 - len(members))]
-        members[number][own] = value
+        members[number][tensor_name] = value
     return members, TrainingSetSummary.from_tensors(known)
 
 

@@ -104,13 +104,13 @@ def summarize_training_set(
 def _describe(network: ProteinModel, store: GraphStore, task: Task) -> Tensor:
     limit = 1 if task.target.level == "pair" else EVALUATION_RESIDUES  # memory grows with the square of the length
     step = -(-len(store) // _PROTEINS)
-    parts = []
+    batches = []
     with evaluation_mode(network) as device:
         members = pack(range(0, len(store), step), lambda i: int(store.sizes[i]), max_size=limit)
         for numbers in members:
             batch = store.collate(numbers).to(device)
-            parts.append(describe_proteins(network, network.embed(batch), batch))
-    return torch.cat(parts)
+            batches.append(describe_proteins(network, network.embed(batch), batch))
+    return torch.cat(batches)
 
 
 def _nearest(points: Tensor, known: Tensor, *, own: bool) -> Tensor:

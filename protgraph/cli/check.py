@@ -83,11 +83,11 @@ def check_command(
         components = _select(names or [], everything, kind, foreign)
         run = replace(run, verbose=len(components) <= 4)
         try:
-            for found in check_components(components, run, jobs=jobs, foreign=foreign):
-                typer.echo("\n".join(found.lines))
-                statuses.append(found.status)
-                if found.row is not None:
-                    rows.append(found.row)
+            for report in check_components(components, run, jobs=jobs, foreign=foreign):
+                typer.echo("\n".join(report.lines))
+                statuses.append(report.status)
+                if report.row is not None:
+                    rows.append(report.row)
         except BaseException:
             if table is not None and rows:
                 _write_table(rows, table.with_name(f"{table.name}.partial"))

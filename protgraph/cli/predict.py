@@ -116,7 +116,7 @@ def predict_command(
     if interfaces is not None:
         check_output(interfaces, option="--interfaces", inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (structure, defattr, pymol, chimerax)
-    shown = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     trained = as_checkpoint(checkpoint)
     print_license_note(checkpoint)
     reasons = ExplainOutput(
@@ -124,7 +124,7 @@ def predict_command(
     )
     if interfaces is not None:
         pooled_columns(trained.model.target, prediction_columns(trained.model.target))
-    if shown.is_used:
+    if structures.is_used:
         choose_value(trained.model.target, value)
     elif value is not None and explain is None:
         raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
@@ -146,8 +146,8 @@ def predict_command(
             table = interface_table(result)
             table.write(interfaces)
             typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
-        if shown.is_used:
-            failures += shown.write(result.residue_values(value))
+        if structures.is_used:
+            failures += structures.write(result.residue_values(value))
         failures += reasons.write(trained, value=value, device=device)
     report_failures(failures, out, any_succeeded=bool(result.rows))
 

@@ -78,9 +78,9 @@ def reads_structures(
     options = {name: option for name, option in _OPTIONS.items() if chains or name != "chains"}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [p for p in signature(command).parameters.values() if p.name != "read"]
+        of_command = [p for p in signature(command).parameters.values() if p.name != "read"]
         hints = get_type_hints(command, localns={"ReadOptions": object}, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in own]
+        of_command = [p.replace(annotation=hints[p.name]) for p in of_command]
         added = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             for name, (_, annotation, default) in options.items()
@@ -99,7 +99,7 @@ def reads_structures(
                 values["chains"] = chain_names(values["chains"]) or None
             command(**given, read=ReadOptions(**values))
 
-        parameters = [*own, *added]
+        parameters = [*of_command, *added]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
         return run

@@ -18,23 +18,23 @@ _FAMILIES = ("protgraph_plugins", "protgraph_datasets")  # top-level packages of
 
 def digest(*parts: object) -> str:
     """Return 24 hexadecimal digits of the SHA-256 of plain data and bytes."""
-    whole = hashlib.sha256()
+    checksum = hashlib.sha256()
     for part in parts:
-        whole.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
-        whole.update(b"\0")
-    return whole.hexdigest()[:24]
+        checksum.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
+        checksum.update(b"\0")
+    return checksum.hexdigest()[:24]
 
 
 @functools.cache
 def code_digest(*packages: str) -> str:
     """Return the SHA-256 of the source files of whole packages, so that edited code makes cached data stale."""
-    whole = hashlib.sha256()
+    checksum = hashlib.sha256()
     for name in packages:
         folder = Path(next(iter(importlib.import_module(name).__path__)))
         for path in sorted(folder.rglob("*.py")):
-            whole.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
-            whole.update(hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()
+            checksum.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
+            checksum.update(hashlib.sha256(path.read_bytes()).digest())
+    return checksum.hexdigest()
 
 
 def component_package(module: str) -> str:
@@ -55,16 +55,18 @@ def component_digest(component: object, *, module: str | None = None) -> str | N
     None if the code does not determine the result: there is no source (a class typed at a prompt), or it is a function
     of the running script or a closure. Results of such a component cannot be cached.
     """
-    own = component if inspect.isfunction(component) or inspect.isclass(component) else type(component)
-    if inspect.isfunction(own) and (own.__closure__ or own.__module__ == "__main__"):
+    code_object = component if inspect.isfunction(component) or inspect.isclass(component) else type(component)
+    if inspect.isfunction(code_object) and (code_object.__closure__ or code_object.__module__ == "__main__"):
         return None
-    package = component_package(module or own.__module__)
-    if package == "__main__" != own.__module__:  # an instance that a script or notebook makes of an imported class
+    package = component_package(module or code_object.__module__)
+    if (
+        package == "__main__" != code_object.__module__
+    ):  # an instance that a script or notebook makes of an imported class
         return None
     try:
         if package != "__main__" and hasattr(sys.modules[package], "__path__"):
             return code_digest(package)
-        source = inspect.getsource(own if package == "__main__" else sys.modules[package])
+        source = inspect.getsource(code_object if package == "__main__" else sys.modules[package])
         return hashlib.sha256(source.encode()).hexdigest()
     except (OSError, TypeError, KeyError):
         return None

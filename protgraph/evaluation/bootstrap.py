@@ -145,17 +145,19 @@ def bootstrap_scores(
     ndarray
         ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two proteins.
     """
-    numbers, place = predictions.protein_of_rows.unique(return_inverse=True)
+    numbers, protein_of_row = predictions.protein_of_rows.unique(return_inverse=True)
     count = len(numbers)
     if count < MIN_PROTEINS:
         return np.full(resamples, np.nan)
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
     times = np.stack([np.bincount(row, minlength=count) for row in drawn])  # (resamples, P)
-    rows = place.argsort(stable=True).split(place.bincount(minlength=count).tolist())  # of each protein
+    rows = protein_of_row.argsort(stable=True).split(
+        protein_of_row.bincount(minlength=count).tolist()
+    )  # of each protein
     is_known = registered_metric(metric.name) is metric
     weighted = weighted_metric(metric)
     if weighted is not None and predictions.y.dim() < 3:
-        return weighted(predictions, place, times)
+        return weighted(predictions, protein_of_row, times)
     if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
         return _from_values(predictions, metric, rows, times)
     return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in drawn])

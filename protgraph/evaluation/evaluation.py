@@ -98,14 +98,14 @@ def predict_ensemble(
     members: Sequence[ProteinModel], stores: Mapping[str, GraphStore], task: Task
 ) -> dict[str, SplitPredictions]:
     """Predict every protein of each split with the mean logits of the members."""
-    found = {}
+    means = {}
     for split, store in stores.items():
-        parts = [predict_split(member, store, task) for member in members]
-        if any(part.logits.shape != parts[0].logits.shape for part in parts):
+        of_members = [predict_split(member, store, task) for member in members]
+        if any(part.logits.shape != of_members[0].logits.shape for part in of_members):
             raise CheckpointError(f"members of an ensemble predict different rows of the split {split!r}.")
-        logits = torch.stack([part.logits for part in parts]).mean(0)
-        found[split] = replace(parts[0], logits=logits)
-    return found
+        logits = torch.stack([part.logits for part in of_members]).mean(0)
+        means[split] = replace(of_members[0], logits=logits)
+    return means
 
 
 def evaluation_batches(store: GraphStore, task: Task, *, max_nodes: int = EVALUATION_RESIDUES) -> list[list[int]]:
@@ -171,15 +171,15 @@ def _protein_of_rows(batch: Batch) -> Tensor:
 
 def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
     """Concatenate the predictions of batches, and number proteins over all of them."""
-    rows = [part.rows for part in parts]
+    rows = [batch.rows for batch in parts]
     chains: list[Tensor] = []
     proteins: list[Tensor] = []
     first = 0
-    for part in parts:
-        if part.rows.chain is not None:
-            chains.append(part.rows.chain + first * _CHAINS)
-        proteins.append(part.rows.protein_of_rows + first)
-        first += part.proteins
+    for batch in parts:
+        if batch.rows.chain is not None:
+            chains.append(batch.rows.chain + first * _CHAINS)
+        proteins.append(batch.rows.protein_of_rows + first)
+        first += batch.proteins
     pairs, protein = None, torch.cat(proteins)
     if rows[0].pairs is not None:
         separation, sizes = (torch.cat([getattr(r.pairs, name) for r in rows]) for name in ("separation", "sizes"))

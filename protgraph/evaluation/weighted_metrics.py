@@ -64,15 +64,15 @@ def pearson_of_rows(o: SplitPredictions, place: torch.Tensor, times: np.ndarray)
 
     ``place (N,)`` is the protein of each row, and ``times (R, P)`` the copies of each protein in each sample.
     """
-    found = []
+    correlations = []
     for c, known in enumerate(known_labels(o.y).unbind(1)):
         x, y, owner = o.logits[known, c].double().numpy(), o.y[known, c].double().numpy(), place[known].numpy()
         size = np.sqrt((x @ x) * (y @ y))
         x, y = x - x.mean(), y - y.mean()
         sums = [np.bincount(owner, v, times.shape[1]) for v in (np.ones_like(x), x, y, x * x, x * y, y * y)]
         n, sx, sy, xx, xy, yy = (times @ v for v in sums)
-        found.append(_correlation(xx - sx * sx / n, xy - sx * sy / n, yy - sy * sy / n, size))
-    stacked = np.stack(found)
+        correlations.append(_correlation(xx - sx * sx / n, xy - sx * sy / n, yy - sy * sy / n, size))
+    stacked = np.stack(correlations)
     return np.nanmean(stacked, axis=0) if not np.isnan(stacked).all() else stacked[0]
 
 
@@ -229,14 +229,14 @@ def _areas(area: _Area, score: np.ndarray, label: np.ndarray, owner: np.ndarray,
     tied = np.isin(score, rising)
     counts = [count(label), count(~label & reaches_one), count(~label & tied)]
     positives, negatives = (times @ np.bincount(owner[rows], minlength=shape[1]) for rows in (label, ~label))
-    found = np.full(len(times), np.nan)
+    areas = np.full(len(times), np.nan)
     defined = np.flatnonzero((positives > 0) & (negatives > 0))
     size = max(1, _AT_ONCE // max(1, len(rising)))
     for samples in (defined[i : i + size] for i in range(0, len(defined), size)):
         true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (thresholds, samples)
         sums = area(true, np.cumsum(false, 0), tie, negatives[samples])
-        found[samples] = sums / positives[samples]
-    return found
+        areas[samples] = sums / positives[samples]
+    return areas
 
 
 def _average_precision(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:

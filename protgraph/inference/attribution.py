@@ -64,12 +64,12 @@ class Attributions(ResultTable):
 
     def residue_values(self) -> dict[str, ResidueValues]:
         """Return the attributions of each file, by file, to write into structure files."""
-        found = {}
+        values_of_file = {}
         for file, rows in rows_by_file(self.rows).items():
             chain, number, code, name = (np.array(column) for column in list(zip(*rows, strict=True))[1:5])
             values = np.array([row[len(RESIDUE)] for row in rows], np.float64)
-            found[file] = ResidueValues("attribution", chain, number, code, name, values, origin=self.origin)
-        return found
+            values_of_file[file] = ResidueValues("attribution", chain, number, code, name, values, origin=self.origin)
+        return values_of_file
 
 
 @check_arguments("checkpoint", "value", "residue", "read", "device", "jobs")
@@ -119,7 +119,7 @@ def explain(
     name, scalar = _explained(target, value)
     failures: list[Failure] = []
     notes: list[str] = []
-    found: list[tuple[GraphResult, IntegratedGradients]] = []
+    explained: list[tuple[GraphResult, IntegratedGradients]] = []
     for protein in featurized_proteins(checkpoint, sources, failures, notes, read=read, jobs=jobs):
         rows = _rows_of(protein, target, residue)
         if rows is not None:
@@ -128,11 +128,11 @@ def explain(
             def mean_of_rows(z: Tensor, rows: Tensor = rows) -> Tensor:
                 return scalar(z[rows]).mean()
 
-            found.append((protein, integrate_gradients(members, graph, mean_of_rows)))
-    if residue is not None and not found and not failures:
+            explained.append((protein, integrate_gradients(members, graph, mean_of_rows)))
+    if residue is not None and not explained and not failures:
         raise SelectionError(f"residue {residue!r} is in no protein. Give chain and number, e.g. 'A:42'.")
     what = f"{name} of {residue}" if residue else f"mean {name}" if target.level == "node" else name
-    return _table(checkpoint, found, failures, what, count_notes(notes))
+    return _table(checkpoint, explained, failures, what, count_notes(notes))
 
 
 def _explained(target: Target, value: str | None) -> tuple[str, Callable[[Tensor], Tensor]]:
@@ -302,13 +302,13 @@ def _mean_logits(parts: Sequence[Tensor]) -> Tensor:
 def _integral(states: Sequence[_Inputs], output: Callable[[Tensor], Tensor], steps: int) -> dict[str, Tensor]:
     """Return the sum over quadrature points of weighted gradients times differences, by field."""
     points, weights = np.polynomial.legendre.leggauss(steps)
-    parts: dict[str, Tensor] = {}
+    sums: dict[str, Tensor] = {}
     for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
         value = output(_mean_logits([state.at(float(point), gradient=True) for state in states]))
         for state in states:
             for name, own in state.attributions(value).items():
-                parts[name] = parts.get(name, 0) + weight * own
-    return parts
+                sums[name] = sums.get(name, 0) + weight * own
+    return sums
 
 
 class _Inputs:
@@ -373,10 +373,10 @@ class _Inputs:
         gradients = torch.autograd.grad(
             value, [point for _, point, _ in self.points], retain_graph=True, allow_unused=True
         )
-        found: dict[str, Tensor] = {}
+        sums: dict[str, Tensor] = {}
         for (name, _, difference), gradient in zip(self.points, gradients, strict=True):
             if gradient is None:
                 continue
             own = (gradient * difference).double().flatten(1).sum(1).cpu()
-            found[name] = found.get(name, 0) + own
-        return found
+            sums[name] = sums.get(name, 0) + own
+        return sums

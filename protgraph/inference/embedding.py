@@ -68,7 +68,7 @@ def embed(
     network = checkpoint.single_model("embed").to(find_device(device))
     field = network.spec.readout.get("h", "h")
     run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
-    parts: list[tuple[str, Residues, str, Tensor, Tensor]] = []
+    embedded: list[tuple[str, Residues, str, Tensor, Tensor]] = []
     interruption: KeyboardInterrupt | None = None
     with evaluation_mode(network) as where:
 
@@ -81,14 +81,16 @@ def embed(
         try:
             for members, (rows, mean, descriptors) in run.outputs(network, compute, max_residues=batch_residues):
                 run.checks.check_descriptors(members, descriptors)
-                parts += [
+                embedded += [
                     (p.source, p.residues, p.chains, *own)
                     for p, *own in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True)
                 ]
         except KeyboardInterrupt as e:
             interruption = e
-            parts = [part for part in parts if part[0] != parts[-1][0]]  # chains of the last file may be missing
-    files, residues, chains, node, protein = tuple(zip(*parts, strict=True)) or ((), (), (), (), ())
+            embedded = [
+                part for part in embedded if part[0] != embedded[-1][0]
+            ]  # chains of the last file may be missing
+    files, residues, chains, node, protein = tuple(zip(*embedded, strict=True)) or ((), (), (), (), ())
     width = network.fields[field].dim
     result = Embeddings(
         files,
@@ -205,15 +207,15 @@ class Embeddings:
         DatasetError
             The file cannot be read, or has other arrays.
         """
-        problem = f"embeddings cannot be read: {str(path)!r}"
+        failure = f"embeddings cannot be read: {str(path)!r}"
         hint = "Write the file with 'protgraph embed -o FILE.npz'."
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {key: file[key] for key in (*_ARRAYS, *_TEXTS)}
         except OSError as e:
-            raise DatasetError(f"{problem} ({e.strerror or 'not an .npz file'}). {hint}") from e
+            raise DatasetError(f"{failure} ({e.strerror or 'not an .npz file'}). {hint}") from e
         except (ValueError, KeyError, AttributeError, BadZipFile) as e:
-            raise DatasetError(f"{problem} (not an .npz file of embeddings). {hint}") from e
+            raise DatasetError(f"{failure} (not an .npz file of embeddings). {hint}") from e
         return cls(
             files=tuple(arrays["files"].tolist()),
             names=tuple(arrays["names"].tolist()),
@@ -244,11 +246,11 @@ def embedding_files(path: str | Path) -> list[Path]:
 def digest_of_model(model: ProteinModel) -> str:
     """Return the SHA-256 of a model's spec, target and weights as 64 hexadecimal digits."""
     description = {"spec": model.spec.to_dict(), "target": repr(model.target)}
-    whole = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    checksum = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name, weight in sorted(model.state_dict().items()):
-        whole.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
-        whole.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return whole.hexdigest()
+        checksum.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        checksum.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return checksum.hexdigest()
 
 
 def _write_parquet(path: Path, columns: dict[str, list], vectors: np.ndarray) -> None:

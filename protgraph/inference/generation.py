@@ -111,15 +111,15 @@ def generate(
     unknown_proteins = _proteins(checkpoint, types)
     total = torch.zeros(n, dtype=torch.float64)
     with evaluation_mode(model) as where:
-        for place in range(len(prompt), length):
+        for position in range(len(prompt), length):
             # The model is causal, so it needs the residues up to the next one only.
-            batch = _first_nodes(_with_types(checkpoint, unknown_proteins, types), place + 1).to(where)
-            logits = model(batch)["logits"].unflatten(0, (n, place + 1))[:, -1]  # (n, C)
+            batch = _first_nodes(_with_types(checkpoint, unknown_proteins, types), position + 1).to(where)
+            logits = model(batch)["logits"].unflatten(0, (n, position + 1))[:, -1]  # (n, C)
             chosen = sample_classes(logits, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p)
             total += logits.double().log_softmax(-1).gather(1, chosen[:, None]).squeeze(1).cpu()
-            types[:, place] = chosen.cpu()
+            types[:, position] = chosen.cpu()
             if on_residue is not None:
-                on_residue(place + 1)
+                on_residue(position + 1)
     sequences = ["".join(ALPHABET[t] for t in row) for row in types.tolist()]
     return [
         GeneratedSequence(s, len(prompt), p / (length - len(prompt)))

@@ -136,11 +136,11 @@ class InputChecks:
     def _parts_note(self) -> str:
         """Return which parts of each file are predicted, each as a protein alone, and how much is left out."""
         texts = []
-        for file, parts in self._parts.items():
+        for file, chains in self._parts.items():
             left_out = ", ".join(f"{chain or 'blank'} {count}" for chain, count in self._outside[file].items())
             total = sum(self._outside[file].values())
             rest = f" (left out: {count_noun(total, 'residue')} of chains {left_out})" if total else ""
-            texts.append(f"{file} {' | '.join(parts)}{rest}")
+            texts.append(f"{file} {' | '.join(chains)}{rest}")
         return f"only {self.checkpoint.reads} are predicted: {list_first(texts, _LISTED)}"
 
     def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:

@@ -84,7 +84,7 @@ def predict(
         On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
     """
     checkpoint = as_checkpoint(checkpoint)
-    network, *others = (member.to(find_device(device)) for member in checkpoint.members)
+    network, *other_members = (member.to(find_device(device)) for member in checkpoint.members)
     target, calibration = network.target, checkpoint.calibration if calibrated else None
     columns, identify = _IDENTITY[target.level]
     run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
@@ -92,13 +92,13 @@ def predict(
     rows: list[Row] = []
     interruption: KeyboardInterrupt | None = None
     with ExitStack() as stack:
-        where, *_ = [stack.enter_context(evaluation_mode(member)) for member in (network, *others)]
+        where, *_ = [stack.enter_context(evaluation_mode(member)) for member in (network, *other_members)]
 
         def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Data, Mapping[str, Any], Tensor]]:
             batch = collate([p.graph for p in members]).to(where)
             f = network.embed(batch)
             logits = network.head_outputs(f)["logits"].float().cpu()
-            for member in others:
+            for member in other_members:
                 logits = logits + member(batch)["logits"].float().cpu()
             logits = logits / len(checkpoint.members)
             return probabilities(logits, target), (batch, f, logits)
@@ -186,9 +186,9 @@ def prediction_values(
     if target.kind == "classification":
         names = target_names(target)
         best = [names[i] for i in logits.argmax(1).tolist()]
-        return [(name, *own) for name, own in zip(best, p.tolist(), strict=True)]
+        return [(name, *values) for name, values in zip(best, p.tolist(), strict=True)]
     if target.kind == "multilabel":
         yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
         rows = zip(p.tolist(), yes.int().tolist(), strict=True)
-        return [tuple(v for pair in zip(own, y, strict=True) for v in pair) for own, y in rows]
+        return [tuple(v for pair in zip(values, y, strict=True) for v in pair) for values, y in rows]
     return [tuple(row) for row in p.flatten(1).tolist()]

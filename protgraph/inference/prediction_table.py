@@ -165,14 +165,16 @@ def interface_table(predictions: Predictions, *, cutoff: float = INTERFACE_CUTOF
     groups = rows_by_file(predictions.rows)
     if predictions.target.level == "pair":
         columns = ("file", *_KEYS, "pairs", *(f"{kind}_{name}" for name in names for kind in ("sum", "max")))
-        rows = [row for file, own in groups.items() for row in _of_pairs(file, own, predictions.columns, places)]
+        rows = [
+            row for file, pair_rows in groups.items() for row in _of_pairs(file, pair_rows, predictions.columns, places)
+        ]
         return ResultTable(columns, rows)
     counts = ("residues_1", "residues_2", "contacts")
     columns = ("file", *_KEYS, *counts, *(f"{name}{side}" for name in names for side in ("_1", "_2", "")))
     rows = []
-    for file, own in groups.items():
+    for file, pair_rows in groups.items():
         residues = read_residues(file, predictions.read)
-        rows += _of_residues(file, residues, own, places, cutoff)
+        rows += _of_residues(file, residues, pair_rows, places, cutoff)
     return ResultTable(columns, rows)
 
 

@@ -45,11 +45,11 @@ def empty_split_error(
 ) -> DatasetError:
     """Return the error for a split that has no usable protein."""
     members = {example.id for example in examples if example.split == split}
-    own = [failure for failure in failures if failure.protein in members]
-    if own:
-        first = str(own[0]).rstrip(".")
+    of_split = [failure for failure in failures if failure.protein in members]
+    if of_split:
+        first = str(of_split[0]).rstrip(".")
         return DatasetError(
-            f"dataset {name!r}, task {task!r}: {count_noun(len(own), 'protein')} of split {split!r} could not be used, "
+            f"dataset {name!r}, task {task!r}: {count_noun(len(of_split), 'protein')} of split {split!r} could not be used, "
             f"and no other is in it. The first: {first}. Correct the files or the component."
         )
     found = f", only in {', '.join(others)}" if others else ""
@@ -122,16 +122,16 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
         positive, negative = (y == 1).sum(0), (y == 0).sum(0)  # (C,)
         if bool(((positive > 0) & (negative > 0)).any()):
             continue
-        found = (
+        summary = (
             f"split {split!r} of dataset {dataset!r} has {count_noun(len(store), 'protein')} with "
             f"{count_noun(int(positive.sum()), 'positive label')} and {int(negative.sum())} negative"
         )
         if split in ("train", "val"):
             raise DatasetError(
-                f"task {task.name!r}: {task.monitor} is undefined: {found}. It needs both. Use --cv 5, another --seed, "
+                f"task {task.name!r}: {task.monitor} is undefined: {summary}. It needs both. Use --cv 5, another --seed, "
                 "or a column 'split' that assigns proteins of both kinds to 'train' and 'val'."
             )
-        notes.append(f"{task.monitor} is undefined on {split}: {found}")
+        notes.append(f"{task.monitor} is undefined on {split}: {summary}")
     return tuple(notes)
 
 
@@ -141,11 +141,13 @@ def _check_known(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> 
     for split, store in splits.items():
         if any(known_labels(graph.y).any() for graph in store):
             continue
-        found = f"split {split!r} of dataset {dataset!r} has {count_noun(len(store), 'protein')} without a known label"
+        summary = (
+            f"split {split!r} of dataset {dataset!r} has {count_noun(len(store), 'protein')} without a known label"
+        )
         if split in ("train", "val"):
             raise DatasetError(
-                f"task {task.name!r}: {found}. Assign labeled proteins to 'train' and 'val' in the column 'split', or "
+                f"task {task.name!r}: {summary}. Assign labeled proteins to 'train' and 'val' in the column 'split', or "
                 "remove the column for a random split of the labeled proteins."
             )
-        notes.append(f"no score on {split}: {found}")
+        notes.append(f"no score on {split}: {summary}")
     return tuple(notes)

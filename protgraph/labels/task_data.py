@@ -57,10 +57,10 @@ def select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str, 
         )
     splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
     for example in dataset.examples(task.name):
-        given, y = source.labeled_graph(example)
-        kept = plan.precomputed & set(given.keys())
+        labeled, y = source.labeled_graph(example)
+        usable = plan.precomputed & set(labeled.keys())
         # The model names those of ALWAYS that it reads and the graph does not have.
-        missing = plan.precomputed - kept - (set(ALWAYS) if kept - {"edge_index"} else set())
+        missing = plan.precomputed - usable - (set(ALWAYS) if usable - {"edge_index"} else set())
         if missing:
             raise DatasetError(
                 f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
@@ -68,10 +68,10 @@ def select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str, 
                 "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
             )
         graph = ProteinGraph()
-        set_attributes(graph, {key: given[key] for key in given.keys() if key in kept})  # noqa: SIM118
+        set_attributes(graph, {key: labeled[key] for key in labeled.keys() if key in usable})  # noqa: SIM118
         for key in _ATTRIBUTES:
-            if key in given:
-                graph[key] = given[key]
+            if key in labeled:
+                graph[key] = labeled[key]
         graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
         graph.validate()
         splits[example.split].append(graph)

@@ -56,13 +56,13 @@ class EdgeWeights:
 
     def dense(self, proteins: Proteins) -> list[tuple[Tensor, Tensor | None]]:
         """Return ``(H, L, L)`` weights, 0 without an edge, and ``(L, L)`` bool edges of each protein."""
-        place = proteins.pair_index(self.index[1], self.index[0])  # (E,)
-        values = self.weight.new_zeros(proteins.num_pairs, self.weight.size(1)).index_copy(0, place, self.weight)
-        edges = torch.zeros(proteins.num_pairs, dtype=torch.bool, device=values.device).index_fill(0, place, True)
+        pair_rows = proteins.pair_index(self.index[1], self.index[0])  # (E,)
+        values = self.weight.new_zeros(proteins.num_pairs, self.weight.size(1)).index_copy(0, pair_rows, self.weight)
+        edges = torch.zeros(proteins.num_pairs, dtype=torch.bool, device=values.device).index_fill(0, pair_rows, True)
         if self.self_weight is not None:
             node = torch.arange(len(self.self_weight), device=values.device)
-            place = proteins.pair_index(node, node)
-            values, edges = values.index_copy(0, place, self.self_weight), edges.index_fill(0, place, True)
+            pair_rows = proteins.pair_index(node, node)
+            values, edges = values.index_copy(0, pair_rows, self.self_weight), edges.index_fill(0, pair_rows, True)
         pairs = zip(proteins.split_pairs(values), proteins.split_pairs(edges), strict=True)
         return [(w.permute(2, 0, 1), edge) for w, edge in pairs]
 

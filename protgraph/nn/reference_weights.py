@@ -39,13 +39,13 @@ def require_options(
 
     wrong = [name for name in choices if is_wrong(name)]
     if wrong:
-        given = ", ".join(f"{name}={options[name]!r}" for name in wrong)
+        differing = ", ".join(f"{name}={options[name]!r}" for name in wrong)
         allowed = "; ".join(
             f"{name}: {choices[name] if isinstance(choices[name], str) else ' or '.join(map(repr, choices[name]))}"
             for name in wrong
         )
         raise OptionError(
-            f"weights of {module}: {given}, which the weights do not contain. Allowed: {allowed}. "
+            f"weights of {module}: {differing}, which the weights do not contain. Allowed: {allowed}. "
             "Give the options with which the module was built."
         )
     return options

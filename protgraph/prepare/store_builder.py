@@ -183,7 +183,7 @@ def prepare_records(
     final = Path(os.path.realpath(out))
     info = dict(info or {})
     total = sum(record.residues for record in records) if isinstance(records, Sequence) else None
-    with locked_store(final), kept_parts(final) as parts:
+    with locked_store(final), kept_parts(final) as unfinished:
         earlier = _earlier(final, info, overwrite=overwrite, update=update)
         tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
         if earlier is not None and not overwrite:
@@ -191,7 +191,7 @@ def prepare_records(
             labels = {record.label for task in tasks for record in task.records}
             _check_inputs(final, earlier.shards, labels)
         checksums = {} if earlier is None else {shard.key: shard.sha256 for shard in earlier.shards}
-        shard_work = ShardWork(parts, work, checksums, final if earlier else None)
+        shard_work = ShardWork(unfinished, work, checksums, final if earlier else None)
         done = _Done()
 
         def add(task: ShardTask, result: ShardResult) -> None:
@@ -199,12 +199,12 @@ def prepare_records(
             if progress is not None:
                 progress(total, task.residues, result)
 
-        if earlier is not None or (parts / SHARDS).is_dir():  # of a run that was stopped
+        if earlier is not None or (unfinished / SHARDS).is_dir():  # of a run that was stopped
             tasks = _changed(tasks, shard_work, jobs, add)
         with closing(run_shards(tasks, shard_work, engine=engine, jobs=jobs)) as results:
             for task, result in results:
                 add(task, result)
-        return _finish(final, parts, done, info, manifest)
+        return _finish(final, unfinished, done, info, manifest)
 
 
 def _changed(

@@ -43,12 +43,12 @@ def link_file(source: Path, target: Path) -> None:
 @contextmanager
 def kept_parts(final: Path) -> Iterator[Path]:
     """Yield the folder of finished shards beside the store; it is removed at the end if it is empty."""
-    parts = final.parent / f".{final.name}.parts"
-    missing = [parent for parent in parts.parents if not parent.exists()]
+    unfinished = final.parent / f".{final.name}.parts"
+    missing = [parent for parent in unfinished.parents if not parent.exists()]
     try:
-        yield parts
+        yield unfinished
     finally:
-        remove_if_empty([parts / SHARDS, parts, *missing])
+        remove_if_empty([unfinished / SHARDS, unfinished, *missing])
 
 
 @contextmanager

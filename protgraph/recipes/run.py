@@ -159,7 +159,7 @@ def _checkpoint(
     calibration: CalibrationMap | None,
 ) -> Checkpoint:
     """Return the checkpoint of all members, with the thresholds of their mean."""
-    first, *others = members
+    first, *other_members = members
     training_set = summarize_training_set(first.model, task, stores)
     if training_set is not None and recipe.float16:
         training_set = replace(training_set, descriptors=training_set.descriptors.half().float())
@@ -167,7 +167,7 @@ def _checkpoint(
     seeds = {"seeds": list(recipe.seeds), "recipe": recipe.name}
     return replace(
         first,
-        others=tuple(member.model for member in others),
+        others=tuple(member.model for member in other_members),
         calibration=calibration,
         threshold=threshold,
         training_set=training_set,

@@ -81,13 +81,13 @@ def _pairs_of(o: SplitPredictions) -> ResiduePairs:
 def top_rows(o: SplitPredictions) -> Tensor:
     """Select the rows ``(K,)`` of one protein for :func:`precision`: the L most probable per separation, with ties."""
     pairs = _pairs_of(o)
-    size, kept = int(pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
+    size, is_top = int(pairs.sizes[0]), torch.zeros(len(o.y), dtype=torch.bool)
     for separation in SEPARATIONS:
         rows = ((pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
         if len(rows):
             logits = o.logits[rows, 0]
-            kept[rows[logits >= logits.topk(min(size, len(rows))).values[-1]]] = True
-    return kept.nonzero().flatten()
+            is_top[rows[logits >= logits.topk(min(size, len(rows))).values[-1]]] = True
+    return is_top.nonzero().flatten()
 
 
 def precision(o: SplitPredictions, *, part: int, separation: int) -> float:

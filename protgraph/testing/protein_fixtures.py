@@ -248,15 +248,15 @@ def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
     rng = np.random.default_rng(seed)
     aatype: np.ndarray = np.resize(rng.permutation(20), len(protein))  # every type, in chains long enough
     names = [THREE_LETTER[t] for t in aatype]
-    parts = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
+    built = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
     protein = replace(
         protein,
         aatype=aatype,
         res_name=np.array(names),
-        atom_name=np.concatenate([name for name, _ in parts]),
-        atom_pos=np.concatenate([pos for _, pos in parts]),
-        atom_element=np.array([atom[0] for name, _ in parts for atom in name]),
-        atom_residue=np.repeat(np.arange(len(protein)), [len(name) for name, _ in parts]),
+        atom_name=np.concatenate([name for name, _ in built]),
+        atom_pos=np.concatenate([pos for _, pos in built]),
+        atom_element=np.array([atom[0] for name, _ in built for atom in name]),
+        atom_residue=np.repeat(np.arange(len(protein)), [len(name) for name, _ in built]),
     )
     sulfur = np.flatnonzero((protein.atom_name == "SG") & (protein.res_name[protein.atom_residue] == "CYS"))
     if len(sulfur) > 1:

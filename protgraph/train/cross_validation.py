@@ -117,13 +117,13 @@ def cross_validate(
     floors: list[SplitPredictions] = []
     results: list[FoldResult] = []
     prepared: Prepared | None = None
-    for k, part in enumerate(parts, 1):
-        checkpoint, is_resumed = run.train(part, k)
-        test, prepared = run.test(checkpoint, part)
+    for k, fold in enumerate(parts, 1):
+        checkpoint, is_resumed = run.train(fold, k)
+        test, prepared = run.test(checkpoint, fold)
         tests.append((test, prepared.splits["test"]))
         metrics, floor = compute_metrics(task.metrics, test), dict.fromkeys((m.name for m in task.metrics), math.nan)
         if _has_baseline(task):
-            floors.append(run.test(run.baseline(part), part)[0])
+            floors.append(run.test(run.baseline(fold), fold)[0])
             floor = compute_metrics(task.metrics, floors[-1])
         epoch = checkpoint.trained["best_epoch"]
         results.append(FoldResult(k, count_split(test), metrics, floor, epoch, is_resumed=is_resumed))
@@ -214,12 +214,12 @@ class _Run:
         checkpoint, config = load_checkpoint(path), self.config.to_dict()
         expected = {"model": self.spec.to_dict(), "data": part.version, "config": config}
         trained = checkpoint.trained
-        found = {
+        recorded = {
             "model": checkpoint.model.spec.to_dict(),
             "data": trained["dataset_version"],
             "config": trained["config"],
         }
-        changed = [key for key, value in expected.items() if value != found[key]]
+        changed = [key for key, value in expected.items() if value != recorded[key]]
         if changed:
             raise CheckpointError(
                 f"Cannot resume from {path}: the interrupted run had another {' and '.join(changed)}. Use the same "
@@ -241,12 +241,12 @@ def _check_validation(parts: Sequence[Dataset], assignment: FoldAssignment, task
         is_val = np.array([example.split == "val" for example in part.examples(task.name)])
         negative, positive = assignment.counts[is_val].sum(0).reshape(2, -1)
         if not ((negative > 0) & (positive > 0)).any():
-            found = (
+            summary = (
                 f"{count_noun(int(is_val.sum()), 'protein')} with {count_noun(int(positive.sum()), 'positive label')}"
             )
             raise DatasetError(
                 f"task {task.name!r}: {task.monitor} is undefined on the validation part of fold {fold} of "
-                f"{len(parts)}: {found} and {int(negative.sum())} negative. It needs both. Use another seed or number "
+                f"{len(parts)}: {summary} and {int(negative.sum())} negative. It needs both. Use another seed or number "
                 "of folds, or add proteins."
             )
 
@@ -429,11 +429,11 @@ def _rows(
     target: Target,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of one protein."""
-    place = (test.protein_of_rows == number).nonzero().flatten()
-    place = place[residue_nodes(graph)] if target.level == "node" else place
-    threshold = test.threshold if test.threshold is None or test.threshold.dim() == 1 else test.threshold[place]
-    values = prediction_values(test.logits[place], target, threshold)
-    labels = _labels(test.y[place], target)
+    rows = (test.protein_of_rows == number).nonzero().flatten()
+    rows = rows[residue_nodes(graph)] if target.level == "node" else rows
+    threshold = test.threshold if test.threshold is None or test.threshold.dim() == 1 else test.threshold[rows]
+    values = prediction_values(test.logits[rows], target, threshold)
+    labels = _labels(test.y[rows], target)
     file = example.path.name if example.record is None else f"{example.path.name}#{example.record}"
     if target.level == "node":
         keys = [(file, *key) for key in residue_keys(residues)]

@@ -143,15 +143,15 @@ def estimate_resources(
     """
     setup = _set_up(model, dataset, task, config, cache, jobs)
     budget = setup.config.batch_residues
-    found = _measure(setup, sorted({max(1, budget // 4), max(1, budget // 2), budget}), budget, memory_limit)
-    if found.budgets[-1].batch_residues != budget:
-        last, name = found.budgets[-1], setup.network.spec.name
+    measured = _measure(setup, sorted({max(1, budget // 4), max(1, budget // 2), budget}), budget, memory_limit)
+    if measured.budgets[-1].batch_residues != budget:
+        last, name = measured.budgets[-1], setup.network.spec.name
         raise OptionError(
-            f"memory limit {found.limit:.0f} MiB: batches of {budget} residues do not fit, since {name!r} needs "
+            f"memory limit {measured.limit:.0f} MiB: batches of {budget} residues do not fit, since {name!r} needs "
             f"{last.memory:.0f} MiB with {last.batch_residues}. Use --batch-residues auto "
             "(choose_batch_residues), or a smaller model."
         )
-    return found
+    return measured
 
 
 @check_arguments("task", "config", "memory_limit", "jobs")
@@ -186,17 +186,17 @@ def choose_batch_residues(
     """
     setup = _set_up(model, dataset, task, config, cache, jobs)
     budgets = _allowed_budgets(setup.prepared.splits["train"])
-    found = _measure(setup, budgets, SMALLEST, memory_limit)
-    fitting = [cost.batch_residues for cost in found.budgets if cost.memory <= _USED * found.limit]
+    measured = _measure(setup, budgets, SMALLEST, memory_limit)
+    fitting = [cost.batch_residues for cost in measured.budgets if cost.memory <= _USED * measured.limit]
     if not fitting:
-        cost = found.budgets[0]
+        cost = measured.budgets[0]
         raise OptionError(
-            f"memory limit {found.limit:.0f} MiB: {setup.network.spec.name!r} needs {cost.memory:.0f} MiB with "
-            f"{SMALLEST} residues per batch (process {found.process:.0f}, largest batch {cost.largest} residues, "
-            f"evaluation {found.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a smaller "
+            f"memory limit {measured.limit:.0f} MiB: {setup.network.spec.name!r} needs {cost.memory:.0f} MiB with "
+            f"{SMALLEST} residues per batch (process {measured.process:.0f}, largest batch {cost.largest} residues, "
+            f"evaluation {measured.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a smaller "
             "model."
         )
-    return replace(found, chosen=max(fitting))
+    return replace(measured, chosen=max(fitting))
 
 
 def step_clock(device: torch.device) -> Callable[[], float]:

@@ -161,24 +161,24 @@ def class_weights(task: Task, config: FitConfig, counts: Tensor | None) -> Tenso
     """
     if config.class_weight is None:
         return None
-    target, given = task.target, config.class_weight
+    target, weights = task.target, config.class_weight
     if target.kind != "classification" or task.loss is not cross_entropy:
         raise OptionError(
-            f"FitConfig: class_weight = {given!r}, but the labels of task {task.name!r} are {target.kind}. It needs "
+            f"FitConfig: class_weight = {weights!r}, but the labels of task {task.name!r} are {target.kind}. It needs "
             "classes (classification) and cross-entropy."
             + (" Use pos_weight (--pos-weight) for binary labels." if target.kind == "multilabel" else "")
         )
-    if given == "balanced":
+    if weights == "balanced":
         assert counts is not None  # of classes
         return (counts.sum() / (target.size * counts.clamp(min=1))).float()
     names = target.names or tuple(map(str, range(target.size)))
-    for name in given:
+    for name in weights:
         if name not in names:
             raise OptionError(
                 f"FitConfig: class_weight has {name!r}: not a class of task {task.name!r}."
                 f"{suggest(name, names)} Classes: {list_first(list(names), 20)}."
             )
-    return torch.tensor([given.get(name, 1.0) for name in names])
+    return torch.tensor([weights.get(name, 1.0) for name in names])
 
 
 def training_loss(

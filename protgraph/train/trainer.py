@@ -118,7 +118,7 @@ def train(
             ],
             logger=options.logger or False,
             log_every_n_steps=min(50, len(data.batches)),
-            enable_progress_bar=any(isinstance(one, ProgressBar) for one in callbacks),
+            enable_progress_bar=any(isinstance(item, ProgressBar) for item in callbacks),
             enable_model_summary=False,
             use_distributed_sampler=False,  # FitData splits each global batch
             num_sanity_val_steps=0,
@@ -129,8 +129,8 @@ def train(
             f"fit: Lightning's Trainer refuses devices = {options.devices!r}, strategy = {options.strategy!r} or the "
             f"callbacks: {e}"
         ) from e
-    for one in trainer.loggers:
-        one.log_hyperparams(dict(logged))
+    for item in trainer.loggers:
+        item.log_hyperparams(dict(logged))
     with output_errors(folder.path):  # of loggers; checkpoints name their file
         trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     return Path(best.best_model_path) if best.best_model_path else None

@@ -346,7 +346,7 @@ def _require_one_split(places: dict[object, Example], example: Example, where: s
 
 def checked_labels(dataset: Dataset, task: str, examples: Sequence[Example]) -> list[Labels | None]:
     """Return the labels of examples."""
-    found: list[Labels | None] = []
+    labels_of_examples: list[Labels | None] = []
     for example in examples:
         with ComponentScope("dataset", dataset.name, dataset.labels, action="labels", protein=example.id):
             labels = dataset.labels(task, example)
@@ -355,8 +355,8 @@ def checked_labels(dataset: Dataset, task: str, examples: Sequence[Example]) -> 
                 f"dataset {dataset.name!r}, task {task!r}: labels of {example.id!r} are a {type(labels).__name__}. "
                 "Allowed: protgraph.ResidueLabels, protgraph.ProteinLabels, or None for labels that the task derives."
             )
-        found.append(labels)
-    return found
+        labels_of_examples.append(labels)
+    return labels_of_examples
 
 
 @dataclass(frozen=True, eq=False)

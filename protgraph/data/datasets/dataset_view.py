@@ -146,14 +146,14 @@ def _count_splits(splits: Iterable[str], *, first: Sequence[str] = ()) -> Mappin
 
 def _examples_of_all_tasks(dataset: Dataset) -> list[Example]:
     """Return the examples of all tasks, each once, in the order of the splits and tasks."""
-    found: dict[str, Example] = {}
+    examples: dict[str, Example] = {}
     for task in dataset.tasks():
         for example in dataset.examples(task):
-            known = found.setdefault(example.id, example)
+            known = examples.setdefault(example.id, example)
             if known.split != example.split:
                 raise DatasetError(
                     f"dataset {dataset.name!r}: example {example.id!r} is in split {known.split!r} of one task and in "
                     f"{example.split!r} of another. A task that is not on the card needs one split for each example."
                 )
     order = {split: number for number, split in enumerate(dataset.card.splits)}
-    return sorted(found.values(), key=lambda example: order[example.split])
+    return sorted(examples.values(), key=lambda example: order[example.split])

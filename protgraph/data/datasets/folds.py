@@ -53,7 +53,7 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     if folds != "leave-one-group-out" and (number is None or number < 2):
         raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
     every = dataset.examples(task)
-    known = [(e, own) for e in every if _has_label(own := dataset.labels(task, e))]
+    known = [(e, labels) for e in every if _has_label(labels := dataset.labels(task, e))]
     examples = [example for example, _ in known]
     groups = linked_groups([dataset.links(example) for example in examples])
     count = len(set(groups))
@@ -63,7 +63,7 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
             "sequence or cluster are one group; each fold needs one, and training and validation too. Use fewer folds, "
             "or add proteins."
         )
-    strata, counts = _strata([own for _, own in known], dataset.target(task))
+    strata, counts = _strata([labels for _, labels in known], dataset.target(task))
     required = np.zeros(0) if strata is None else strata.required
     by = "examples that share a sequence or cluster are in the same fold"
     ids = tuple(example.id for example in examples)
@@ -91,15 +91,15 @@ def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, se
     names = [_name(examples, assignment.groups, group) for group in range(groups.max() + 1)]
     datasets = []
     for k in range(assignment.number):
-        rest = np.flatnonzero(assignment.fold != k)
+        not_tested = np.flatnonzero(assignment.fold != k)
         drawn = group_split(
-            [names[groups[i]] for i in rest],
+            [names[groups[i]] for i in not_tested],
             fractions={"train": 1 - _VALIDATION, "val": _VALIDATION},
             seed=seed + k,
-            counts=assignment.counts[rest],
+            counts=assignment.counts[not_tested],
             required=assignment.required,
         )
-        split = dict.fromkeys(range(len(examples)), "test") | dict(zip(rest.tolist(), drawn, strict=True))
+        split = dict.fromkeys(range(len(examples)), "test") | dict(zip(not_tested.tolist(), drawn, strict=True))
         splits = {example.id: split[i] for i, example in enumerate(examples)}
         rule = f"fold {k + 1} of {assignment.number}; {assignment.rule}"
         datasets.append(resplit(dataset, task, splits, rule))
@@ -122,15 +122,15 @@ def _has_label(labels: Labels | None) -> bool:
 def _strata(labels: Sequence[Labels | None], target: Target) -> tuple[LabelStrata | None, np.ndarray]:
     """Return the strata of all labels, and the counts ``(P, K)`` of each example."""
     nothing = None, np.zeros((len(labels), 0))
-    stated = [own for own in labels if isinstance(own, ResidueLabels | ProteinLabels)]
+    stated = [label for label in labels if isinstance(label, ResidueLabels | ProteinLabels)]
     if len(stated) < len(labels):
         return nothing
-    rows = [own.values if isinstance(own, ResidueLabels) else np.asarray(own.value)[None] for own in stated]
-    values = np.concatenate([np.asarray(own) for own in rows])
+    rows = [label.values if isinstance(label, ResidueLabels) else np.asarray(label.value)[None] for label in stated]
+    values = np.concatenate([np.asarray(label) for label in rows])
     values = values if target.kind == "classification" else values.astype(np.float64).reshape(len(values), -1)
     strata = label_strata(values, target)
     if strata is None:
         return nothing
-    ends = np.cumsum([len(own) for own in rows])
-    counts = [strata.of(np.arange(end - len(own), end)) for end, own in zip(ends, rows, strict=True)]
+    ends = np.cumsum([len(label) for label in rows])
+    counts = [strata.of(np.arange(end - len(label), end)) for end, label in zip(ends, rows, strict=True)]
     return strata, np.array(counts)

@@ -130,14 +130,14 @@ class GraphListDataset(GraphDataset):
             rows = np.arange(start, start := start + len(y))
             counts = () if strata is None else strata.of(rows)
             units.append(SplitUnit(name, frozenset({self._sequences[name]} - {""}), counts=counts))
-        given = [str(graph.get("split") or "") for graph in self._graphs.values()]
-        if any(given):
-            if not all(given):
-                missing = list(self._graphs)[given.index("")]
+        stated = [str(graph.get("split") or "") for graph in self._graphs.values()]
+        if any(stated):
+            if not all(stated):
+                missing = list(self._graphs)[stated.index("")]
                 raise DatasetError(
                     f"{_WHERE}: graph {missing!r} has no split, others have one. Set graph.split of all."
                 )
-            return splits_from_table(given, units, _WHERE)
+            return splits_from_table(stated, units, _WHERE)
         return assign_random_splits(units, fractions=fractions, seed=seed, strata=strata)
 
     def _version(self) -> str:

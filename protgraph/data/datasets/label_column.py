@@ -186,22 +186,22 @@ def interpret_column(
         or numbers, or each row has its own text.
     """
     chosen = check_kind(kind)
-    what = f"{table.where}: column {name!r}"
+    column_text = f"{table.where}: column {name!r}"
     cells = list(zip(table.rows.tolist(), table.labels[name].tolist(), strict=True))
     marks = _unknown_texts(unknown, UNKNOWN_MARKERS)
     known = [(row, text) for row, text in cells if text not in marks]
     if not known:
-        raise LabelError(f"{what} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_MARKERS)}.")
+        raise LabelError(f"{column_text} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_MARKERS)}.")
     has_classes = kind == "classification" or {text for _, text in known} <= set(classes)
     if not has_classes:
         if kind != "regression" and (pair := _binary_words(known)) is not None:
             return _binary(name, cells, marks, pair)
         decimal = _decimal_mark(table, name)
         if all(_parse(text, decimal) is not None for _, text in known):
-            return _numbers(name, cells, known, marks, decimal, chosen, what, is_alone=is_alone)
-        _check_is_text(known, decimal, kind, what)
+            return _numbers(name, cells, known, marks, decimal, chosen, column_text, is_alone=is_alone)
+        _check_is_text(known, decimal, kind, column_text)
     marks = _unknown_texts(unknown, UNKNOWN_CLASSES)
-    return _classes(name, cells, marks, classes, what, is_chosen=kind is not None)
+    return _classes(name, cells, marks, classes, column_text, is_chosen=kind is not None)
 
 
 def check_kind(kind: str | None) -> Kind | None:
@@ -251,7 +251,7 @@ def _check_is_text(known: _Cells, decimal: str, kind: str | None, what: str) -> 
     if kind is None and not any(plain) and not any(formatted):
         return
     wrong = [cell for cell, is_plain in zip(known, plain, strict=True) if not is_plain]
-    shown = list_first([f"row {row} is {text!r}" for row, text in wrong], _SHOWN_ROWS)
+    wrong_rows = list_first([f"row {row} is {text!r}" for row, text in wrong], _SHOWN_ROWS)
     text = wrong[0][1]
     if _FORMATTED.fullmatch(text):
         advice = "Write plain numbers, e.g. 1234.5: no percent sign, no separators of thousands, a decimal point"
@@ -264,7 +264,7 @@ def _check_is_text(known: _Cells, decimal: str, kind: str | None, what: str) -> 
         advice = f"Leave unknown labels blank, or use --unknown {text!r} (unknown=)"
     if kind is None and (2 * len(wrong) >= len(known) or _LEVELS.fullmatch(text)):
         advice += ", or use --kind classification (kind=) if they are classes"
-    raise LabelError(f"{what}: {shown}, not a finite number. {advice}.")
+    raise LabelError(f"{what}: {wrong_rows}, not a finite number. {advice}.")
 
 
 def _numbers(
@@ -428,12 +428,12 @@ def _lengths(text: str) -> tuple[int, int]:
 
 def _has_label_per_residue(text: str, residues: int) -> bool:
     """Return True if a cell has a label for each residue, or for some more that are not in the structure."""
-    characters, parts = _lengths(text)
-    if residues in (characters, parts):
+    characters, words = _lengths(text)
+    if residues in (characters, words):
         return True
     longest = (1 + _TOLERANCE) * residues
     is_string = characters == len(text) and characters >= _LONG
-    return (is_string and residues < characters <= longest) or (parts >= _LONG and residues < parts <= longest)
+    return (is_string and residues < characters <= longest) or (words >= _LONG and residues < words <= longest)
 
 
 class ResidueLetters(NamedTuple):

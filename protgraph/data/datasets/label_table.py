@@ -233,18 +233,18 @@ def find_keys(names: Sequence[str], labels: Collection[str], where: str) -> dict
     >>> find_keys(["PDB", "Chain ID", "resnum", "site"], (), "labels.csv")
     {'file': 'PDB', 'chain': 'Chain ID', 'res_id': 'resnum'}
     """
-    found: dict[str, str] = {}
+    column_of_key: dict[str, str] = {}
     for name in names:
         key = _KEY_OF.get(_plain(name))
         if key is None or (name in labels and name not in KEY_ALIASES):
             continue
-        if key in found:
+        if key in column_of_key:
             raise LabelError(
-                f"{where}: columns {found[key]!r} and {name!r} are both for {key!r}. "
+                f"{where}: columns {column_of_key[key]!r} and {name!r} are both for {key!r}. "
                 "Remove or rename one, or use it as a label with --column (columns=)."
             )
-        found[key] = name
-    if "file" not in found:
+        column_of_key[key] = name
+    if "file" not in column_of_key:
         raise LabelError(f"{where}: no column 'file' (or 'id', 'pdb', 'path'). Columns: {', '.join(names)}.")
     for name in names:
         if (author := _OTHER_NUMBERING.get(_plain(name))) and name not in labels:
@@ -252,7 +252,7 @@ def find_keys(names: Sequence[str], labels: Collection[str], where: str) -> dict
                 f"{where}: column {name!r} has another numbering than the author identifiers of residues. "
                 f"Use {author!r} instead, and remove {name!r}."
             )
-    return found
+    return column_of_key
 
 
 def _without_unnumbered_rows(table: LabelTable) -> LabelTable:
@@ -271,12 +271,12 @@ def _rectangle(cells: TableCells) -> tuple[list[str], _Rows, list[str]]:
     """Return the column names, the rows at equal length, and notes; blank columns without a name are left out."""
     where, names = cells.where, list(cells.rows[0][1])
     width = max(len(row) for _, row in cells.rows)
-    given = len(names)
+    num_named = len(names)
     while names and not names[-1]:
         names.pop()
     rows = []
     for number, row in cells.rows[1:]:
-        if len(row) < len(names) or any(row[max(given, len(names)) :]):
+        if len(row) < len(names) or any(row[max(num_named, len(names)) :]):
             raise LabelError(f"{where}: row {number} has {len(row)} columns, the header has {len(names)}.")
         rows.append((number, [*row, *[""] * (width - len(row))]))
     names += [""] * (width - len(names))

@@ -136,15 +136,15 @@ class ResidueLabels(Labels):
 
         Chains whose numbers fit as they are, or fit with several such numbers, are left out.
         """
-        found = {}
+        shift_of_chain = {}
         for name in np.unique(self.chain).tolist():
             is_labeled, is_resolved = self.chain == name, residues.chain == name
             letters = None if self.letters is None else self.letters[is_labeled]
             types = np.array(list(residues.sequence))[is_resolved]
             shift = _best_shift(self.res_id[is_labeled], letters, residues.res_id[is_resolved], types)
             if shift:
-                found[name] = shift
-        return found
+                shift_of_chain[name] = shift
+        return shift_of_chain
 
     def align(self, residues: Residues, *, strict: bool = True) -> np.ndarray:
         """Return one row per residue; see :func:`align`."""
@@ -388,12 +388,12 @@ class PairLabels(Labels):
         if strict and absent.any():
             raise absent_residues_error([(self.name or residues.name, groups, absent)])
         rows = groups.align(residues, strict=False)  # (N,) number of the labeled residue, −1 for others
-        place = np.full(len(self.group), -1)
-        place[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+        row_of_pair = np.full(len(self.group), -1)
+        row_of_pair[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
         group = np.where(rows >= 0, self.group[rows], -1)
         known = (group[:, None] >= 0) & (group >= 0) & (group[:, None] != group)
         y = np.where(known, 0, np.nan).astype(np.float32)  # (N, N)
-        i, j = place[self.positive]
+        i, j = row_of_pair[self.positive]
         present = (i >= 0) & (j >= 0)
         y[i[present], j[present]] = y[j[present], i[present]] = 1
         return y.reshape(-1, 1)

@@ -174,11 +174,11 @@ class ProteinFolder(ABC):
         return next((group for group in groups.values() if Path(os.path.abspath(group[0].path)) == path), [])
 
     def _absent_error(self, absent: dict[str, int], names: Iterable[str], table: LabelTable) -> AbsentFilesError:
-        shown = list_first([f"{name!r} (row {row})" for name, row in absent.items()], SHOWN)
+        listed = list_first([f"{name!r} (row {row})" for name, row in absent.items()], SHOWN)
         hint, verb = suggest(next(iter(absent)), names), "is" if len(absent) == 1 else "are"
         subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.described}"
         more = " 'protgraph data inspect' lists all of them." if len(absent) > SHOWN else ""
-        return AbsentFilesError(f"{subject}: {shown}.{hint}{more}", absent)
+        return AbsentFilesError(f"{subject}: {listed}.{hint}{more}", absent)
 
     def unnamed(self, used: Iterable[tuple[Path, str | None]]) -> list[str]:
         """Return the files without an example, given the locations of the examples."""
@@ -330,12 +330,12 @@ class _FileFolder(ProteinFolder):
 
         A file is opened once, by its fingerprint; files that a table does not name are only sniffed.
         """
-        whole = ProteinFile(path, relative=self._relative(path))
-        is_used = names is None or path in self._fingerprints or bool(whole.file_names() & names)
+        as_one = ProteinFile(path, relative=self._relative(path))
+        is_used = names is None or path in self._fingerprints or bool(as_one.file_names() & names)
         if not is_used and not is_fasta(path):
-            return [whole]
+            return [as_one]
         records = self._cached(path).records
-        return [whole] if records is None else [ProteinFile(path, record, whole.relative) for record in records]
+        return [as_one] if records is None else [ProteinFile(path, record, as_one.relative) for record in records]
 
     def _cached(self, path: Path) -> Fingerprint:
         if path not in self._fingerprints:

@@ -123,15 +123,17 @@ def assign_random_splits(
 
 def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
     """Check the splits of a table, and note sequences that are in more than one split."""
-    given = sorted(set(splits))
-    split_of = {name: _SPLIT_NAMES.get(name.lower(), name) for name in given}
+    stated = sorted(set(splits))
+    split_of = {name: _SPLIT_NAMES.get(name.lower(), name) for name in stated}
     splits = [split_of[name] for name in splits]
-    named = [f"split {name!r} is {split_of[name]}" for name in given if name != split_of[name]]
-    further = [name for name in given if split_of[name] not in _SPLIT_NAMES]
+    named = [f"split {name!r} is {split_of[name]}" for name in stated if name != split_of[name]]
+    further = [name for name in stated if split_of[name] not in _SPLIT_NAMES]
     if further:
         named.append(f"further test sets, not trained on: {', '.join(map(repr, further))}")
     if "train" not in splits:
-        raise DatasetError(f"{where}: no protein is in split 'train', only in {given}. Use the names train, val, test.")
+        raise DatasetError(
+            f"{where}: no protein is in split 'train', only in {stated}. Use the names train, val, test."
+        )
     splits_of: dict[str, set[str]] = {}
     for split, protein in zip(splits, proteins, strict=True):
         for sequence in protein.sequences:
@@ -322,11 +324,11 @@ def imbalance(totals: np.ndarray, shares: np.ndarray, weights: np.ndarray, requi
     ndarray
         ``(…)``.
     """
-    whole = totals.sum(-2, keepdims=True)
-    fraction, share = totals / np.where(whole > 0, whole, 1), shares[:, None]
+    sums = totals.sum(-2, keepdims=True)
+    fraction, share = totals / np.where(sums > 0, sums, 1), shares[:, None]
     priority = np.linspace(1.1, 1, len(shares))[:, None]
     cost = weights * (fraction - share) ** 2 / share + priority * required * (totals == 0)
-    return np.where(whole > 0, cost, 0).sum((-2, -1))
+    return np.where(sums > 0, cost, 0).sum((-2, -1))
 
 
 def balance_groups(
@@ -365,10 +367,10 @@ def _search(
     def improve(g: int) -> bool:
         """Apply the best move or swap of a group; return False if none reduces the imbalance."""
         here = split[g]
-        others = np.flatnonzero(split != here) if len(counts) <= _SWAPS else np.zeros(0, np.int64)
-        target = np.concatenate([np.delete(np.arange(len(shares)), here), split[others]])  # (M,) moves, then swaps
+        elsewhere = np.flatnonzero(split != here) if len(counts) <= _SWAPS else np.zeros(0, np.int64)
+        target = np.concatenate([np.delete(np.arange(len(shares)), here), split[elsewhere]])  # (M,) moves, then swaps
         moved = np.tile(counts[g], (len(target), 1))  # (M, K)
-        moved[len(shares) - 1 :] -= counts[others]
+        moved[len(shares) - 1 :] -= counts[elsewhere]
         after = np.tile(totals, (len(target), 1, 1))  # (M, S, K)
         after[:, here] -= moved
         after[np.arange(len(target)), target] += moved
@@ -377,7 +379,7 @@ def _search(
         if best < 0 or cost[best] >= imbalance(totals, shares, weights, required) - _GAIN:
             return False
         if best >= len(shares) - 1:
-            split[others[best - len(shares) + 1]] = here
+            split[elsewhere[best - len(shares) + 1]] = here
         split[g] = target[best]
         totals[:] = after[best]
         return True

@@ -301,11 +301,11 @@ def make_batch(
         Plain attributes, one value per protein (``name``, ``residue_ids``, ``degree``, …).
     """
     values: dict[str, Any] = dict(tensors)
-    each = [1] * len(sizes)
+    one_row_each = [1] * len(sizes)
     counts: dict[str, Sequence[int]] = dict(rows)
     for key, per_protein in attributes.items():
         if key not in ("degree", "y_level"):
-            values[key], counts[key] = list(per_protein), each
+            values[key], counts[key] = list(per_protein), one_row_each
         elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
             values[key] = int(per_protein[0]) if key == "degree" else per_protein[0]
     values["sizes"] = sizes = tuple(int(s) for s in sizes)

@@ -190,30 +190,30 @@ def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray
     list of dict
         Plain data of each protein, with the names of its arrays.
     """
-    parts = [residues_to_arrays(r) for r in residues]
+    flattened = [residues_to_arrays(r) for r in residues]
     joined: dict[str, np.ndarray] = {}
     for level, names in _LEVELS.items():
-        rows = [len(arrays.get(_COUNTS[level], ())) for arrays, _ in parts]
-        if level.startswith("ligand") and not any(names[0] in arrays for arrays, _ in parts):
+        rows = [len(arrays.get(_COUNTS[level], ())) for arrays, _ in flattened]
+        if level.startswith("ligand") and not any(names[0] in arrays for arrays, _ in flattened):
             continue
         joined[f"{_PREFIX}ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         for name in names:
-            like = next((arrays[name] for arrays, _ in parts if name in arrays), None)
+            like = next((arrays[name] for arrays, _ in flattened if name in arrays), None)
             if like is not None:
-                filled = [_rows(arrays.get(name), n, like) for (arrays, _), n in zip(parts, rows, strict=True)]
+                filled = [_rows(arrays.get(name), n, like) for (arrays, _), n in zip(flattened, rows, strict=True)]
                 joined[_PREFIX + name] = np.concatenate(filled)
-    return joined, [{**plain, "arrays": sorted(arrays)} for arrays, plain in parts]
+    return joined, [{**plain, "arrays": sorted(arrays)} for arrays, plain in flattened]
 
 
 def slice_residues(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any], i: int) -> Residues:
     """Return protein i of the joined arrays, ``(M, …)`` each, as copies; ``described`` is its plain data."""
-    own: dict[str, np.ndarray] = {}
+    sliced: dict[str, np.ndarray] = {}
     for level, names in _LEVELS.items():
         if f"{_PREFIX}ptr_{level}" in arrays:
             begin, end = arrays[f"{_PREFIX}ptr_{level}"][i : i + 2].tolist()
             chosen = [name for name in names if name in described["arrays"]]
-            own |= {name: arrays[_PREFIX + name][begin:end].copy() for name in chosen}
-    return residues_from_arrays(own, described)
+            sliced |= {name: arrays[_PREFIX + name][begin:end].copy() for name in chosen}
+    return residues_from_arrays(sliced, described)
 
 
 def _rows(array: np.ndarray | None, n: int, like: np.ndarray) -> np.ndarray:
@@ -262,13 +262,13 @@ class ShardFile:
 def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> tuple[str, int]:
     """Write arrays and plain data to a file, atomically; the same content gives the same bytes."""
     strings = {name: array.dtype.str for name, array in arrays.items() if array.dtype.kind == "U"}
-    parts = {name: _codes(array) if name in strings else array for name, array in arrays.items()}
+    stored = {name: _codes(array) if name in strings else array for name, array in arrays.items()}
     for name, value in ({_STRINGS: strings} | dict(plain)).items():
-        parts[_TEXTS + name] = np.frombuffer(json.dumps(value).encode(), np.uint8)
-    names = sorted(parts, key=lambda name: (-parts[name].dtype.itemsize, name))  # each array is aligned
+        stored[_TEXTS + name] = np.frombuffer(json.dumps(value).encode(), np.uint8)
+    names = sorted(stored, key=lambda name: (-stored[name].dtype.itemsize, name))  # each array is aligned
     header, end = {}, 0
     for name in names:
-        part = parts[name]
+        part = stored[name]
         begin, end = end, end + part.nbytes
         header[name] = {"dtype": _NAMES[part.dtype.str], "shape": list(part.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
@@ -276,7 +276,7 @@ def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: 
     checksum = hashlib.sha256()
     with atomic_write(path) as temporary, temporary.open("wb") as file:
         blocks: list[bytes | memoryview] = [len(text).to_bytes(8, "little"), text]
-        blocks += [_bytes(parts[name]) for name in names]
+        blocks += [_bytes(stored[name]) for name in names]
         for block in blocks:
             checksum.update(block)
             file.write(block)
@@ -292,13 +292,13 @@ def map_shard_file(path: str | Path) -> ShardFile:
         whole = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
         start = 8 + int.from_bytes(whole[:8].tobytes(), "little")
         header = json.loads(whole[8:start].tobytes())
-        parts = {name: _array(whole, start, entry) for name, entry in header.items() if name != "__metadata__"}
-        texts = {name.removeprefix(_TEXTS): parts.pop(name) for name in list(parts) if name.startswith(_TEXTS)}
+        stored = {name: _array(whole, start, entry) for name, entry in header.items() if name != "__metadata__"}
+        texts = {name.removeprefix(_TEXTS): stored.pop(name) for name in list(stored) if name.startswith(_TEXTS)}
         strings = json.loads(texts[_STRINGS].tobytes())
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise DatasetError(f"{path} is missing or incomplete. Write the store again.") from e
-    parts |= {name: parts[name].view(dtype)[..., 0] for name, dtype in strings.items()}
-    return ShardFile(parts, texts)
+    stored |= {name: stored[name].view(dtype)[..., 0] for name, dtype in strings.items()}
+    return ShardFile(stored, texts)
 
 
 def _array(whole: np.ndarray, start: int, entry: Mapping[str, Any]) -> np.ndarray:

@@ -202,16 +202,16 @@ class GraphStore:
         DatasetError
             Its file is missing or incomplete, or has other fields than the store.
         """
-        found = self._open.get(number)
-        if found is None:
+        opened = self._open.get(number)
+        if opened is None:
             (path,) = self._files.shard_files([self.shards[number]])
-            found = GraphShard(path)
-            if len(found) and found.layout != self._layout:
-                raise DatasetError(f"{found.path} has other fields than the store. Write the store again.")
+            opened = GraphShard(path)
+            if len(opened) and opened.layout != self._layout:
+                raise DatasetError(f"{opened.path} has other fields than the store. Write the store again.")
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open)))
-            self._open[number] = found
-        return found
+            self._open[number] = opened
+        return opened
 
     def shard_of(self, i: int) -> tuple[int, int]:
         """Return the number of the shard of protein i, and the place of the protein in it."""

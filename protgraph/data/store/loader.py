@@ -48,13 +48,13 @@ def pack(
     batch: list[T] = []
     total = 0
     for item in items:
-        own = size(item)
-        too_large = max_size is not None and total + own > max_size
+        item_size = size(item)
+        too_large = max_size is not None and total + item_size > max_size
         if batch and (too_large or (max_items is not None and len(batch) >= max_items)):
             yield batch
             batch, total = [], 0
         batch.append(item)
-        total += own
+        total += item_size
     if batch:
         yield batch
 

@@ -88,8 +88,8 @@ class GraphTransformer(GraphLayer, AttentionMixin):
         self.record_attention(EdgeWeights(edges.index, alpha))
         if summed is not None:
             m = m + torch.einsum("nhf,hdf->nhd", summed, weight)
-        m, own = m.flatten(1), self.root(f["h"])  # (N, dim)
+        m, root = m.flatten(1), self.root(f["h"])  # (N, dim)
         if self.beta is None:
-            return {"h": m + own}
-        beta = self.beta(torch.cat([m, own, m - own], 1)).sigmoid()  # eq. 5
-        return {"h": beta * own + (1 - beta) * m}
+            return {"h": m + root}
+        beta = self.beta(torch.cat([m, root, m - root], 1)).sigmoid()  # eq. 5
+        return {"h": beta * root + (1 - beta) * m}

@@ -133,11 +133,11 @@ def _regular(edges: Adjacency, first: int, last: int, degree: int) -> NeighborTi
 def _padded(edges: Adjacency, first: int, last: int, part: slice) -> NeighborTile:
     start, stop = edges.ptr[first:last, None], edges.ptr[first + 1 : last + 1, None]  # (n, 1)
     slots = int((stop - start).max())
-    place = start + torch.arange(slots)
-    mask = place < stop  # (n, K)
-    place = place.clamp(max=part.stop - 1).flatten()
-    sources = edges.index[0].index_select(0, place).masked_fill(~mask.flatten(), 0)
-    return NeighborTile(slice(first, last), part, slots, sources, place, mask)
+    edge_rows = start + torch.arange(slots)
+    mask = edge_rows < stop  # (n, K)
+    edge_rows = edge_rows.clamp(max=part.stop - 1).flatten()
+    sources = edges.index[0].index_select(0, edge_rows).masked_fill(~mask.flatten(), 0)
+    return NeighborTile(slice(first, last), part, slots, sources, edge_rows, mask)
 
 
 class NeighborReductions(Adjacency, Protocol):

@@ -187,22 +187,22 @@ class _Parser:
         """Find values with quotes, text fields and comments; ``words (W,)`` are the first characters of words."""
         content = self.content
         starts, ends = [-1], [-1]
-        for place in words[_BEGINS_SPAN[self.chars[words]]].tolist():
-            if place < ends[-1]:  # inside the last one
+        for begin in words[_BEGINS_SPAN[self.chars[words]]].tolist():
+            if begin < ends[-1]:  # inside the last one
                 continue
-            mark = content[place : place + 1]
+            mark = content[begin : begin + 1]
             if mark == b"#":
-                end = content.find(b"\n", place)
+                end = content.find(b"\n", begin)
             elif mark == b";":  # begins a text field in column 1, which ends with the next one
-                if content[place - 1 : place] != b"\n":
+                if content[begin - 1 : begin] != b"\n":
                     continue
-                end = content.find(b"\n;", place) + 2
+                end = content.find(b"\n;", begin) + 2
             else:
-                quoted = _QUOTED[mark].match(content, place)
+                quoted = _QUOTED[mark].match(content, begin)
                 end = 0 if quoted is None else quoted.end()
-            if end <= place:
-                self._raise(place, f"{mark.decode()} without an end")
-            starts.append(place)
+            if end <= begin:
+                self._raise(begin, f"{mark.decode()} without an end")
+            starts.append(begin)
             ends.append(end)
         self.span_starts, self.span_ends = starts, ends
 

@@ -111,8 +111,8 @@ def write_residue_values(
     if read.chains is not None or has_other_identities(identity, values):
         identity = renamed_identities(atoms, start, identity, _all_residues(file, read))
     rows = rows_of_runs(atoms, start, values, identity)
-    found = np.where(rows >= 0, values.values[rows], np.nan)
-    b_factor = np.repeat(np.nan_to_num(values.scale * found, nan=0.0), np.diff(start, append=len(atoms)))
+    of_residues = np.where(rows >= 0, values.values[rows], np.nan)
+    b_factor = np.repeat(np.nan_to_num(values.scale * of_residues, nan=0.0), np.diff(start, append=len(atoms)))
     details = values.details
     changes: tuple[str, ...] = ()
     is_text = parsed.format == "pdb" and read.assembly is None
@@ -135,7 +135,7 @@ def write_residue_values(
         data = atoms_as_cif(named, b_factor, details, name=name, polymers=polymers)
     with atomic_write(path) as temporary:
         temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-    counts = _count(path, file.path, atoms.res_name[start], np.where(np.isnan(found), -1, rows))
+    counts = _count(path, file.path, atoms.res_name[start], np.where(np.isnan(of_residues), -1, rows))
     return replace(counts, changes=changes)
 
 

@@ -80,8 +80,8 @@ def _candidates(
     ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices with five rows: x, |x|², 1 and −2 y, 1, |y|².
     """
     size, count = axes.shape[1], target_axes.shape[1]
-    parts = _parts(size, width)
-    columns = -(-size // parts) * parts  # the points, and some infinitely far away
+    num_groups = _parts(size, width)
+    columns = -(-size // num_groups) * num_groups  # the points, and some infinitely far away
     center = axes.sum(axis=1, keepdims=True) / size  # (3, 1)
     rows = min(count, max(1, _PRODUCT // columns))  # of a product
     right, left = np.zeros((5, columns), np.float32), np.zeros((5, -(-count // rows) * rows), np.float32)
@@ -105,7 +105,7 @@ def _candidates(
         key = squares.view(np.int32)
         key &= ~low
         key |= index
-        key = _smallest(key, width, parts)
+        key = _smallest(key, width, num_groups)
         np.bitwise_and(key, low, out=candidates[part])
         beyond[part] = key[:, -1]
     if columns > size:

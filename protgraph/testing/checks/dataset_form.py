@@ -61,12 +61,12 @@ def separate_splits(runner: Runner) -> None:
             keys = [("id", example.id)]
             if (residues.aatype != UNKNOWN).any():
                 keys.append(("sequence", residues.sequence))
-            for what, value in keys:
-                first = splits.setdefault((what, value), example)
+            for key_name, value in keys:
+                first = splits.setdefault((key_name, value), example)
                 if first.split != example.split:
                     raise runner.failure(
                         f"{first.id!r} in split {first.split!r} and {example.id!r} in "
-                        f"{example.split!r} have the same {what}. Keep them in one split."
+                        f"{example.split!r} have the same {key_name}. Keep them in one split."
                     )
 
 

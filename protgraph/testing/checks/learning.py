@@ -108,17 +108,17 @@ def _backward(out: dict[str, Tensor]) -> None:
 def state_dict(runner: Runner) -> None:
     """Check that ``state_dict`` saves everything that the output depends on; in float32 for a large module."""
     for wiring in runner.wirings:
-        own = replace(runner, dtype=torch.float32) if runner.is_large(wiring) else runner
-        expected = own.run(wiring)
-        other = wiring.build(seed=1, dtype=own.dtype).to(own.device)
-        _run(own, wiring, other)  # values that are cached in the forward pass belong to the old weights
+        fast_runner = replace(runner, dtype=torch.float32) if runner.is_large(wiring) else runner
+        expected = fast_runner.run(wiring)
+        other = wiring.build(seed=1, dtype=fast_runner.dtype).to(fast_runner.device)
+        _run(fast_runner, wiring, other)  # values that are cached in the forward pass belong to the old weights
         with runner.errors_as_failures("state_dict"):
-            other.load_state_dict(own.module(wiring).state_dict())
-        error = difference(_run(own, wiring, other), expected, wiring.outputs(other))
+            other.load_state_dict(fast_runner.module(wiring).state_dict())
+        error = difference(_run(fast_runner, wiring, other), expected, wiring.outputs(other))
         # On a GPU the kernel of a matrix product depends on the addresses of the weights.
-        limit = 1e-12 if own.device == "cpu" else own.limit(wiring)
-        own.at_most(error, wiring, "loaded from its state_dict", limit=limit)
-        if own is not runner:
+        limit = 1e-12 if fast_runner.device == "cpu" else fast_runner.limit(wiring)
+        fast_runner.at_most(error, wiring, "loaded from its state_dict", limit=limit)
+        if fast_runner is not runner:
             release_modules()
 
 

@@ -88,15 +88,15 @@ def loss(runner: Runner) -> None:
     inputs = _inputs(runner)
     with runner.errors_as_failures("loss"):
         best, gradient = _loss(inputs, inputs.perfect(), inputs.y)
-        others = [_loss(inputs, inputs.random(seed), inputs.y) for seed in range(3)]
+        of_random = [_loss(inputs, inputs.random(seed), inputs.y) for seed in range(3)]
         unknown = torch.full_like(inputs.y, math.nan if inputs.y.is_floating_point() else -1)
         nothing, _ = _loss(inputs, inputs.random(0), unknown)
-    values = [best, *(value for value, _ in others)]
+    values = [best, *(value for value, _ in of_random)]
     if not all(map(math.isfinite, values)):
         raise runner.failure(f"the loss of known labels is {values}")
     if not math.isfinite(nothing):
         raise runner.failure(f"the loss is {nothing} if all labels are unknown (−1 or NaN). Ignore them: return 0.")
-    gradients = [gradient for _, gradient in others]
+    gradients = [gradient for _, gradient in of_random]
     if not all(bool(torch.isfinite(g).all()) for g in (gradient, *gradients)):
         raise runner.failure("the gradient of the loss is not finite")
     if not all(bool(g.any()) for g in gradients):
@@ -125,13 +125,13 @@ def metrics(runner: Runner) -> None:
     for metric in inputs.task.metrics:
         with runner.errors_as_failures(f"metric {metric.name!r}"):
             best = float(metric(inputs.predictions(inputs.perfect())))
-            others = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
-        if not all(map(math.isfinite, (best, *others))):
-            raise runner.failure(f"metric {metric.name!r} is {[best, *others]}")
-        better = max(others) > best + _SLACK if metric.mode == "max" else min(others) < best - _SLACK
+            of_random = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
+        if not all(map(math.isfinite, (best, *of_random))):
+            raise runner.failure(f"metric {metric.name!r} is {[best, *of_random]}")
+        better = max(of_random) > best + _SLACK if metric.mode == "max" else min(of_random) < best - _SLACK
         if better:
             raise runner.failure(
-                f"metric {metric.name!r} is {best:.3g} if every label is predicted, and {others} "
+                f"metric {metric.name!r} is {best:.3g} if every label is predicted, and {of_random} "
                 f"for random predictions. Its mode is {metric.mode!r}."
             )
 
