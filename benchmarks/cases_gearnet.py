@@ -67,7 +67,7 @@ def gearnet_edge(s: LayerInputs) -> SpeedCase:
     after, slot, relation = angle_bins(s.edges, vec, BINS).nonzero().unbind(1)  # line graph
     before = s.edges.ptr[:-1][s.edges.index[0][after]] + slot
     ones = torch.ones(len(after))
-    each = s.edges.max_degree
+    degree = s.edges.max_degree
     return SpeedCase(
         lambda x: ours({"edge_h": x, "edge_vec": vec, "edges": s.edges})["edge_h"],
         ours,
@@ -76,7 +76,7 @@ def gearnet_edge(s: LayerInputs) -> SpeedCase:
         plain,
         s.e.detach().clone().requires_grad_(),
         f"{EDGE_WIDTH} channels of edges",
-        (0, (BINS + 1) * EDGE_WIDTH**2 + each * EDGE_WIDTH, "W_b and W_0 on edges; a sum on pairs of edges"),
+        (0, (BINS + 1) * EDGE_WIDTH**2 + degree * EDGE_WIDTH, "W_b and W_0 on edges; a sum on pairs of edges"),
     )
 
 

@@ -46,14 +46,14 @@ def ipa_package(s: LayerInputs) -> SpeedCase:
     with torch.no_grad():
         _copy_ipa(ours, theirs)
     frame, pair = random_rotations(b * n).to(s.h), torch.randn(b * n * n, PAIR)
-    given = {"rotations": frame.view(b, n, 3, 3), "translations": s.pos.view(b, n, 3) / 10}
+    frames = {"rotations": frame.view(b, n, 3, 3), "translations": s.pos.view(b, n, 3) / 10}
     dense, f = pair.view(b, n, n, PAIR), {"frame": frame, "pos": s.pos / 10, "proteins": s.proteins, "pair": pair}
     maps = sum(m.weight.numel() for m in theirs.modules() if isinstance(m, nn.Linear))
     return SpeedCase(
         lambda x: ours({"h": x, **f})["h"],
         ours,
         "invariant-point-attention",
-        lambda x: theirs(x.view(b, n, width), dense, **given).flatten(0, 1),
+        lambda x: theirs(x.view(b, n, width), dense, **frames).flatten(0, 1),
         theirs,
         leaf(s.h),
         f"{width} channels",
@@ -185,11 +185,11 @@ def mace_package(s: LayerInputs) -> SpeedCase:
 def _mace_state(theirs: nn.ModuleList, irreps: o3.Irreps) -> dict[str, Tensor]:
     """Rename parameters as in geometric-gnn-dojo; mace-torch numbers the weights from the highest degree down."""
     state = {"linear.weight": theirs[1].weight.detach()}
-    for (mul, ir), part in zip(irreps, theirs[0].contractions, strict=True):
+    for (mul, ir), contraction in zip(irreps, theirs[0].contractions, strict=True):
         where = f"symmetric_contractions.contractions.{mul}x{ir}."
         for degree in range(1, CORRELATION + 1):
-            weight = part.weights_max if degree == CORRELATION else part.weights[CORRELATION - 1 - degree]
-            state[f"{where}U_matrix_{degree}"] = part.U_tensors(degree)
+            weight = contraction.weights_max if degree == CORRELATION else contraction.weights[CORRELATION - 1 - degree]
+            state[f"{where}U_matrix_{degree}"] = contraction.U_tensors(degree)
             state[f"{where}weights.{degree}"] = weight.detach()[0]
     return state
 

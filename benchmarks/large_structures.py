@@ -29,23 +29,23 @@ def write_large_structure(residues: int, path: Path) -> int:
     The PDB format has 62 chains and 99 999 atoms, i.e. about 10⁴ residues.
     """
     is_pdb = path.suffix == ".pdb"
-    parts, total = [], 0
+    copies, total = [], 0
     chains = list(islice(_chains(), _CHAINS))
     side = int(np.ceil((residues / _LEAST) ** (1 / 3)))
     for number, cell in enumerate(product(range(side), repeat=3)):
         if total >= residues:
             break
-        part = chains[number % len(chains)].copy()
-        part.coord = part.coord - part.coord.mean(0) + _STEP * np.array(cell)
-        part.chain_id = np.full(len(part), _PDB_CHAINS[number] if is_pdb else f"A{number}", dtype="U6")
-        parts.append(part)
-        total += get_residue_count(part)
+        chain_copy = chains[number % len(chains)].copy()
+        chain_copy.coord = chain_copy.coord - chain_copy.coord.mean(0) + _STEP * np.array(cell)
+        chain_copy.chain_id = np.full(len(chain_copy), _PDB_CHAINS[number] if is_pdb else f"A{number}", dtype="U6")
+        copies.append(chain_copy)
+        total += get_residue_count(chain_copy)
     if is_pdb:
         file = PDBFile()
-        file.set_structure(concatenate(parts))
+        file.set_structure(concatenate(copies))
     else:
         file = pdbx.BinaryCIFFile() if path.suffix == ".bcif" else pdbx.CIFFile()
-        pdbx.set_structure(file, concatenate(parts))
+        pdbx.set_structure(file, concatenate(copies))
     file.write(path)
     return total
 

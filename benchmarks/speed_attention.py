@@ -109,12 +109,12 @@ def _with_memory(run: Callable[[], tuple[Tensor, ...]], device: torch.device) ->
 
 def _complete_edges() -> Tensor:
     """Return ``(2, E)``, all pairs within each protein, with self loops."""
-    parts, start = [], 0
+    edges_of_protein, start = [], 0
     for size in SIZES:
         nodes = torch.arange(start, start + size)
-        parts.append(torch.stack([nodes.repeat(size), nodes.repeat_interleave(size)]))
+        edges_of_protein.append(torch.stack([nodes.repeat(size), nodes.repeat_interleave(size)]))
         start += size
-    return torch.cat(parts, 1)
+    return torch.cat(edges_of_protein, 1)
 
 
 def _share_weights(ours: Transformer, theirs: torch.nn.Module) -> None:

@@ -20,15 +20,15 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
     budgets, rows = (), []
     for model in MODELS:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            found = pool.submit(_estimate, model).result()
-        budgets = tuple(cost.batch_residues for cost in found.budgets)
-        rows += show_rows([(model, *(cost.memory for cost in found.budgets), found.evaluation)])
+            estimate = pool.submit(_estimate, model).result()
+        budgets = tuple(cost.batch_residues for cost in estimate.budgets)
+        rows += show_rows([(model, *(cost.memory for cost in estimate.budgets), estimate.evaluation)])
     return [
         CostTable(
             title=f"peak memory of training on {TASK} of {DATASET} on the CPU, MiB, by residues per batch",
             columns=("model", *map(str, budgets), "evaluation"),
             rows=tuple(rows),
-            caption=f"Whole process, of which libraries are about {found.process:.0f} MiB.\n"
+            caption=f"Whole process, of which libraries are about {estimate.process:.0f} MiB.\n"
             "evaluation: its largest batch, MiB above the process; every run needs it.",
         )
     ]

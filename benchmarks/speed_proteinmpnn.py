@@ -127,14 +127,14 @@ def _original() -> nn.Module | None:
 
 def _arrays(residues: Residues, copies: int) -> dict[str, Tensor]:
     """Return the input of the program for a protein, ``copies`` times."""
-    one = {
+    of_protein = {
         "X": torch.from_numpy(residues.backbone),
         "S": torch.from_numpy(residues.aatype),
         "mask": torch.ones(len(residues)),
         "place": torch.from_numpy(residues.seq_pos),
         "chain": torch.from_numpy(residues.chain_number) + 1,
     }
-    return {name: x.expand(copies, *x.shape) for name, x in one.items()}
+    return {name: x.expand(copies, *x.shape) for name, x in of_protein.items()}
 
 
 def _score_original(

@@ -128,19 +128,19 @@ def _memory(runs: Runs, inputs: Sequence[Path | Residues], *options: str) -> lis
     """Return the residues and the peak, MiB, of each input; the first one runs twice, since it loads code."""
     torch.set_num_threads(1)
     mmap_large_blocks()  # or small structures reuse memory of earlier ones, which is not counted
-    cpu, found = torch.device("cpu"), []
+    cpu, peaks = torch.device("cpu"), []
     for run in runs([inputs[0], *inputs], *options):
         release_memory()
         before = memory_in_use(cpu)
         reset_peak_memory(cpu)
-        found.append((run(), peak_memory(cpu) - before))
-    return found[1:]
+        peaks.append((run(), peak_memory(cpu) - before))
+    return peaks[1:]
 
 
 def _times(seconds: float, runs: Runs, inputs: Sequence[Path | Residues], *options: str) -> list[float]:
     """Return the median CPU time of each input, in at least two runs after one that is not counted."""
     torch.set_num_threads(1)
-    found = []
+    medians = []
     for run in runs(inputs, *options):
         run()
         times: list[float] = []
@@ -148,8 +148,8 @@ def _times(seconds: float, runs: Runs, inputs: Sequence[Path | Residues], *optio
             start = time.process_time()
             run()
             times.append(time.process_time() - start)
-        found.append(median(times))
-    return found
+        medians.append(median(times))
+    return medians
 
 
 def _graph_runs(files: Sequence[Path]) -> Iterator[Callable[[], int]]:

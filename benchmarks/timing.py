@@ -198,17 +198,17 @@ def interleave_inputs(
 def _times(function: Callable[[T], object], inputs: Sequence[T]) -> list[float]:
     """Return the time of each call, with the garbage collector off."""
     gc.collect()
-    was_on, found = gc.isenabled(), []
+    was_on, seconds = gc.isenabled(), []
     gc.disable()
     try:
         for value in inputs:
             start = time.perf_counter()
             function(value)
-            found.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - start)
     finally:
         if was_on:
             gc.enable()
-    return found
+    return seconds
 
 
 def _least(name: str, times: Sequence[Sequence[float]], base: Sequence[Sequence[float]]) -> Timing:

@@ -91,14 +91,14 @@ def _task(task: TaskCard) -> Iterator[str]:
 def _target(task: TaskCard) -> str:
     target = task.target
     unit = "" if target.unit == "dimensionless" else f" ({target.unit})"
-    what = {
+    description = {
         "classification": f"One of {target.size} classes",
         "multilabel": "One binary label" if target.size == 1 else f"{target.size} binary labels",
         "regression": "One number" if target.size == 1 else f"{target.size} numbers",
         "vectors": "Vectors",
         "coordinates": "Coordinates",
     }[target.kind]
-    return f"**{what} per {_LEVELS[target.level]}{unit}.**"
+    return f"**{description} per {_LEVELS[target.level]}{unit}.**"
 
 
 def _counts(task: TaskCard) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

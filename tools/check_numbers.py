@@ -149,13 +149,13 @@ def number_findings(path: Path) -> Iterator[Finding]:
     is_card = "trained" in path.parts  # all numbers of a card are from its recipe
     for section in [Section(1, text)] if is_card else sections(text):
         has_command = {kind: section.has_command(kind) for kind in MEASURING}
-        found = [(line, text) for line, kind, text in measurements(section.text) if not has_command[kind]]
-        if section.exempt and section.exempt == len(found):
+        uncovered = [(line, text) for line, kind, text in measurements(section.text) if not has_command[kind]]
+        if section.exempt and section.exempt == len(uncovered):
             continue
         if section.exempt:
-            text = f"{section.exempt} numbers are exempt, but {len(found)} have no command. Correct the comment"
+            text = f"{section.exempt} numbers are exempt, but {len(uncovered)} have no command. Correct the comment"
             yield path, section.line, text
-        for line, text in found:
+        for line, text in uncovered:
             advice = "Name the command that measures it in the section, cite its source, or exempt it"
             yield path, section.line + line - 1, f"{text!r} has no command. {advice}"
 
@@ -163,12 +163,12 @@ def number_findings(path: Path) -> Iterator[Finding]:
 def main(arguments: list[str]) -> int:
     """Print the findings of the given pages, or of all, and return the exit code."""
     chosen = [Path(a) for a in arguments] or pages()
-    found = [finding for path in chosen for finding in number_findings(path)]
-    for path, line, text in found:
+    findings = [finding for path in chosen for finding in number_findings(path)]
+    for path, line, text in findings:
         print(f"{path.relative_to(ROOT) if path.is_absolute() else path}:{line}: {text}")
     exempt = sum(section.exempt for path in chosen for section in sections(path.read_text(encoding="utf-8")))
-    print(f"{len(found)} findings" if found else f"numbers: no findings, {exempt} exempt")
-    return int(bool(found))
+    print(f"{len(findings)} findings" if findings else f"numbers: no findings, {exempt} exempt")
+    return int(bool(findings))
 
 
 if __name__ == "__main__":

@@ -195,11 +195,11 @@ def main(arguments: list[str]) -> int:
     """Print the findings, of the given files and folders or of all, and return the exit code."""
     count, chosen = 0, tuple(str(Path(a)) for a in arguments)
     for path, line, text in findings(with_help=not chosen):
-        shown = path.relative_to(ROOT) if path.is_absolute() else path
-        if chosen and not str(shown).startswith(chosen):
+        relative = path.relative_to(ROOT) if path.is_absolute() else path
+        if chosen and not str(relative).startswith(chosen):
             continue
         count += 1
-        print(f"{shown}:{line}: {text}")
+        print(f"{relative}:{line}: {text}")
     print(f"{count} findings" if count else "style: no findings")
     return int(count > 0)
 

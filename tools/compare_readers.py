@@ -24,12 +24,12 @@ def main(sources: list[str]) -> int:
     files, different = expand_files(sources), 0
     for path in files:
         try:
-            found = differences(path)
+            differing = differences(path)
         except StructureFileError as e:
             print(e)
             continue
-        different += bool(found)
-        for line in found:
+        different += bool(differing)
+        for line in differing:
             print(f"{path}: {line}")
     print(f"{len(files)} files, {different} with differences")
     return int(different > 0)

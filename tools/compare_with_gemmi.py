@@ -140,20 +140,20 @@ def _compare_atoms(file: str, ours, records: Sequence[str], model: gemmi.Model) 
     numbers = (ours.occupancy.round(3), ours.b_factor.round(3))
     rows = zip(*(c.tolist() for c in (*columns, *numbers)), strict=True)
     keys = zip(*(c.tolist() for c in (*ours.coord.T, ours.atom_name, ours.altloc_id)), strict=True)
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    findings: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key, row, record in zip(keys, rows, records, strict=True):
-        others = waiting.get(key)
-        if not others:
-            found["atom", _judge_missing(record)].append(f"{record[:54]!r}; gemmi: none")
+        candidates = waiting.get(key)
+        if not candidates:
+            findings["atom", _judge_missing(record)].append(f"{record[:54]!r}; gemmi: none")
             continue
-        other = others.pop(others.index(row)) if row in others else others.pop(0)
+        other = candidates.pop(candidates.index(row)) if row in candidates else candidates.pop(0)
         for name, a, b in zip(FIELDS, row, other, strict=True):
             if a != b:
-                found[name, _judge(name, a, b, record)].append(f"{record[12:27]!r} {a!r}; gemmi: {b!r}")
-    for key, others in waiting.items():
-        if others:
-            found["atom", ""].append(f"none; gemmi: {key}")
-    for (kind, judgement), examples in found.items():
+                findings[name, _judge(name, a, b, record)].append(f"{record[12:27]!r} {a!r}; gemmi: {b!r}")
+    for key, candidates in waiting.items():
+        if candidates:
+            findings["atom", ""].append(f"none; gemmi: {key}")
+    for (kind, judgement), examples in findings.items():
         yield Difference(file, kind, len(examples), examples[0], judgement)
 
 
@@ -230,28 +230,30 @@ def _compare_residues(file: str, residues: Residues | None, model: gemmi.Model) 
     """Yield the differences of the residues of protein chains and of their heavy atoms."""
     theirs = _reference(model)
     ours = {} if residues is None else _ours(residues)
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    findings: dict[tuple[str, str], list[str]] = defaultdict(list)
     expected = {i: r for i, r in theirs.items() if r.is_polymer and r.atoms.get("CA", ("",))[0] == "C"}
     for identity in expected.keys() - ours.keys():
         reason = _judge_absent(residues, identity, ours, theirs[identity])
         if reason != "nucleotide":
-            found["residue", reason].append(f"none; gemmi: {identity} {theirs[identity].name}")
+            findings["residue", reason].append(f"none; gemmi: {identity} {theirs[identity].name}")
     for identity, (name, atoms) in ours.items():
         other = theirs.get(identity)
         if other is None:
-            found["residue", _judge_identity(residues, identity)].append(f"{identity} {name}; gemmi: none")
+            findings["residue", _judge_identity(residues, identity)].append(f"{identity} {name}; gemmi: none")
             continue
         if identity not in expected:
-            found["residue", _judge_extra(identity, other, theirs)].append(f"{identity} {name}; gemmi: not a polymer")
+            findings["residue", _judge_extra(identity, other, theirs)].append(
+                f"{identity} {name}; gemmi: not a polymer"
+            )
         if (name, atoms) != (other.name, other.atoms):
-            found["atoms of residue", _judge_content(residues, atoms, other)].append(f"{identity} {name}")
+            findings["atoms of residue", _judge_content(residues, atoms, other)].append(f"{identity} {name}")
     both = [i for i in theirs if i in ours]
     order = [i for i in ours if i in theirs]
     if order != both:
         moved = [i for i, j in zip(order, both, strict=True) if i != j]
         reason = _judge_order(theirs, order, both)
-        found["order", reason].append(f"{moved[0]} {theirs[moved[0]].name}")
-    for (kind, judgement), examples in found.items():
+        findings["order", reason].append(f"{moved[0]} {theirs[moved[0]].name}")
+    for (kind, judgement), examples in findings.items():
         yield Difference(file, kind, len(examples), examples[0], judgement)
 
 

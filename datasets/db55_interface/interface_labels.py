@@ -51,23 +51,23 @@ def read_bound(receptor: Path, ligand: Path) -> tuple[BoundPartner, BoundPartner
     near = {cutoff: _residues_near(*parts, cutoff) for cutoff in (CUTOFF, reach)}
     area = residue_sasa(joined, rotate=False, only=near[reach])  # in one orientation: free residues keep their areas
     partners, first = [], 0
-    for own in parts:
-        rows = slice(first, first := first + len(own))
-        alone = residue_sasa(own, rotate=False, only=near[reach][rows])
-        accessible = alone > ACCESSIBLE * MAX_SASA[own.aatype]
-        partners.append(BoundPartner(own, near[CUTOFF][rows], accessible & (alone - area[rows] > LOST_AREA)))
+    for partner in parts:
+        rows = slice(first, first := first + len(partner))
+        alone = residue_sasa(partner, rotate=False, only=near[reach][rows])
+        accessible = alone > ACCESSIBLE * MAX_SASA[partner.aatype]
+        partners.append(BoundPartner(partner, near[CUTOFF][rows], accessible & (alone - area[rows] > LOST_AREA)))
     return partners[0], partners[1]
 
 
 def _residues_near(first: Residues, second: Residues, cutoff: float) -> np.ndarray:
     """Return which residues of two partners, in this order, have an atom within ``cutoff`` Å of the other partner."""
-    found = []
+    near_of_partner = []
     for own, other in ((first, second), (second, first)):
         distance = cKDTree(other.atom_pos).query(own.atom_pos, distance_upper_bound=np.nextafter(cutoff, np.inf))[0]
         near = np.zeros(len(own), bool)
         near[own.atom_residue[distance <= cutoff]] = True
-        found.append(near)
-    return np.concatenate(found)
+        near_of_partner.append(near)
+    return np.concatenate(near_of_partner)
 
 
 def counterparts(unbound: Residues, bound: Residues) -> np.ndarray:
@@ -76,22 +76,22 @@ def counterparts(unbound: Residues, bound: Residues) -> np.ndarray:
     Chains are assigned by the number of identical residues of their global alignment; of equal ones, the closest in
     space, since the unbound partners are superposed on the complex.
     """
-    found = np.full(len(unbound), -1)
+    bound_row = np.full(len(unbound), -1)
     candidates = []
     for a, b in product(unbound.chain_names, bound.chain_names):
-        rows, others = np.flatnonzero(unbound.chain == a), np.flatnonzero(bound.chain == b)
+        rows, bound_rows = np.flatnonzero(unbound.chain == a), np.flatnonzero(bound.chain == b)
         first, second = _align(unbound.select(unbound.chain == a).sequence, bound.select(bound.chain == b).sequence)
-        rows, others = rows[first], others[second]
-        same = int((unbound.aatype[rows] == bound.aatype[others]).sum())
+        rows, bound_rows = rows[first], bound_rows[second]
+        same = int((unbound.aatype[rows] == bound.aatype[bound_rows]).sum())
         if same >= LEAST_IDENTITY * len(rows) > 0:
-            away = float(np.median(np.linalg.norm(unbound.pos[rows] - bound.pos[others], axis=1)))
-            candidates.append((-same, away, a, b, rows, others))
+            away = float(np.median(np.linalg.norm(unbound.pos[rows] - bound.pos[bound_rows], axis=1)))
+            candidates.append((-same, away, a, b, rows, bound_rows))
     used: set[tuple[str, str]] = set()
-    for _, _, a, b, rows, others in sorted(candidates, key=lambda c: c[:4]):
+    for _, _, a, b, rows, bound_rows in sorted(candidates, key=lambda c: c[:4]):
         if not used & {("unbound", a), ("bound", b)}:
-            found[rows] = others
+            bound_row[rows] = bound_rows
             used |= {("unbound", a), ("bound", b)}
-    return found
+    return bound_row
 
 
 def _joined(structures: list[Structure]) -> Residues:

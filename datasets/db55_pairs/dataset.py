@@ -57,19 +57,19 @@ class Db55Pairs(PreparedDataset):
         """Yield the complexes in the order of the splits of the source; pairs are written by :meth:`write_tables`."""
         self._labels: dict[str, PairLabels] = {}
         used, apart = set(), []
-        for found in _complexes(source):
-            self._labels[found.name] = found.labels
-            first, second = found.files
+        for complex_ in _complexes(source):
+            self._labels[complex_.name] = complex_.labels
+            first, second = complex_.files
             protein = SourceProtein(
-                found.name,
+                complex_.name,
                 first,
-                found.split,
-                cluster=found.cluster,
-                read=lambda files=found.files, name=found.name: separated(*map(load_structure, files), name),
+                complex_.split,
+                cluster=complex_.cluster,
+                read=lambda files=complex_.files, name=complex_.name: separated(*map(load_structure, files), name),
                 content=first.read_bytes() + second.read_bytes(),
             )
-            used |= {found.cluster} if found.split == "train" else set()
-            apart += [protein] if found.split == "test" and found.cluster not in used else []
+            used |= {complex_.cluster} if complex_.split == "train" else set()
+            apart += [protein] if complex_.split == "test" and complex_.cluster not in used else []
             yield protein
         for protein in apart:
             name = f"{protein.id}_no_homolog"
@@ -137,14 +137,16 @@ def _complexes(source: SourceFolder) -> Iterator[_Complex]:
 def pair_labels(unbound: tuple[Residues, Residues], bound: tuple[Residues, Residues], name: str) -> PairLabels:
     """Return the labels of pairs of residues of two unbound partners that have counterparts in the complex."""
     rows = [counterparts(free, part) for free, part in zip(unbound, bound, strict=True)]
-    known = [np.flatnonzero(own >= 0) for own in rows]
+    known = [np.flatnonzero(known_rows >= 0) for known_rows in rows]
     near = bound_contacts(*bound)  # (N_r, N_l) bool
     first, second = np.nonzero(near[rows[0][known[0]]][:, rows[1][known[1]]])
     keys = []
-    for side, free, own in zip(SIDES, unbound, known, strict=True):
-        keys.append((np.char.add(side, free.chain[own].astype(str)), free.res_id[own], free.ins_code[own]))
+    for side, free, known_rows in zip(SIDES, unbound, known, strict=True):
+        keys.append(
+            (np.char.add(side, free.chain[known_rows].astype(str)), free.res_id[known_rows], free.ins_code[known_rows])
+        )
     chain, number, code = (np.concatenate(column) for column in zip(*keys, strict=True))
-    group = np.repeat([0, 1], [len(own) for own in known])
+    group = np.repeat([0, 1], [len(known_rows) for known_rows in known])
     return PairLabels(chain, number, code, group, np.stack([first, second + len(known[0])]), name=name)
 
 
@@ -166,13 +168,13 @@ def separated(receptor: Structure, ligand: Structure, name: str) -> Structure:
         Name of the result, which is also the seed of the rotation and the direction.
     """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    parts = [structure.atoms.copy() for structure in (receptor, ligand)]
-    for side, atoms in zip(SIDES, parts, strict=True):
+    partners = [structure.atoms.copy() for structure in (receptor, ligand)]
+    for side, atoms in zip(SIDES, partners, strict=True):
         atoms.chain_id = np.char.add(side, atoms.chain_id.astype(str))
         atoms.coord = (atoms.coord - atoms.coord.mean(axis=0)).astype(np.float32)
-    size = sum(float(np.linalg.norm(atoms.coord, axis=1).max()) for atoms in parts)
+    size = sum(float(np.linalg.norm(atoms.coord, axis=1).max()) for atoms in partners)
     direction = rng.normal(size=3)
     rotation = Rotation.from_quat(rng.normal(size=4)).as_matrix()
     step = (size + GAP) * direction / np.linalg.norm(direction)
-    parts[1].coord = (parts[1].coord @ rotation.T + step).astype(np.float32)
-    return replace(receptor, name=name, atoms=concatenate(parts))
+    partners[1].coord = (partners[1].coord @ rotation.T + step).astype(np.float32)
+    return replace(receptor, name=name, atoms=concatenate(partners))

@@ -72,12 +72,12 @@ class DdgBinding(MutationDataset):
         measured: dict[tuple[str, str], list[tuple[int, dict[str, str]]]] = {}
         for number, row in enumerate(_read_csv(source.path(f"{_SOURCE}/skempi_v2.csv"), ";")):
             complex_, mutations = row["#Pdb"], _sorted_mutations(row["Mutation(s)_cleaned"])
-            problem = _problem(row)
-            if problem is None:
+            refusal = _problem(row)
+            if refusal is None:
                 measured.setdefault((complex_, mutations), []).append((number, row))
             else:
                 yield SourceVariant(
-                    f"skempi_v2.csv row {number}", complex_, mutations, split[complex_], math.nan, problem=problem
+                    f"skempi_v2.csv row {number}", complex_, mutations, split[complex_], math.nan, problem=refusal
                 )
         for (complex_, mutations), rows in measured.items():
             columns = {}

@@ -70,22 +70,22 @@ def korpm_mutation(text: str) -> tuple[str, str]:
 def read_predictions(path: Path, columns: tuple[int, int, int]) -> dict[tuple[str, str], tuple[float, float]]:
     """Return ``(structure, mutation)`` → measured and predicted ΔΔG, kcal/mol, with the sign of the file reversed."""
     mutation, measured, predicted = columns
-    found = {}
+    values = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         cells = line.split()
         if not cells or line.startswith("#"):
             continue
         chain, text = korpm_mutation(cells[mutation])
-        found[cells[0].upper() + chain, text] = -float(cells[measured]), -float(cells[predicted])
-    return found
+        values[cells[0].upper() + chain, text] = -float(cells[measured]), -float(cells[predicted])
+    return values
 
 
 def read_symmetric(path: Path) -> dict[tuple[str, str], float]:
     """Return ``(structure, mutation)`` → predicted ΔΔG of the direct mutations and of the reverse ones."""
-    found = {}
+    values = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         wild, mutant, direct, reverse, _, of_direct, of_reverse = line.split()[:7]
         for entry, text, value in ((wild, direct, of_direct), (mutant, reverse, of_reverse)):
             chain, mutation = korpm_mutation(text)
-            found[entry.upper() + chain, mutation] = -float(value)
-    return found
+            values[entry.upper() + chain, mutation] = -float(value)
+    return values

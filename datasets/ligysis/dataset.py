@@ -46,12 +46,12 @@ def _splits(rows: list[dict[str, str]]) -> list[str]:
     """Return the split of each chain: relatives of TS50 and the first clusters are ``test``, the next ones ``val``."""
     clusters = np.array([row["cluster"] for row in rows])
     is_test = np.array([row["ts50"] == "1" for row in rows])
-    rest = np.flatnonzero(~is_test)
-    is_test[rest] = hold_out_clusters(clusters[rest].tolist(), HELD_OUT - is_test.mean())
-    rest = np.flatnonzero(~is_test)
-    is_val = hold_out_clusters(clusters[rest].tolist(), HELD_OUT)
+    not_test = np.flatnonzero(~is_test)
+    is_test[not_test] = hold_out_clusters(clusters[not_test].tolist(), HELD_OUT - is_test.mean())
+    not_test = np.flatnonzero(~is_test)
+    is_val = hold_out_clusters(clusters[not_test].tolist(), HELD_OUT)
     splits = np.where(is_test, "test", "train")
-    splits[rest[is_val]] = "val"
+    splits[not_test[is_val]] = "val"
     return splits.tolist()
 
 

@@ -71,24 +71,26 @@ def chain_labels(structure: Structure, protein: Residues, row: Row, dssp8: str) 
     DatasetError
         If the sequence or the numbers of contacts differ from the row.
     """
-    own = protein.chains([row["chain"]])
+    chain = protein.chains([row["chain"]])
     where = f"{row['entry']} chain {row['chain']}"
-    if own.sequence != row["sequence"] or len(dssp8) != len(own):
-        raise DatasetError(f"{where}: the {len(own)} residues of the structure differ from the sequence in chains.tsv.")
-    ligand = contacts(own, _ligand_atoms(structure, own, row["ligands"]), LIGAND_CUTOFF)
-    interface = contacts(own, _partner_atoms(protein, row["chain"]), INTERFACE_CUTOFF)
+    if chain.sequence != row["sequence"] or len(dssp8) != len(chain):
+        raise DatasetError(
+            f"{where}: the {len(chain)} residues of the structure differ from the sequence in chains.tsv."
+        )
+    ligand = contacts(chain, _ligand_atoms(structure, chain, row["ligands"]), LIGAND_CUTOFF)
+    interface = contacts(chain, _partner_atoms(protein, row["chain"]), INTERFACE_CUTOFF)
     for mask, column in ((ligand, "n_ligand_residues_contact"), (interface, "n_interface_residues")):
         if int(mask.sum()) != int(row[column]):
             raise DatasetError(f"{where}: {column} is {row[column]} in chains.tsv, {int(mask.sum())} in the structure.")
     is_complete = row["ligand_complete"] == "1", row["interface_complete"] in ("1", "pair")
     return {
-        "entry": [row["entry"]] * len(own),
-        "chain": own.chain.tolist(),
-        "res_id": own.res_id.tolist(),
-        "ins_code": own.ins_code.tolist(),
+        "entry": [row["entry"]] * len(chain),
+        "chain": chain.chain.tolist(),
+        "res_id": chain.res_id.tolist(),
+        "ins_code": chain.ins_code.tolist(),
         "dssp8": [None if letter == "-" else letter for letter in dssp8],
-        "ligand_contact": ligand.tolist() if is_complete[0] else [None] * len(own),
-        "interface": interface.tolist() if is_complete[1] else [None] * len(own),
+        "ligand_contact": ligand.tolist() if is_complete[0] else [None] * len(chain),
+        "interface": interface.tolist() if is_complete[1] else [None] * len(chain),
     }
 
 

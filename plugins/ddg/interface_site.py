@@ -165,7 +165,7 @@ def _accessible(residues: Residues, rows: np.ndarray, places: np.ndarray, frames
     """
     atoms, radius = residues.atom_pos.astype(np.float64), vdw_radii(residues) + _PROBE
     sphere = _sphere(_POINTS)
-    parts = np.zeros((len(rows), len(_SPHERES)))
+    fractions = np.zeros((len(rows), len(_SPHERES)))
     for i, row in enumerate(rows.tolist()):
         other = residues.atom_residue != row
         for k, own_radius in enumerate(_SPHERES):
@@ -173,8 +173,8 @@ def _accessible(residues: Residues, rows: np.ndarray, places: np.ndarray, frames
             near = other & (np.linalg.norm(atoms - places[i, k], axis=1) < reach + radius)
             points = places[i, k] + reach * sphere @ frames[i]  # (P, 3)
             distance = np.linalg.norm(points[:, None] - atoms[near], axis=-1)  # (P, A)
-            parts[i, k] = (distance >= radius[near]).all(1).mean()
-    return parts
+            fractions[i, k] = (distance >= radius[near]).all(1).mean()
+    return fractions
 
 
 def _sphere(number: int) -> np.ndarray:

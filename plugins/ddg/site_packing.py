@@ -114,17 +114,17 @@ def _directions(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
 def _packing(residues: Residues, rows: np.ndarray) -> list[np.ndarray]:
     """Count atoms of other residues around three points of each of the rows ``(R,)``."""
     cb, direction = _directions(residues)
-    atoms, own = residues.atom_pos.astype(np.float64), residues.atom_residue
+    atoms, residue_of_atom = residues.atom_pos.astype(np.float64), residues.atom_residue
     polar = np.isin(residues.atom_element, ["N", "O"])
     apolar_side = ~polar & ~np.isin(residues.atom_name, BACKBONE)
-    letters = np.array(list(ALPHABET))[residues.aatype[own]]
+    letters = np.array(list(ALPHABET))[residues.aatype[residue_of_atom]]
     names = np.char.add(letters, residues.atom_name.astype(str))
     signs = [np.isin(names, list(group)) for group in (_NEGATIVE, _POSITIVE)]
     columns = []
     for number, reach in enumerate(_REACH):
         points = (cb + reach * direction)[rows]
         distance = np.linalg.norm(points[:, None] - atoms, axis=-1)  # (R, A)
-        distance[rows[:, None] == own] = np.inf
+        distance[rows[:, None] == residue_of_atom] = np.inf
         for radius in _RADII:
             inside = distance < radius
             columns.append(inside.sum(1) / (radius**3 / 10))

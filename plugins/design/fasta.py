@@ -152,12 +152,12 @@ def parse_sequence(residues: Residues, name: str, letters: str) -> np.ndarray:
         The sequence or one of its chains has another length.
     """
     lengths = [int((residues.chain == chain).sum()) for chain in residues.chain_names]
-    parts = [len(part) for part in letters.split("/")]
+    part_lengths = [len(part) for part in letters.split("/")]
     joined = letters.replace("/", "")
-    if len(joined) != len(residues) or (len(parts) > 1 and parts != lengths):
+    if len(joined) != len(residues) or (len(part_lengths) > 1 and part_lengths != lengths):
         per_chain = ", ".join(f"{chain}: {n}" for chain, n in zip(residues.chain_names, lengths, strict=True))
         raise OptionError(
-            f"wrong length of sequence {name!r}: {' / '.join(map(str, parts))} residues. {residues.name} has "
+            f"wrong length of sequence {name!r}: {' / '.join(map(str, part_lengths))} residues. {residues.name} has "
             f"{sum(lengths)} residues with a CA atom ({per_chain}), starting with {residues.sequence[:30]}."
         )
     return np.array([ALPHABET.index(letter) for letter in joined], np.int64)

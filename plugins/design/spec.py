@@ -87,23 +87,23 @@ class DesignSpec:
     @cached_property
     def _omit(self) -> tuple[str, list[ResidueTable]]:
         letters, tables = ALPHABET[UNKNOWN], []
-        for part in _parts(self.omit):
-            if set(part.upper()) <= set(ALPHABET):
-                letters += part.upper()
-            elif Path(part).is_file():
-                tables.append(read_residue_table(part))
+        for entry in _parts(self.omit):
+            if set(entry.upper()) <= set(ALPHABET):
+                letters += entry.upper()
+            elif Path(entry).is_file():
+                tables.append(read_residue_table(entry))
             else:
-                raise OptionError(f"invalid omit: {part!r}. Use letters of {ALPHABET}, or an existing table file.")
+                raise OptionError(f"invalid omit: {entry!r}. Use letters of {ALPHABET}, or an existing table file.")
         return letters, tables
 
     @cached_property
     def _bias(self) -> tuple[dict[str, float], list[ResidueTable]]:
         numbers, tables = {}, []
-        for part in _parts(self.bias):
-            if Path(part).is_file():
-                tables.append(read_residue_table(part))
+        for entry in _parts(self.bias):
+            if Path(entry).is_file():
+                tables.append(read_residue_table(entry))
                 continue
-            letter, _, value = part.partition("=")
+            letter, _, value = entry.partition("=")
             letter = letter.strip().upper()
             try:
                 numbers[letter] = float(value)
@@ -111,7 +111,7 @@ class DesignSpec:
                 numbers[letter] = math.nan
             if letter not in tuple(ALPHABET[:UNKNOWN]) or not math.isfinite(numbers[letter]):
                 raise OptionError(
-                    f"invalid bias: {part!r}. Use a letter and a number, 'A=-1.5', or an existing table file."
+                    f"invalid bias: {entry!r}. Use a letter and a number, 'A=-1.5', or an existing table file."
                 )
         return numbers, tables
 

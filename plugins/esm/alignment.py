@@ -175,10 +175,10 @@ def tokenize_batch(
     """
     keys = np.stack([protein, chain, seq_pos])  # (3, N)
     unique, first, residue = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    owner, parts = unique[0], []
+    owner, sequence_parts = unique[0], []
     for rows in chain_rows(*unique, gaps=gaps):
         tokens = chain_tokens(rows, aatype[first], gaps=gaps, masked=masked[first])
         what = f"a chain of protein {owner[rows.max()]} of the batch"
         cut = split_windows(len(rows), max_len=max_len, long=long, what=what)
-        parts += [SequencePart(rows, w, w.tokens(tokens)) for w in cut]
-    return residue.reshape(-1), owner, parts
+        sequence_parts += [SequencePart(rows, w, w.tokens(tokens)) for w in cut]
+    return residue.reshape(-1), owner, sequence_parts

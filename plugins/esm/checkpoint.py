@@ -155,11 +155,11 @@ def checkpoint_digest(checkpoint: str, *, revision: str | None = None) -> str:
 
 @lru_cache(maxsize=8)
 def _digest_of(files: tuple[tuple[str, int, int], ...]) -> str:
-    whole = hashlib.sha256()
+    checksum = hashlib.sha256()
     for name, _, _ in files:
         with open(name, "rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()[:24]
+            checksum.update(hashlib.file_digest(file, "sha256").digest())
+    return checksum.hexdigest()[:24]
 
 
 def _seed(checkpoint: str) -> int | None:
@@ -266,7 +266,7 @@ def _checkpoint_errors(checkpoint: str) -> Iterator[None]:
 def _quiet(transformers: Any, *, bars: bool) -> Iterator[None]:
     """Silence the loading report, since the language model head is not used; keep progress bars for downloads."""
     logging = transformers.utils.logging
-    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    before, had_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     if not bars:
         logging.disable_progress_bar()
@@ -274,5 +274,5 @@ def _quiet(transformers: Any, *, bars: bool) -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(before)
-        if shown:
+        if had_bar:
             logging.enable_progress_bar()

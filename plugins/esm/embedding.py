@@ -89,12 +89,12 @@ class Embedder:
             return []
         model = shared_esm(self.checkpoint, self.revision, digest)
         windows = [split_windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
-        inputs = [w.tokens(tokens) for tokens, parts in zip(sequences, windows, strict=True) for w in parts]
+        inputs = [w.tokens(tokens) for tokens, of_sequence in zip(sequences, windows, strict=True) for w in of_sequence]
         with torch.no_grad():
             states = iter(hidden_states(model, inputs, layer=self.layer))
         embeddings = []
-        for parts in windows:
-            kept = [next(states)[w.keep.start - w.start : w.keep.stop - w.start] for w in parts]
+        for of_sequence in windows:
+            kept = [next(states)[w.keep.start - w.start : w.keep.stop - w.start] for w in of_sequence]
             embeddings.append(np.ascontiguousarray(torch.cat(kept).float().cpu().numpy()))
         return embeddings
 

@@ -106,17 +106,17 @@ class EsmEncoder(GraphLayer):
         """Compute the last hidden states of ESM-2, ``h (N, dim)``; long chains are cut into windows."""
         names = ("chain", "seq_pos", "aatype", "masked")
         arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
-        residue, owner, parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
+        residue, owner, sequence_parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
         if any(block.is_recording for block in self.blocks):
-            self._record_attention(f["proteins"], residue, owner, parts)
-        if not parts:
+            self._record_attention(f["proteins"], residue, owner, sequence_parts)
+        if not sequence_parts:
             return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
-            states = hidden_states(self.esm, [p.tokens for p in parts])
-        rows = np.concatenate([p.rows[p.window.keep] for p in parts])  # residue of each kept position
+            states = hidden_states(self.esm, [p.tokens for p in sequence_parts])
+        rows = np.concatenate([p.rows[p.window.keep] for p in sequence_parts])  # residue of each kept position
         position = np.empty(len(owner), np.int64)
         position[rows[rows != UNRESOLVED]] = np.flatnonzero(rows != UNRESOLVED)
-        kept = torch.cat([s[p.kept] for s, p in zip(states, parts, strict=True)])
+        kept = torch.cat([s[p.kept] for s, p in zip(states, sequence_parts, strict=True)])
         return {"h": kept.index_select(0, torch.from_numpy(position[residue]).to(kept.device))}
 
     def position_code(self, length: int) -> PositionCode:
@@ -147,10 +147,10 @@ class EsmEncoder(GraphLayer):
             i, j = (torch.from_numpy(rows[x] - start[protein]).to(weights.device) for x in (queries, keys))
             maps[protein][:, :, i[:, None], j] = weights[:, :, queries - w.start][:, :, :, keys - w.start]
             visible[protein][i[:, None], j] = True
-        for protein, own in enumerate(proteins.split(torch.from_numpy(residue))):  # from residues to nodes
-            own = (own - start[protein]).to(maps[0].device)
-            share = torch.bincount(own, minlength=int(count[protein]))[own]
-            maps[protein] = maps[protein][:, :, own[:, None], own] / share
-            visible[protein] = visible[protein][own[:, None], own]
+        for protein, residue_rows in enumerate(proteins.split(torch.from_numpy(residue))):  # from residues to nodes
+            residue_rows = (residue_rows - start[protein]).to(maps[0].device)
+            share = torch.bincount(residue_rows, minlength=int(count[protein]))[residue_rows]
+            maps[protein] = maps[protein][:, :, residue_rows[:, None], residue_rows] / share
+            visible[protein] = visible[protein][residue_rows[:, None], residue_rows]
         for number, block in enumerate(self.blocks):
             block.record_attention(PairWeights([m[number] for m in maps], visible))

@@ -79,12 +79,12 @@ class MaskedMarginals:
         differences = site_differences(residues, variants)
         n = len(residues)
         chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps="join")
-        place = np.zeros((n, 2), np.int64)  # chain, and position in its sequence
+        position = np.zeros((n, 2), np.int64)  # chain, and position in its sequence
         for number, rows in enumerate(chains):
             inside = np.flatnonzero(rows != UNRESOLVED)
-            place[rows[inside]] = np.stack([np.full(len(inside), number), inside], 1)
+            position[rows[inside]] = np.stack([np.full(len(inside), number), inside], 1)
         sets = list(dict.fromkeys(d.rows for d in differences if d.rows))
-        inputs = [key for rows in sets for key in self._inputs(rows, chains, place, residues)]
+        inputs = [key for rows in sets for key in self._inputs(rows, chains, position, residues)]
         values = self._computed(inputs)
         log_probs = {rows: np.stack([values[rows, row] for row in rows]) for rows in sets}
         return sum_log_odds(differences, log_probs)

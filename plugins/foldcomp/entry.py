@@ -203,14 +203,16 @@ def _number_columns(numbers: np.ndarray, path: str | os.PathLike[str]) -> np.nda
 def _check_bonds(rows: np.ndarray, numbers: np.ndarray, header: FoldcompHeader, path: str | os.PathLike[str]) -> None:
     """Raise if bonds of the backbone are stretched, as between anchors on both sides of a gap."""
     names = np.frombuffer(rows[:, 12:16].tobytes(), "S4")
-    place = np.full((header.residues, 3), -1)
+    atom_row = np.full((header.residues, 3), -1)
     for column, name in enumerate((b" N  ", b" CA ", b" C  ")):
         atoms = np.flatnonzero(names == name)
-        place[numbers[atoms] - 1, column] = atoms
-    if (place < 0).any():
+        atom_row[numbers[atoms] - 1, column] = atoms
+    if (atom_row < 0).any():
         _refuse(path, "decompressed residues without N, CA and C", "the file is damaged")
     try:
-        coordinates = np.frombuffer(rows[place.ravel(), 30:54].tobytes(), "S8").astype(float).reshape(-1, 3)  # (3 N, 3)
+        coordinates = (
+            np.frombuffer(rows[atom_row.ravel(), 30:54].tobytes(), "S8").astype(float).reshape(-1, 3)
+        )  # (3 N, 3)
     except ValueError:  # foldcomp writes other characters for NaN and infinity
         _refuse(path, "decompressed coordinates that are not finite", "the file is damaged")
     length = np.linalg.norm(np.diff(coordinates, axis=0), axis=1)

@@ -28,12 +28,12 @@ def rigid_irreps(layer: GraphLayer) -> tuple[str, str]:
     A model without input coordinates places residues in a coordinate system of its own: its frames (``9x0e``) and
     points (``3x0e``) are invariant to rotations of the input.
     """
-    own, (frame, pos) = ("9x0e", "3x0e"), (layer.fields.get(name) for name in ("frame", "pos"))
+    rigid, (frame, pos) = ("9x0e", "3x0e"), (layer.fields.get(name) for name in ("frame", "pos"))
     if frame is None and pos is None:
-        return own
+        return rigid
     if frame is not None and pos is not None and (frame.trailing_shape, pos.trailing_shape) == ((3, 3), (3,)):
-        if (frame.irreps, pos.irreps) == own:
-            return own
+        if (frame.irreps, pos.irreps) == rigid:
+            return rigid
         if not frame.is_scalar and pos.irreps == "point":
             return "3x1o", "point"
     raise WiringError(

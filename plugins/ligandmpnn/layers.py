@@ -111,12 +111,12 @@ class ContextAtomEncoder(GraphLayer):
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
         rows_with_atoms, columns = _occupied(mask, 1), _occupied(mask, 0)
         encoded = y.new_zeros(len(y), len(columns), y.size(2))
-        parts = [
+        of_blocks = [
             self._round(y[r][:, columns], basis[r], mask[r][:, columns], columns)
             for r in _blocks(rows_with_atoms, mask.size(1) ** 2)
         ]
-        if parts:
-            encoded = encoded.index_copy(0, rows_with_atoms, torch.cat(parts))
+        if of_blocks:
+            encoded = encoded.index_copy(0, rows_with_atoms, torch.cat(of_blocks))
         return {"context_h": y.new_zeros(y.shape).index_copy(1, columns, encoded)}
 
     def _round(self, y: Tensor, basis: Tensor, mask: Tensor, columns: Tensor) -> Tensor:

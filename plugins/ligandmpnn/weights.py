@@ -73,11 +73,11 @@ def convert_ligandmpnn_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     shared = resolve_name(_PROTEIN_PART)(state)
     decoder, moved = f"layers.{first}.", f"layers.{first + 6 + 2 * rounds}."
     ours = {k.replace(decoder, moved) if k.startswith(decoder) else k: v for k, v in shared.items()}
-    parts = [_residue_atom_edges(state), _atoms(state), _linear(state, "linear", "W_c")]
+    sections = [_residue_atom_edges(state), _atoms(state), _linear(state, "linear", "W_c")]
     for n in range(rounds):
-        parts += [_atom_round(state, n), _residue_round(state, n)]
-    parts += [_linear(state, "linear", "V_C"), _linear(state, "norm", "V_C_norm")]
-    for place, part in enumerate(parts, first):
+        sections += [_atom_round(state, n), _residue_round(state, n)]
+    sections += [_linear(state, "linear", "V_C"), _linear(state, "norm", "V_C_norm")]
+    for place, part in enumerate(sections, first):
         ours |= {f"layers.{place}.{name}": value for name, value in part.items()}
     return ours
 

@@ -80,7 +80,7 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
         return {ir: torch.stack(basis) if basis else _none(ir, size) for ir, basis in blocks.items()}
     lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
     table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
-    place, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
+    monomials, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
     out = {}
     for _, ir in keep:
         basis: list[Tensor] = []
@@ -92,7 +92,7 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
                 for polynomial in table[name]:
                     terms = torch.einsum("pi,ijk->pjk", polynomial, w3j).flatten(0, 1)  # (lower · (2l_b+1), 2l+1)
                     raised = torch.zeros(size, ir.dim, dtype=torch.float64)
-                    _add_independent(basis, raised.index_add_(0, place[:, where].flatten(), terms), weight)
+                    _add_independent(basis, raised.index_add_(0, monomials[:, where].flatten(), terms), weight)
         out[str(ir)] = torch.stack(basis) if basis else _none(str(ir), size)
     return out
 

@@ -47,8 +47,8 @@ class EnsembleScorer:
             raise OptionError(f"an ensemble of {len(scorers)} scorers. Use two or more.")
         units = {scorer.name: scorer.unit for scorer in scorers}
         if how == "mean" and len(set(units.values())) > 1:
-            given = ", ".join(f"{name}: {unit or 'none'}" for name, unit in units.items())
-            raise OptionError(f"ensemble of different units: {given}. Use scaled scores: --ensemble scaled.")
+            listed = ", ".join(f"{name}: {unit or 'none'}" for name, unit in units.items())
+            raise OptionError(f"ensemble of different units: {listed}. Use scaled scores: --ensemble scaled.")
         self.scorers, self.how = tuple(scorers), how
         self.unit = scorers[0].unit if how == "mean" else ""
         self.name = "+".join(units)
@@ -56,8 +56,8 @@ class EnsembleScorer:
         if how == "mean":
             columns = {scorer.name: score_column(scorer) for scorer in scorers}
             if len(set(columns.values())) > 1:
-                given = ", ".join(f"{name}: {column}" for name, column in columns.items())
-                raise OptionError(f"ensemble of different scores: {given}. Use scaled scores: --ensemble scaled.")
+                listed = ", ".join(f"{name}: {column}" for name, column in columns.items())
+                raise OptionError(f"ensemble of different scores: {listed}. Use scaled scores: --ensemble scaled.")
             self.convention, self.column = sign_convention(scorers[0]), score_column(scorers[0])
         self.needs_ligands = any(getattr(scorer, "needs_ligands", False) for scorer in scorers)
 

@@ -105,7 +105,7 @@ class MutationHead(Head):
             self.product = nn.Linear(invariant_width(fields["h"]), features * target.size, bias=False)
             nn.init.normal_(self.product.weight, std=_SMALL)
             return
-        first, *rest = [*hidden, target.size]
+        first, *widths = [*hidden, target.size]
         self.node_linear = nn.Linear(invariant_width(fields["h"]), first)
         self.type_table = nn.Embedding(_TYPES, first)
         self.type_offset = nn.Embedding(_TYPES, target.size)
@@ -114,8 +114,8 @@ class MutationHead(Head):
         self.act, self.dropout = activation(act), nn.Dropout(dropout)
         # The difference cancels a bias of the last map.
         self.mlp = nn.ModuleList(
-            nn.Linear(a, b, bias=number < len(rest))
-            for number, (a, b) in enumerate(zip([first, *rest], rest, strict=False), 1)
+            nn.Linear(a, b, bias=number < len(widths))
+            for number, (a, b) in enumerate(zip([first, *widths], widths, strict=False), 1)
         )
         nn.init.zeros_(self.type_offset.weight)
 

@@ -220,15 +220,15 @@ def _parse_variant(variant: str, place: int, text: str, default_chain: str | Non
     if variant.strip().upper() == _WILD_TYPE:
         return ()
     mutations: list[Mutation] = []
-    for start, part in _split_mutations(variant, default_chain):
+    for start, mutation_text in _split_mutations(variant, default_chain):
         found_at = place + start - 1
-        parsed = _Part(part, found_at, text, default_chain).parse()
+        parsed = _Part(mutation_text, found_at, text, default_chain).parse()
         same = [m for m in mutations if m.residue == parsed.residue]
         if same:
             raise MutationError(
                 f"two mutations of residue {parsed.residue}: {same[0]} and {parsed} (character {found_at} of "
                 f"{_shortened(text)!r}). Give one per residue.",
-                mutation=part,
+                mutation=mutation_text,
                 kind="duplicate",
             )
         mutations.append(parsed)
@@ -282,21 +282,21 @@ class _Part:
     default_chain: str | None
 
     def parse(self) -> Mutation:
-        chain, colon, rest = self.part.partition(":")
+        chain, colon, without_chain = self.part.partition(":")
         if not colon:
-            chain, rest = "", self.part
-            match = _SKEMPI.fullmatch(rest)
+            chain, without_chain = "", self.part
+            match = _SKEMPI.fullmatch(without_chain)
             if match:
                 return self._mutation(match, match["chain"])
         elif not chain.isprintable():
             raise self._error("syntax", f"the chain {chain!r} has a character that is not printable. Remove it")
-        match = next((m for form in _FORMS if (m := form.fullmatch(rest))), None)
+        match = next((m for form in _FORMS if (m := form.fullmatch(without_chain))), None)
         if match is None:
-            raise self._refusal(rest)
+            raise self._refusal(without_chain)
         if colon:
             return self._mutation(match, chain.strip())
         if self.default_chain is None:
-            raise self._error("no_chain", f"it has no chain. Write it before the mutation, 'A:{rest}'")
+            raise self._error("no_chain", f"it has no chain. Write it before the mutation, 'A:{without_chain}'")
         return self._mutation(match, self.default_chain)
 
     def _mutation(self, match: re.Match[str], chain: str) -> Mutation:

@@ -181,12 +181,12 @@ class ResidueIndex:
         name, code = _name(m.wild_type), str(self.residues.ins_code[row])
         shift = int(self.residues.res_id[row]) - m.res_id
         there = replace(m, res_id=m.res_id + shift, ins_code=code)
-        place = f"{m.chain}:{there.res_id}" + (f"[{code}]" if code else "")
+        address = f"{m.chain}:{there.res_id}" + (f"[{code}]" if code else "")
         if shift == 0:
-            return f" {name} is at {place}: {there}?"
+            return f" {name} is at {address}: {there}?"
         if alone and code == m.ins_code:
-            return f" {name} is at {place}: numbering shifted by {shift:+d}?"
-        return f" The nearest {name} is at {place}."
+            return f" {name} is at {address}: numbering shifted by {shift:+d}?"
+        return f" The nearest {name} is at {address}."
 
     def _shift(self, mutations: Sequence[Mutation]) -> int | None:
         """Return the smallest shift of numbers at which all of these mutations have their wild types, or None."""

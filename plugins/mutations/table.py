@@ -106,22 +106,22 @@ def read_mutation_table(
 def _find_columns(header: Sequence[str], where: str) -> dict[str, str]:
     """Return the name in the header of each column that the table has."""
     lower = [name.lower() for name in header]
-    found: dict[str, str] = {}
+    column_of_key: dict[str, str] = {}
     for key, names in _NAMES.items():
         here = [name for name in names if name in lower]
         if here and lower.count(here[0]) > 1:
             raise LabelError(f"two columns {here[0]!r} ({where}). Rename one.")
         if here:
-            found[key] = header[lower.index(here[0])]
+            column_of_key[key] = header[lower.index(here[0])]
     # without columns of the residue, "mutant" has whole mutations, as in ProteinGym's tables
-    if "mutant" in found and not {"mutations", "res_id", "wild_type"} & set(found):
-        found["mutations"] = found.pop("mutant")
-    if "mutations" not in found and not set(_PARTS) <= set(found):
+    if "mutant" in column_of_key and not {"mutations", "res_id", "wild_type"} & set(column_of_key):
+        column_of_key["mutations"] = column_of_key.pop("mutant")
+    if "mutations" not in column_of_key and not set(_PARTS) <= set(column_of_key):
         raise LabelError(
             f"no mutations in the columns {', '.join(header)} ({where}). Required: a column 'mutations' such as "
             f"'A:G42D+A:L45P', or the columns {', '.join(_PARTS)} and optionally ins_code."
         )
-    return found
+    return column_of_key
 
 
 def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
@@ -159,17 +159,17 @@ def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutat
 
 def _of_columns(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
     """Return the mutations of the columns of a row, parsed as text so that the same rules apply."""
-    parts = {name: [value.strip() for value in named[name].split(";")] for name in _PARTS}
-    size = len(parts["res_id"])
+    values_of_column = {name: [value.strip() for value in named[name].split(";")] for name in _PARTS}
+    size = len(values_of_column["res_id"])
     codes = [value.strip() for value in named.get("ins_code", "").split(";")]
-    parts["ins_code"] = codes if any(codes) or len(codes) == size else [""] * size
+    values_of_column["ins_code"] = codes if any(codes) or len(codes) == size else [""] * size
     if not named["chain"] and default_chain is not None:
-        parts["chain"] = [default_chain] * size
-    lengths = {name: len(values) for name, values in parts.items()}
+        values_of_column["chain"] = [default_chain] * size
+    lengths = {name: len(values) for name, values in values_of_column.items()}
     if set(lengths.values()) != {size}:
         counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise LabelError(f"columns with different numbers of values: {counts}. Separate one value per mutation by ';'.")
-    columns = (parts[name] for name in ("chain", "wild_type", "res_id", "ins_code", "mutant"))
+    columns = (values_of_column[name] for name in ("chain", "wild_type", "res_id", "ins_code", "mutant"))
     texts = [
         f"{chain}:{old}{number}{f'[{code}]' if code else ''}{new}"
         for chain, old, number, code, new in zip(*columns, strict=True)

@@ -101,7 +101,7 @@ def select_nodes(graph: ProteinGraph, keep: Tensor) -> ProteinGraph:
     keep : Tensor
         ``(N,)`` bool.
     """
-    part, values = ProteinGraph(), {}
+    selected, values = ProteinGraph(), {}
     edges = None
     if "edge_index" in graph:
         edges = keep[graph.edge_index].all(0)  # (E,)
@@ -117,8 +117,8 @@ def select_nodes(graph: ProteinGraph, keep: Tensor) -> ProteinGraph:
         elif name == "residue_ids":
             value = value[keep.numpy()]
         values[name] = value
-    set_attributes(part, values)
-    return part
+    set_attributes(selected, values)
+    return selected
 
 
 @dataclass(frozen=True)

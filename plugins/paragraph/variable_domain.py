@@ -81,17 +81,17 @@ class DomainProfile:
             is_insertion.append(greatest > raised)
             score = greatest - steps
         end = int(score.argmax())
-        place, row, column = np.full(n, -1), end, len(self.positions) - 1
+        column_of_row, row, column = np.full(n, -1), end, len(self.positions) - 1
         while column >= 0:
             if is_insertion[column][row]:
                 row -= 1
             elif is_match[column][row]:
                 row -= 1
-                place[row] = column
+                column_of_row[row] = column
                 column -= 1
             else:
                 column -= 1
-        return float(score[end]), place
+        return float(score[end]), column_of_row
 
 
 @cache

@@ -124,7 +124,7 @@ class ProteinMPNNDecoder(Decoder):
         """Return h before each layer with the contribution of decoded residues to its messages, then the last h."""
         n, h, states = state.num_nodes, state.h, []
         later = rank[state.neighbor] >= rank[:, None]  # (N, K)
-        parts = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
+        blocks = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
         for number, layer in enumerate(self.layers):
             sources = layer.source(h) + state.table[number][aatype]
             states.append((h, sources))
@@ -134,7 +134,7 @@ class ProteinMPNNDecoder(Decoder):
                 m = layer(state.edge[part.rows], nodes, part)
                 return self._total(m.view(*state.neighbor[part.nodes].shape, m.size(1)), state, part.nodes)
 
-            h = state.mask(layer.update(h, map_blocks(parts, total, n), state.count))
+            h = state.mask(layer.update(h, map_blocks(blocks, total, n), state.count))
             if state.copies:
                 state.of_source[number][copy * n : (copy + 1) * n] = sources
         return [*states, (h, h)]

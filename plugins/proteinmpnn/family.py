@@ -39,7 +39,7 @@ def _network(
     if trace:
         read = ["ca_pair_rbf", "ca_orientation"]
         seen = ["chain_rank", *(component(name, **options) for name in read)]
-    first, *rest = [component("proteinmpnn_encoder", dim=dim, dropout=dropout, **more)] + (depth - 1) * [
+    first, *encoders = [component("proteinmpnn_encoder", dim=dim, dropout=dropout, **more)] + (depth - 1) * [
         component("proteinmpnn_encoder", dropout=dropout, **more, reads={"h": "h"})
     ]
     return ModelSpec(
@@ -56,7 +56,7 @@ def _network(
             component("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
             component("linear", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}, dim=dim),
             first,
-            *rest,
+            *encoders,
             component("proteinmpnn_decoder", depth=depth, dropout=dropout, **more),
         ],
         weights=weights,

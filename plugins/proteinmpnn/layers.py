@@ -169,7 +169,7 @@ class ProteinMPNNEncoder(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``, then ``edge_attr (E, C)`` from the new ``h`` of both ends if it is written."""
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
-        parts, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
+        blocks, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
         there = (edges.count > 0)[:, None].to(e.dtype) if self.unresolved else None  # (N, 1)
 
         def total(part: EdgeBlock) -> Tensor:
@@ -177,11 +177,11 @@ class ProteinMPNNEncoder(GraphLayer):
             return part.sum(m if there is None else m * there[part.edges.index[0]])
 
         count = edges.count[:, None].to(e.dtype) if there is None else edges.sum(edges.source(there))
-        h = self.update(h, map_blocks(parts, total, edges.num_nodes), count)
+        h = self.update(h, map_blocks(blocks, total, edges.num_nodes), count)
         if there is not None:
             h = h * there
         pairs = self.edge_message.of_nodes(h)
-        return {"h": h, "edge_attr": map_blocks(parts, lambda part: self._edges(e[part.rows], pairs, part), len(e))}
+        return {"h": h, "edge_attr": map_blocks(blocks, lambda part: self._edges(e[part.rows], pairs, part), len(e))}
 
     def _edges(self, e: Tensor, nodes: tuple[Tensor, Tensor] | None, part: EdgeBlock) -> Tensor:
         m, w = self.edge_message(e, nodes, part), self.edge_out.weight

@@ -100,15 +100,15 @@ class MaskedDecoding:
         types = state.table[number][self.aatype[node]]
         h = torch.cat([self.hidden[number], changed])  # (N + P', C)
         sources = torch.cat([self.decoded[number], layer.source(changed) + types, state.undecoded[number]])
-        of_target, parts = layer.target(h), []
+        of_target, updated = layer.target(h), []
         for sets, nodes in zip(*(part.split(_PAIRS) for part in pairs), strict=True):
-            around, own = state.neighbor[nodes], slot[sets, nodes]  # (P, K), (P,)
+            around, slots = state.neighbor[nodes], slot[sets, nodes]  # (P, K), (P,)
             visible = (self.rank[around] < self.rank[nodes][:, None]) | masked[sets, nodes][:, None]
             visible &= ~masked[sets[:, None], around]
             row = torch.where(visible, slot[sets[:, None], around], len(h) + around)
             z = sources.index_select(0, row.flatten()).view(*around.shape, -1)  # (P, K, C)
-            z.add_(of_edge.index_select(0, nodes)).add_(of_target[own][:, None])
+            z.add_(of_edge.index_select(0, nodes)).add_(of_target[slots][:, None])
             m = layer.inner(z)
             total = m.sum(1) if state.there is None else (m * state.there[nodes]).sum(1)
-            parts.append(state.mask(layer.update(h[own], total, state.count[nodes]), nodes))
-        return torch.cat(parts) if parts else changed[:0]
+            updated.append(state.mask(layer.update(h[slots], total, state.count[nodes]), nodes))
+        return torch.cat(updated) if updated else changed[:0]

@@ -45,8 +45,8 @@ def farthest_complete(pos: Tensor, complete: Tensor, proteins: Proteins) -> Tens
 
     ``pos`` is ``(N, 3)``, Å, and ``complete`` ``(N,)`` bool.
     """
-    parts = []
+    largest = []
     for each, mask in zip(pos.split(proteins.sizes), complete.split(proteins.sizes), strict=True):
         distance = (each[:, None] - each).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)
-        parts.append((distance * mask).amax(1))
-    return torch.cat(parts)
+        largest.append((distance * mask).amax(1))
+    return torch.cat(largest)

@@ -92,12 +92,12 @@ def prepare_dataset(
     if not source.is_dir():
         raise DatasetError(f"source {str(source)!r} of dataset {dataset.name!r} is not a folder.")
     _check_sources(dataset, source)
-    part = final.with_name(f".{final.name}.part")
-    part.mkdir(parents=True, exist_ok=True)
-    reused = _write(dataset, SourceFolder(source, part / "source"), part, progress)
-    check_counts(type(dataset)(folder=str(part)))
-    shutil.rmtree(part / "source", ignore_errors=True)
-    part.rename(final)
+    unfinished = final.with_name(f".{final.name}.part")
+    unfinished.mkdir(parents=True, exist_ok=True)
+    reused = _write(dataset, SourceFolder(source, unfinished / "source"), unfinished, progress)
+    check_counts(type(dataset)(folder=str(unfinished)))
+    shutil.rmtree(unfinished / "source", ignore_errors=True)
+    unfinished.rename(final)
     return _result(final, reused)
 
 

@@ -143,14 +143,14 @@ class SourceFolder:
         target = self.scratch / name.replace("/", "_").split(".")[0]
         if target.is_dir():
             return target
-        part = target.with_name(target.name + ".part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+        unfinished = target.with_name(target.name + ".part")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
         try:
-            unpack_tar(archive, part)
+            unpack_tar(archive, unfinished)
         except (tarfile.TarError, EOFError, OSError) as e:
             raise DatasetError(f"{archive}: the archive cannot be unpacked: {e}. Copy or download it again.") from e
-        part.rename(target)
+        unfinished.rename(target)
         return target
 
 

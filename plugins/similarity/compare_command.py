@@ -104,13 +104,13 @@ def _pairs(parts: Sequence[str]) -> dict[str, str] | None:
     if not parts:
         return None
     pairs: dict[str, str] = {}
-    for part in parts:
-        own, colon, other = part.partition(":")
-        if not (own and colon and other) or own in pairs:
+    for entry in parts:
+        model_chain, colon, other = entry.partition(":")
+        if not (model_chain and colon and other) or model_chain in pairs:
             raise OptionError(
-                f"--chain {','.join(parts)!r}: {part!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
+                f"--chain {','.join(parts)!r}: {entry!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
             )
-        pairs[own] = other
+        pairs[model_chain] = other
     return pairs
 
 

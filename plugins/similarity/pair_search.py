@@ -101,14 +101,14 @@ def search_pairs(
         Called with the numbers of finished and of all pairs.
     """
     blocks = search.blocks(cells)
-    total, done, parts = sum(block.pairs for block in blocks), 0, []
+    total, done, rows_of_blocks = sum(block.pairs for block in blocks), 0, []
     for block, rows in _run_blocks(search, blocks, workers, folder):
         done += block.pairs
         if len(rows):
-            parts.append(rows)
+            rows_of_blocks.append(rows)
         if report is not None:
             report(done, total)
-    return (np.concatenate(parts) if parts else np.zeros((0, 0))), total
+    return (np.concatenate(rows_of_blocks) if rows_of_blocks else np.zeros((0, 0))), total
 
 
 def _run_blocks(

@@ -79,9 +79,9 @@ class PoseCheck:
         return bool(self.leaks)
 
     def __str__(self) -> str:
-        what = "a chain" if self.unit == "chain" else "the whole protein"
+        moved = "a chain" if self.unit == "chain" else "the whole protein"
         lines = [
-            f"pose: {count_noun(self.moves, 'movement')} of {what} in {count_noun(self.proteins, 'protein')}; "
+            f"pose: {count_noun(self.moves, 'movement')} of {moved} in {count_noun(self.proteins, 'protein')}; "
             f"largest change of a prediction {self.change:.2g} (at most {_TOLERANCE:g} by rounding)"
         ]
         for leak in self.leaks[:_SHOWN]:
@@ -92,7 +92,7 @@ class PoseCheck:
         if self.failures:
             number = count_noun(len(self.failures), "protein")
             lines.append(f"{number} without predictions; the first: {self.failures[0]}")
-        lines.append(f"predictions depend on the pose of {what}" if self.leaks else "no pose leak found")
+        lines.append(f"predictions depend on the pose of {moved}" if self.leaks else "no pose leak found")
         return "\n".join(lines)
 
 

@@ -158,7 +158,7 @@ def check_splits_command(
     if out is not None:
         check_output(out, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])
     with _progress(engine) as report:
-        found = check_splits(
+        split_check = check_splits(
             data[0] if len(data) == 1 else data,
             labels=labels,
             task=task,
@@ -171,9 +171,9 @@ def check_splits_command(
             report=report,
         )
         if out is not None:
-            found.write(out)
-        typer.echo(str(found))
-        checks: list[SplitCheck | PoseCheck] = [found]
+            split_check.write(out)
+        typer.echo(str(split_check))
+        checks: list[SplitCheck | PoseCheck] = [split_check]
         if model is not None:
             checks.append(
                 check_pose(

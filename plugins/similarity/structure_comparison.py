@@ -176,14 +176,14 @@ def _all_atoms(model: Residues, reference: Residues, match: ResidueMatch) -> tup
 
 def _equivalent_atoms(res_name: np.ndarray, keys: list[tuple[int, str]]) -> np.ndarray:
     """Return the equivalent atom of each atom, or itself, ``(A,)`` int64; an atom without its partner has none."""
-    place = {key: atom for atom, key in enumerate(keys)}
-    same = np.arange(len(keys))
+    atom_of_key = {key: atom for atom, key in enumerate(keys)}
+    exchanged = np.arange(len(keys))
     for residue, name in enumerate(res_name.tolist()):
         for pair in EQUIVALENT_ATOMS.get(name, ()):
-            first, second = (place.get((residue, atom)) for atom in pair)
+            first, second = (atom_of_key.get((residue, atom)) for atom in pair)
             if first is not None and second is not None:
-                same[first], same[second] = second, first
-    return same
+                exchanged[first], exchanged[second] = second, first
+    return exchanged
 
 
 def match_residues(
@@ -211,12 +211,12 @@ def match_residues(
     if by not in MATCH_RULES:
         raise OptionError(f"rule of corresponding residues: {by!r}. Allowed: {', '.join(MATCH_RULES)}.")
     pairs = _chain_pairs(model, reference, chains)
-    parts = []
+    of_chains = []
     for own, other in pairs.items():
         rows, others = np.flatnonzero(model.chain == own), np.flatnonzero(reference.chain == other)
         first, second = (_by_number if by == "number" else _by_sequence)(model, reference, rows, others)
-        parts.append(np.stack([rows[first], others[second]]))
-    matched = np.concatenate(parts, axis=1)
+        of_chains.append(np.stack([rows[first], others[second]]))
+    matched = np.concatenate(of_chains, axis=1)
     if matched.shape[1] == 0:
         raise SelectionError(
             f"no residue of {model.name} corresponds to one of {reference.name} by residue number: "
@@ -230,16 +230,16 @@ def match_residues(
 
 def _chain_pairs(model: Residues, reference: Residues, chains: Mapping[str, str] | None) -> dict[str, str]:
     """Return the chain of the reference for each chain of the model that is compared."""
-    own, others = model.chain_names, reference.chain_names
+    model_names, reference_names = model.chain_names, reference.chain_names
     if chains is None:
-        common = [name for name in own if name in others]
+        common = [name for name in model_names if name in reference_names]
         if common:
             return {name: name for name in common}
-        if len(own) == len(others) == 1:
-            return {own[0]: others[0]}
+        if len(model_names) == len(reference_names) == 1:
+            return {model_names[0]: reference_names[0]}
         raise SelectionError(
-            f"{model.name} has the chains {_names(own)}, {reference.name} {_names(others)}: no common name. "
-            "Name the chain of the reference for each chain of the model."
+            f"{model.name} has the chains {_names(model_names)}, {reference.name} {_names(reference_names)}: no common "
+            "name. Name the chain of the reference for each chain of the model."
         )
     for structure, names in ((model, chains.keys()), (reference, chains.values())):
         unknown = [name for name in names if name not in structure.chain_names]

@@ -236,10 +236,10 @@ class _Superpositions:
                 seed = align(other.letters, math.ceil(_LETTER_SCORE * len(chain)))
                 if seed is None:
                     continue
-            found = align_structures(chain.pos, other.pos, least=self.rule.tm)
-            if found is None:
+            alignment = align_structures(chain.pos, other.pos, least=self.rule.tm)
+            if alignment is None:
                 tm = 0.0
             else:
-                tm = found.second_tm if self.rule.normalized_by == "longer" else found.first_tm
+                tm = alignment.second_tm if self.rule.normalized_by == "longer" else alignment.first_tm
             rows.append((i, j, tm))
         return rows

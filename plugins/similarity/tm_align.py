@@ -126,12 +126,12 @@ def _search(x: np.ndarray, y: np.ndarray, least: float) -> np.ndarray | None:
     state = [(r, t, gap) for r, t in zip(rotation, translation, strict=True) for gap in _GAPS]
     best, best_pairs, seen = -1.0, None, set()
     for _ in range(_ROUNDS):
-        found = _align(x, y, d0, state, seen)
-        if not found:
+        alignments = _align(x, y, d0, state, seen)
+        if not alignments:
             break
-        if found[0][0].score > best:
-            best, best_pairs = found[0][0].score, found[0][1]
-        state = [(s.rotation, s.translation, gap) for s, _, gap in found[:_BEAM]]
+        if alignments[0][0].score > best:
+            best, best_pairs = alignments[0][0].score, alignments[0][1]
+        state = [(s.rotation, s.translation, gap) for s, _, gap in alignments[:_BEAM]]
     return best_pairs
 
 
@@ -144,13 +144,13 @@ def _align(
     """Align after each superposition, and superpose the aligned residues; new alignments only, best first."""
     rotation, translation, gaps = (np.array(part) for part in zip(*state, strict=True))
     squared = squared_distances(x, y, rotation, translation)  # (K, M, N)
-    found = []
+    alignments = []
     for pairs, gap in zip(align_matrices(1 / (1 + squared / np.float32(d0 * d0)), gaps), gaps.tolist(), strict=True):
         key = gap, pairs.tobytes()
         if len(pairs) >= 3 and key not in seen:
             seen.add(key)
-            found.append((search_superposition(x[pairs[:, 0]], y[pairs[:, 1]], d0), pairs, gap))
-    return sorted(found, key=lambda one: -one[0].score)
+            alignments.append((search_superposition(x[pairs[:, 0]], y[pairs[:, 1]], d0), pairs, gap))
+    return sorted(alignments, key=lambda one: -one[0].score)
 
 
 def _result(x: np.ndarray, y: np.ndarray, pairs: np.ndarray, swapped: bool) -> StructureAlignment:
@@ -191,13 +191,13 @@ def secondary_structure_codes(pos: np.ndarray) -> np.ndarray:
         return codes
     apart = {k: np.linalg.norm(pos[k:] - pos[:-k], axis=1) for k in (2, 3, 4)}
     inner = len(pos) - 4
-    parts = [apart[k][start : start + inner] for k in (2, 3, 4) for start in range(5 - k)]
+    distances_of_state = [apart[k][start : start + inner] for k in (2, 3, 4) for start in range(5 - k)]
     which = [k - 2 for k in (2, 3, 4) for _ in range(5 - k)]
-    found = np.where(apart[4] < 8, _TURN_CODE, _COIL)
+    inner_codes = np.where(apart[4] < 8, _TURN_CODE, _COIL)
     for code, (distances, tolerance) in ((_STRAND_CODE, _STRAND), (_HELIX_CODE, _HELIX)):
-        fits = [np.abs(part - distances[k]) < tolerance for part, k in zip(parts, which, strict=True)]
-        found[np.logical_and.reduce(fits)] = code
-    codes[2:-2] = found
+        fits = [np.abs(part - distances[k]) < tolerance for part, k in zip(distances_of_state, which, strict=True)]
+        inner_codes[np.logical_and.reduce(fits)] = code
+    codes[2:-2] = inner_codes
     return codes
 
 

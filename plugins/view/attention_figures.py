@@ -80,21 +80,21 @@ def draw_heads(
 
     weights = attention.weights.double().cpu().numpy()  # (H, L, L)
     visible = np.ones(weights.shape[1:], bool) if attention.visible is None else attention.visible.cpu().numpy()
-    shown = np.where(visible & (weights > 0), weights * visible.sum(1, keepdims=True), np.nan)
-    columns, rows = _grid(len(shown))
+    relative = np.where(visible & (weights > 0), weights * visible.sum(1, keepdims=True), np.nan)
+    columns, rows = _grid(len(relative))
     side = min(max(len(residues) / _PER_INCH, _SMALLEST), _LARGEST)
     figure = make_figure(columns * (side + 0.25) + 1.5, rows * (side + 0.35) + 1.3)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-    low, high = _range(shown)
+    low, high = _range(relative)
     for number, panel in enumerate(axes.flat):
-        if number >= len(shown):
+        if number >= len(relative):
             panel.set_axis_off()
             continue
         panel.set_facecolor(_UNSEEN)
-        image = panel.imshow(shown[number], norm=LogNorm(low, high), cmap="Blues", interpolation="nearest")
+        image = panel.imshow(relative[number], norm=LogNorm(low, high), cmap="Blues", interpolation="nearest")
         _mark(panel, in_contact, side)
         panel.set_title(_headline(number, reports), fontsize=9)
-    lowest = [axes[(len(shown) - 1 - column) // columns, column] for column in range(columns)]
+    lowest = [axes[(len(relative) - 1 - column) // columns, column] for column in range(columns)]
     for panel in (*axes[:, 0], *lowest):
         residue_ticks(panel, residues)
     for panel in lowest:
@@ -115,12 +115,12 @@ def draw_overview(path: str | Path, reports: Sequence[HeadReport], *, title: str
     """Plot the agreement of all heads of all layers with contacts (if any) and with sequence separation."""
     layers = list(dict.fromkeys(r.layer for r in reports))
     heads = max(r.head for r in reports) + 1
-    parts = [
+    panels = [
         ("r_contact", "correlation with contacts (APC)", 1.0),
         ("p_at_l", f"precision of the top L pairs ({_chance(reports)})", None),
         ("r_separation", "rank correlation with separation", 1.0),
     ]
-    tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in parts]
+    tables = [(_table(reports, layers, heads, name), label, bound) for name, label, bound in panels]
     tables = [part for part in tables if not np.isnan(part[0]).all()]
     count, names = max(1, len(tables)), max(map(len, layers)) * 0.075
     columns = count if heads <= _MAX_HEADS_IN_ROW else 1
@@ -196,14 +196,14 @@ def _headline(number: int, reports: Sequence[HeadReport]) -> str:
 def _legend(figure: Figure, in_contact: np.ndarray | None, attention: AttentionMap) -> None:
     from matplotlib.patches import Patch
 
-    shown = []
+    entries = []
     if in_contact is not None:
         label = "upper right: contacts, CB within 8 Å; r, P@L: agreement with them"
-        shown.append(Patch(facecolor="none", edgecolor=_CONTACT, label=label))
+        entries.append(Patch(facecolor="none", edgecolor=_CONTACT, label=label))
     if attention.visible is not None:
-        shown.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="no attention: masked, or no edge"))
-    if shown:
-        figure.legend(handles=shown, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)
+        entries.append(Patch(facecolor=_UNSEEN, edgecolor="none", label="no attention: masked, or no edge"))
+    if entries:
+        figure.legend(handles=entries, loc="outside lower left", ncols=2, fontsize=8, frameon=False, handlelength=1.0)
 
 
 def _chance(reports: Sequence[HeadReport]) -> str:

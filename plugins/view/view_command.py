@@ -152,13 +152,13 @@ def parse_edges(text: str) -> list[ComponentSpec]:
     ['contact', 'knn', 'disulfide']
     """
     features: list[str] = []
-    for part in filter(None, map(str.strip, text.split(","))):
-        if "=" not in part or ":" in part:
-            features.append(part)
+    for entry in filter(None, map(str.strip, text.split(","))):
+        if "=" not in entry or ":" in entry:
+            features.append(entry)
         elif features and ":" in features[-1]:
-            features[-1] += f",{part}"
+            features[-1] += f",{entry}"
         else:
             raise OptionError(
-                f"--edges {text!r}: option {part!r} has no featurizer before it. Write e.g. 'contact,knn:k=8,of=cb'."
+                f"--edges {text!r}: option {entry!r} has no featurizer before it. Write e.g. 'contact,knn:k=8,of=cb'."
             )
     return [parse_feature(feature) for feature in features]

@@ -221,8 +221,8 @@ def _require_equal_data(a: BenchRow, b: BenchRow) -> None:
     ):
         if one != other:
             raise DatasetError(
-                f"bench compare: task {a.task!r}: the {setting} differs: A {one!r}, B {other!r}. Compare runs on the same "
-                "data."
+                f"bench compare: task {a.task!r}: the {setting} differs: A {one!r}, B {other!r}. Compare runs on the "
+                "same data."
             )
 
 

@@ -87,9 +87,8 @@ def embed(
                 ]
         except KeyboardInterrupt as e:
             interruption = e
-            embedded = [
-                part for part in embedded if part[0] != embedded[-1][0]
-            ]  # chains of the last file may be missing
+            last_file = embedded[-1][0] if embedded else ""  # some of its chains may be missing
+            embedded = [of_chain for of_chain in embedded if of_chain[0] != last_file]
     files, residues, chains, node, protein = tuple(zip(*embedded, strict=True)) or ((), (), (), (), ())
     width = network.fields[field].dim
     result = Embeddings(

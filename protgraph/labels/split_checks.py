@@ -49,8 +49,8 @@ def empty_split_error(
     if of_split:
         first = str(of_split[0]).rstrip(".")
         return DatasetError(
-            f"dataset {name!r}, task {task!r}: {count_noun(len(of_split), 'protein')} of split {split!r} could not be used, "
-            f"and no other is in it. The first: {first}. Correct the files or the component."
+            f"dataset {name!r}, task {task!r}: {count_noun(len(of_split), 'protein')} of split {split!r} could not be "
+            f"used, and no other is in it. The first: {first}. Correct the files or the component."
         )
     found = f", only in {', '.join(others)}" if others else ""
     return DatasetError(
@@ -128,8 +128,8 @@ def check_split_labels(dataset: str, splits: Mapping[str, GraphStore], task: Tas
         )
         if split in ("train", "val"):
             raise DatasetError(
-                f"task {task.name!r}: {task.monitor} is undefined: {summary}. It needs both. Use --cv 5, another --seed, "
-                "or a column 'split' that assigns proteins of both kinds to 'train' and 'val'."
+                f"task {task.name!r}: {task.monitor} is undefined: {summary}. It needs both. Use --cv 5, another "
+                "--seed, or a column 'split' that assigns proteins of both kinds to 'train' and 'val'."
             )
         notes.append(f"{task.monitor} is undefined on {split}: {summary}")
     return tuple(notes)
@@ -146,8 +146,8 @@ def _check_known(dataset: str, splits: Mapping[str, GraphStore], task: Task) -> 
         )
         if split in ("train", "val"):
             raise DatasetError(
-                f"task {task.name!r}: {summary}. Assign labeled proteins to 'train' and 'val' in the column 'split', or "
-                "remove the column for a random split of the labeled proteins."
+                f"task {task.name!r}: {summary}. Assign labeled proteins to 'train' and 'val' in the column 'split', "
+                "or remove the column for a random split of the labeled proteins."
             )
         notes.append(f"no score on {split}: {summary}")
     return tuple(notes)

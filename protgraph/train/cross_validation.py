@@ -111,13 +111,13 @@ def cross_validate(
     run = _Run(
         spec, task, config, None if run_dir is None else Path(run_dir), resume, cache, numbers, make_loggers, options
     )
-    parts = fold_datasets(dataset, task.name, assignment, seed=config.seed)
-    _check_validation(parts, assignment, task)
+    datasets_of_folds = fold_datasets(dataset, task.name, assignment, seed=config.seed)
+    _check_validation(datasets_of_folds, assignment, task)
     tests: list[FoldTest] = []
     floors: list[SplitPredictions] = []
     results: list[FoldResult] = []
     prepared: Prepared | None = None
-    for k, fold in enumerate(parts, 1):
+    for k, fold in enumerate(datasets_of_folds, 1):
         checkpoint, is_resumed = run.train(fold, k)
         test, prepared = run.test(checkpoint, fold)
         tests.append((test, prepared.splits["test"]))
@@ -246,8 +246,8 @@ def _check_validation(parts: Sequence[Dataset], assignment: FoldAssignment, task
             )
             raise DatasetError(
                 f"task {task.name!r}: {task.monitor} is undefined on the validation part of fold {fold} of "
-                f"{len(parts)}: {summary} and {int(negative.sum())} negative. It needs both. Use another seed or number "
-                "of folds, or add proteins."
+                f"{len(parts)}: {summary} and {int(negative.sum())} negative. It needs both. Use another seed or "
+                "number of folds, or add proteins."
             )
 
 

@@ -43,12 +43,12 @@ def named_loggers(
 ) -> Logger | list[Logger] | None:
     """Replace the names of loggers by loggers that write to a folder."""
     loggers = [logger] if isinstance(logger, str | Logger) else logger
-    if not isinstance(loggers, Sequence) or not any(isinstance(one, str) for one in loggers):
+    if not isinstance(loggers, Sequence) or not any(isinstance(entry, str) for entry in loggers):
         return logger
     if folder is None:
         raise OptionError(f"fit: logger = {logger!r} needs run_dir, the folder that it writes to.")
     run = Path(folder).name
-    return [logger_by_name(one, folder, run=run)[0] if isinstance(one, str) else one for one in loggers]
+    return [logger_by_name(entry, folder, run=run)[0] if isinstance(entry, str) else entry for entry in loggers]
 
 
 def _csv(folder: Path, run: str) -> tuple[Logger, str]:

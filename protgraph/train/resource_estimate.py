@@ -193,8 +193,8 @@ def choose_batch_residues(
         raise OptionError(
             f"memory limit {measured.limit:.0f} MiB: {setup.network.spec.name!r} needs {cost.memory:.0f} MiB with "
             f"{SMALLEST} residues per batch (process {measured.process:.0f}, largest batch {cost.largest} residues, "
-            f"evaluation {measured.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a smaller "
-            "model."
+            f"evaluation {measured.evaluation:.0f}). Use a limit of {cost.memory / _USED:.0f} MiB or more, or a "
+            "smaller model."
         )
     return replace(measured, chosen=max(fitting))
 

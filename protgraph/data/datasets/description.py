@@ -102,10 +102,10 @@ def describe_count(count: SplitCount, target: Target | None) -> str:
     >>> describe_count(SplitCount(1, 76, 2, (1,)), Target("site", "node", "multilabel", 1, ("site",)))
     '1 protein, 76 residues, 2 labeled (1 positive)'
     """
-    parts = [count_noun(count.proteins, "protein")]
-    parts += [] if count.residues is None else [count_noun(count.residues, "residue")]
+    texts = [count_noun(count.proteins, "protein")]
+    texts += [] if count.residues is None else [count_noun(count.residues, "residue")]
     if count.labeled is None or target is None:
-        return ", ".join(parts)
+        return ", ".join(texts)
     text = f"{count.labeled} labeled"
     if target.kind == "multilabel" and target.size == 1:
         text += f" ({count.per_class[0]} positive)" if count.per_class else ""
@@ -113,7 +113,7 @@ def describe_count(count: SplitCount, target: Target | None) -> str:
         names = target.names or tuple(map(str, range(target.size)))
         counts = [f"{name} {number}" for name, number in zip(names, count.per_class, strict=True)]
         text += f" ({'positive: ' if target.kind == 'multilabel' else ''}{list_first(counts, _SHOWN)})"
-    return ", ".join([*parts, text])
+    return ", ".join([*texts, text])
 
 
 def _describe_target(target: Target) -> str:

@@ -100,14 +100,14 @@ def _candidates(
     for first in range(0, len(products), step):
         start = first * rows
         squares = (products[first : first + step] @ right).reshape(-1, columns)[: count - start]  # (rows, columns)
-        part = slice(start, start + len(squares))
-        squares[np.arange(len(squares)), own[part]] = np.inf
+        target_rows = slice(start, start + len(squares))
+        squares[np.arange(len(squares)), own[target_rows]] = np.inf
         key = squares.view(np.int32)
         key &= ~low
         key |= index
         key = _smallest(key, width, num_groups)
-        np.bitwise_and(key, low, out=candidates[part])
-        beyond[part] = key[:, -1]
+        np.bitwise_and(key, low, out=candidates[target_rows])
+        beyond[target_rows] = key[:, -1]
     if columns > size:
         np.minimum(candidates, size - 1, out=candidates)  # of squares that overflow; no such row is certain
     beyond &= ~low
