@@ -42,11 +42,16 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.nda
     ndarray
         ``(R,)`` float64, NaN where a variance is 0.
     """
-    total = weight.sum(axis=1)
-    mean_x, mean_y = ((weight * v).sum(axis=1, keepdims=True) / total[:, None] for v in (x, y))
-    size = np.sqrt((weight * x * x).sum(axis=1) * (weight * y * y).sum(axis=1))
-    x, y = x - mean_x, y - mean_y
-    xx, xy, yy = ((weight * a * b).sum(axis=1) for a, b in ((x, x), (x, y), (y, y)))
+    total = weight.sum(axis=1, keepdims=True)
+    squares_x = (weight * x * x).sum(axis=1)
+    squares_y = (weight * y * y).sum(axis=1)
+    size = np.sqrt(squares_x * squares_y)
+
+    x = x - (weight * x).sum(axis=1, keepdims=True) / total
+    y = y - (weight * y).sum(axis=1, keepdims=True) / total
+    xx = (weight * x * x).sum(axis=1)
+    xy = (weight * x * y).sum(axis=1)
+    yy = (weight * y * y).sum(axis=1)
     return _correlation(xx, xy, yy, size)
 
 
@@ -56,43 +61,56 @@ def weighted_ranks(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     copies = np.zeros((len(weight), len(values)))
     for column, number in enumerate(group):
         copies[:, number] += weight[:, column]
-    return (copies.cumsum(axis=1) - (copies - 1) / 2)[:, group]
+    last_rank = copies.cumsum(axis=1)
+    mean_rank = last_rank - (copies - 1) / 2
+    return mean_rank[:, group]
 
 
-def pearson_of_rows(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+def pearson_of_rows(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
     """Return the Pearson correlation ``(R,)`` over all rows of each sample, mean over values.
 
-    ``place (N,)`` is the protein of each row, and ``times (R, P)`` the copies of each protein in each sample.
+    ``protein (N,)`` is the protein of each row, and ``times (R, P)`` the copies of each protein in each sample.
     """
     correlations = []
     for c, known in enumerate(known_labels(o.y).unbind(1)):
-        x, y, owner = o.logits[known, c].double().numpy(), o.y[known, c].double().numpy(), place[known].numpy()
+        x = o.logits[known, c].double().numpy()
+        y = o.y[known, c].double().numpy()
         size = np.sqrt((x @ x) * (y @ y))
-        x, y = x - x.mean(), y - y.mean()
-        sums = [np.bincount(owner, v, times.shape[1]) for v in (np.ones_like(x), x, y, x * x, x * y, y * y)]
-        n, sx, sy, xx, xy, yy = (times @ v for v in sums)
-        correlations.append(_correlation(xx - sx * sx / n, xy - sx * sy / n, yy - sy * sy / n, size))
+        x = x - x.mean()
+        y = y - y.mean()
+
+        # Sums per protein, then per sample.
+        owner = protein[known].numpy()
+        summands = (np.ones_like(x), x, y, x * x, x * y, y * y)
+        sums = [times @ np.bincount(owner, values, times.shape[1]) for values in summands]
+        n, sum_x, sum_y, sum_xx, sum_xy, sum_yy = sums
+        xx = sum_xx - sum_x * sum_x / n
+        xy = sum_xy - sum_x * sum_y / n
+        yy = sum_yy - sum_y * sum_y / n
+        correlations.append(_correlation(xx, xy, yy, size))
     stacked = np.stack(correlations)
-    return np.nanmean(stacked, axis=0) if not np.isnan(stacked).all() else stacked[0]
+    if np.isnan(stacked).all():
+        return stacked[0]
+    return np.nanmean(stacked, axis=0)
 
 
 def scores_of_means(name: str) -> WeightedScores:
     """Return the function of a metric of protein means: "pearson", "spearman" or "rmse"."""
 
-    def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    def function(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
         known = known_labels(o.y[:, 0])
-        owner = place[known].numpy()
-        count = np.bincount(owner, minlength=times.shape[1])
-        used = count > 0
-        x, y = (
-            np.bincount(owner, v[known, 0].double().numpy(), times.shape[1])[used] / count[used]
-            for v in (o.logits, o.y)
-        )
-        weight = times[:, used]
+        owner = protein[known]
+        count = np.bincount(owner.numpy(), minlength=times.shape[1])
+        is_used = count > 0
+        x = _sums(o.logits[known, 0], owner, times.shape[1])[is_used] / count[is_used]
+        y = _sums(o.y[known, 0], owner, times.shape[1])[is_used] / count[is_used]
+        weight = times[:, is_used]
         if name == "rmse":
-            return np.sqrt(weight @ (x - y) ** 2 / weight.sum(axis=1))
+            mean_square = weight @ (x - y) ** 2 / weight.sum(axis=1)
+            return np.sqrt(mean_square)
         if name == "spearman":
-            return weighted_pearson(weighted_ranks(x, weight), weighted_ranks(y, weight), weight)
+            x = weighted_ranks(x, weight)
+            y = weighted_ranks(y, weight)
         return weighted_pearson(x, y, weight)
 
     return function
@@ -100,8 +118,10 @@ def scores_of_means(name: str) -> WeightedScores:
 
 def _correlation(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray, size: np.ndarray | float) -> np.ndarray:
     """Divide centered sums of products; NaN if they are rounding errors of values of this ``size``, √(Σx² Σy²)."""
-    under = np.sqrt(np.maximum(xx * yy, 0))
-    return np.divide(xy, under, out=np.full(len(xy), np.nan), where=under > _SMALLEST * size)
+    denominator = np.sqrt(np.maximum(xx * yy, 0))
+    correlation = np.full(len(xy), np.nan)
+    np.divide(xy, denominator, out=correlation, where=denominator > _SMALLEST * size)
+    return correlation
 
 
 def weighted_metric(metric: Metric) -> WeightedScores | None:
@@ -114,78 +134,97 @@ def weighted_metric(metric: Metric) -> WeightedScores | None:
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """Divide ``numerator`` by ``denominator``, of any shapes that broadcast; NaN where the denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    return np.divide(numerator, denominator, out=np.full(shape, np.nan), where=denominator > 0)
+    quotient = np.full(shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
 
 
-def _sums(values: torch.Tensor, place: torch.Tensor, proteins: int) -> np.ndarray:
+def _sums(values: torch.Tensor, protein: torch.Tensor, proteins: int) -> np.ndarray:
     """Sum values per protein, ``(P,)`` float64."""
-    return np.bincount(place.numpy(), values.double().numpy(), minlength=proteins)
+    return np.bincount(protein.numpy(), values.double().numpy(), minlength=proteins)
 
 
-def _weighted_mean(values: torch.Tensor, count: torch.Tensor, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+def _weighted_mean(values: torch.Tensor, count: torch.Tensor, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
     """Average values, of which each row has ``count`` (0 or 1), over the rows of each sample, ``(R,)``."""
-    proteins = times.shape[1]
-    return ratio(times @ _sums(values, place, proteins), times @ _sums(count, place, proteins))
+    sums = times @ _sums(values, protein, times.shape[1])
+    counts = times @ _sums(count, protein, times.shape[1])
+    return ratio(sums, counts)
 
 
 def _mean(values: list[np.ndarray]) -> np.ndarray:
     """Average over labels for which the metric is defined, ``(R,)``."""
     stacked = np.stack(values)
-    return ratio(np.nansum(stacked, 0), (~np.isnan(stacked)).sum(0))
+    is_defined = ~np.isnan(stacked)
+    return ratio(np.nansum(stacked, axis=0), is_defined.sum(axis=0))
 
 
-def _accuracy(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+def _accuracy(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
     known = o.y >= 0
-    return _weighted_mean(known & (o.logits.argmax(1) == o.y), known, place, times)
+    is_correct = o.logits.argmax(1) == o.y
+    return _weighted_mean(known & is_correct, known, protein, times)
 
 
-def _macro_f1(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-    known, predicted, proteins = o.y >= 0, o.logits.argmax(1), times.shape[1]
+def _macro_f1(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    known = o.y >= 0
+    predicted = o.logits.argmax(1)
     values = []
     for c in range(o.logits.size(1)):
-        true, called = known & (o.y == c), known & (predicted == c)
-        both, *parts = (_sums(x, place, proteins) for x in (true & called, true, called))
-        values.append(ratio(2 * (times @ both), times @ sum(parts)))  # NaN: the class occurs nowhere
+        is_true = known & (o.y == c)
+        is_called = known & (predicted == c)
+        both = times @ _sums(is_true & is_called, protein, times.shape[1])
+        either = times @ _sums(is_true.double() + is_called, protein, times.shape[1])
+        values.append(ratio(2 * both, either))  # NaN: the class occurs nowhere
     return _mean(values)
 
 
 def _errors(power: int) -> WeightedScores:
     """Return the function that computes the p-th root of the mean of ``|error|^p``, mean over values."""
 
-    def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    def function(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
         known = known_labels(o.y)
-        errors = torch.where(known, (o.logits - o.y).double().abs() ** power, 0.0)
-        columns = zip(errors.unbind(1), known.unbind(1), strict=True)
-        return _mean([_weighted_mean(error, count, place, times) ** (1 / power) for error, count in columns])
+        differences = (o.logits - o.y).double().abs()
+        errors = torch.where(known, differences**power, 0.0)
+        values = []
+        for c in range(o.y.size(1)):
+            mean = _weighted_mean(errors[:, c], known[:, c], protein, times)
+            values.append(mean ** (1 / power))
+        return _mean(values)
 
     return function
 
 
-def _perplexity(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+def _perplexity(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
     known = o.y >= 0
-    picked = o.logits.double().log_softmax(1).gather(1, o.y.clamp(min=0)[:, None])[:, 0]
-    return np.exp(_weighted_mean(torch.where(known, -picked, 0.0), known, place, times))
+    log_p = o.logits.double().log_softmax(1)
+    of_label = log_p.gather(1, o.y.clamp(min=0)[:, None])[:, 0]
+    surprise = torch.where(known, -of_label, 0.0)
+    return np.exp(_weighted_mean(surprise, known, protein, times))
 
 
 def _of_decisions(function: Callable[..., np.ndarray]) -> WeightedScores:
     """Return the function that computes a score from true and false positives, false and true negatives."""
 
-    def scores(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
-        cuts = (torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
+    def scores(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
+        threshold = torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold
+        is_called = o.logits >= threshold.expand_as(o.y)
+        is_true = o.y == 1
+        known = known_labels(o.y)
+        outcomes = (is_called & is_true, is_called & ~is_true, ~is_called & is_true, ~is_called & ~is_true)
         values = []
-        for c, known in enumerate(known_labels(o.y).unbind(1)):
-            called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
-            parts = (known & called & true, known & called & ~true, known & ~called & true, known & ~called & ~true)
-            values.append(function(*(times @ _sums(part, place, times.shape[1]) for part in parts)))
+        for c in range(o.y.size(1)):
+            counts = [times @ _sums((known & x)[:, c], protein, times.shape[1]) for x in outcomes]
+            values.append(function(*counts))
         return _mean(values)
 
     return scores
 
 
 def _matthews(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
-    under = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-    mcc = np.divide(tp * tn - fp * fn, under, out=np.zeros(len(tp)), where=under > 0)
-    return np.where(tp + fp + fn + tn > 0, mcc, np.nan)
+    denominator = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    mcc = np.zeros(len(tp))
+    np.divide(tp * tn - fp * fn, denominator, out=mcc, where=denominator > 0)
+    total = tp + fp + fn + tn
+    return np.where(total > 0, mcc, np.nan)
 
 
 def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
@@ -204,10 +243,12 @@ def _ranked(area: _Area) -> WeightedScores:
     each sample takes one operation per row.
     """
 
-    def function(o: SplitPredictions, place: torch.Tensor, times: np.ndarray) -> np.ndarray:
+    def function(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
         values = []
         for c, known in enumerate(known_labels(o.y).unbind(1)):
-            score, label, owner = (x[known].numpy() for x in (o.logits[:, c], o.y[:, c] == 1, place))
+            score = o.logits[known, c].numpy()
+            label = (o.y[known, c] == 1).numpy()
+            owner = protein[known].numpy()
             values.append(_areas(area, score, label, owner, np.asarray(times, dtype=float)))
         return _mean(values)
 
@@ -228,13 +269,15 @@ def _areas(area: _Area, score: np.ndarray, label: np.ndarray, owner: np.ndarray,
     reaches_one = highest < len(rising)
     tied = np.isin(score, rising)
     counts = [count(label), count(~label & reaches_one), count(~label & tied)]
-    positives, negatives = (times @ np.bincount(owner[rows], minlength=shape[1]) for rows in (label, ~label))
+    positives = times @ np.bincount(owner[label], minlength=shape[1])
+    negatives = times @ np.bincount(owner[~label], minlength=shape[1])
     areas = np.full(len(times), np.nan)
     defined = np.flatnonzero((positives > 0) & (negatives > 0))
     size = max(1, _AT_ONCE // max(1, len(rising)))
-    for samples in (defined[i : i + size] for i in range(0, len(defined), size)):
+    for begin in range(0, len(defined), size):
+        samples = defined[begin : begin + size]
         true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (thresholds, samples)
-        sums = area(true, np.cumsum(false, 0), tie, negatives[samples])
+        sums = area(true, np.cumsum(false, axis=0), tie, negatives[samples])
         areas[samples] = sums / positives[samples]
     return areas
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -57,8 +57,7 @@ class ResidueFrame(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("frame",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        is_complete = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete, 0.0).unbind(1)  # NaN would propagate in gradients
+        n, ca, c, _ = _complete_backbone(f)
         return {"frame": axes(c - ca, n - ca)}
 
 
@@ -115,12 +114,12 @@ def axes(first: Tensor, second: Tensor) -> Tensor:
     >>> axes(torch.tensor([[2.0, 0, 0]]), torch.tensor([[1.0, 3, 0]]))[0].tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    spread = vector_norm(cross(first, second, dim=-1).detach(), dim=-1, keepdim=True)
-    length = vector_norm(first.detach(), dim=-1, keepdim=True) * vector_norm(second.detach(), dim=-1, keepdim=True)
-    defined = spread > _STRAIGHT * length  # (N, 1)
+    is_defined = _has_plane(first, second)[:, None]  # (N, 1)
     e1 = unit_or_zero(first)
-    e2 = unit_or_zero((second - e1 * (e1 * second).sum(-1, keepdim=True)) * defined)
-    return torch.stack([e1, e2, cross(e1, e2, dim=-1)], 1) * defined[..., None]
+    along_e1 = (e1 * second).sum(-1, keepdim=True) * e1
+    e2 = unit_or_zero((second - along_e1) * is_defined)
+    e3 = cross(e1, e2, dim=-1)
+    return torch.stack([e1, e2, e3], dim=1) * is_defined[..., None]
 
 
 for _spec in (
@@ -179,11 +178,12 @@ class EdgeQuaternion(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("edge_quaternion",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        target_frame, source_frame = f["edges"].target(f["frame"]), f["edges"].source(f["frame"])  # (E, 3, 3)
-        framed = target_frame.flatten(1).any(1) & source_frame.flatten(1).any(1)
-        return {
-            "edge_quaternion": _quaternion(torch.einsum("ekx,elx->ekl", target_frame, source_frame)) * framed[:, None]
-        }
+        frame, edges = f["frame"], f["edges"]
+        target_frame, source_frame = edges.target(frame), edges.source(frame)  # (E, 3, 3)
+        rotation = torch.einsum("ekx,elx->ekl", target_frame, source_frame)
+        has_frame = frame.flatten(1).any(1)
+        has_frames = edges.target(has_frame) & edges.source(has_frame)
+        return {"edge_quaternion": _quaternion(rotation) * has_frames[:, None]}
 
 
 class EdgeTrRosetta(TensorFeaturizer):
@@ -221,21 +221,37 @@ class EdgeTrRosetta(TensorFeaturizer):
     conformity = Conformity(tolerance=3e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        edges, is_complete = f["edges"], f["backbone_mask"][:, :3].all(1)
-        n, ca, c = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0).unbind(1)  # NaN would propagate
-        b, a = ca - n, c - ca
+        n, ca, c, is_complete = _complete_backbone(f)
+        b = ca - n
+        a = c - ca
         cb = ca + CB_CROSS * cross(b, a, dim=-1) + CB_N * b + CB_C * a  # as in virtual_cb
+
+        edges = f["edges"]
         n_i, ca_i, cb_i = edges.target(n), edges.target(ca), edges.target(cb)
         n_j, ca_j, cb_j = edges.source(n), edges.source(ca), edges.source(cb)
         omega = _dihedral(ca_i, cb_i, cb_j, ca_j)
-        theta, theta_j = _dihedral(n_i, ca_i, cb_i, cb_j), _dihedral(n_j, ca_j, cb_j, cb_i)
-        phi, phi_j = _angle(ca_i, cb_i, cb_j), _angle(ca_j, cb_j, cb_i)
-        mask = torch.stack([angle[2] for angle in (omega, theta, theta_j, phi, phi_j)], 1)
-        mask = mask & (edges.source(is_complete) & edges.target(is_complete))[:, None]
-        cosines = torch.stack([angle[0] for angle in (omega, theta, theta_j, phi, phi_j)], 1) * mask
-        sines = torch.stack([angle[1] for angle in (phi, phi_j, omega, theta, theta_j)], 1)
-        sines = sines * mask[:, [3, 4, 0, 1, 2]]
-        return {"edge_trrosetta": torch.cat([cosines, sines], 1), "edge_trrosetta_mask": mask}
+        theta = _dihedral(n_i, ca_i, cb_i, cb_j)
+        theta_j = _dihedral(n_j, ca_j, cb_j, cb_i)
+        phi = _angle(ca_i, cb_i, cb_j)
+        phi_j = _angle(ca_j, cb_j, cb_i)
+
+        angles = (omega, theta, theta_j, phi, phi_j)
+        has_atoms = edges.source(is_complete) & edges.target(is_complete)
+        mask = torch.stack([angle.is_defined for angle in angles], dim=1) & has_atoms[:, None]  # (E, 5)
+        cosines = torch.stack([angle.cosine for angle in angles], dim=1) * mask
+        sines = torch.stack([angle.sine for angle in angles], dim=1) * mask
+        sines = sines[:, [3, 4, 0, 1, 2]]  # φ and φ′ first: their sines do not change in a reflection
+        return {"edge_trrosetta": torch.cat([cosines, sines], dim=1), "edge_trrosetta_mask": mask}
+
+
+def _complete_backbone(f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return N, CA and C of each residue, ``(N, 3)``, and the mask of residues that have all three.
+
+    The positions of other residues are 0, because NaN would propagate in gradients.
+    """
+    is_complete = f["backbone_mask"][:, :3].all(1)
+    positions = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0)
+    return positions[:, 0], positions[:, 1], positions[:, 2], is_complete
 
 
 def _quaternion(m: Tensor) -> Tensor:
@@ -247,37 +263,62 @@ def _quaternion(m: Tensor) -> Tensor:
     x, y, z = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
     wx, wy, wz = m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]
     xy, xz, yz = m[:, 1, 0] + m[:, 0, 1], m[:, 0, 2] + m[:, 2, 0], m[:, 2, 1] + m[:, 1, 2]
-    rows = torch.stack([1 + x + y + z, wx, wy, wz, wx, 1 + x - y - z, xy, xz], 1)
-    rows = torch.cat([rows, torch.stack([wy, xy, 1 - x + y - z, yz, wz, xz, yz, 1 - x - y + z], 1)], 1).view(-1, 4, 4)
-    best = rows.diagonal(dim1=1, dim2=2).argmax(1)
-    q = rows[torch.arange(len(rows), device=m.device), best]  # (E, 4)
-    return torch.where(q[:, :1] < 0, -q, q) / vector_norm(q, dim=1, keepdim=True)
+    row_w = torch.stack([1 + x + y + z, wx, wy, wz], dim=1)
+    row_x = torch.stack([wx, 1 + x - y - z, xy, xz], dim=1)
+    row_y = torch.stack([wy, xy, 1 - x + y - z, yz], dim=1)
+    row_z = torch.stack([wz, xz, yz, 1 - x - y + z], dim=1)
+    multiples = torch.stack([row_w, row_x, row_y, row_z], dim=1)  # (E, 4, 4): 4 q qᵀ
+
+    largest = multiples.diagonal(dim1=1, dim2=2).argmax(1)
+    edge = torch.arange(len(m), device=m.device)
+    q = multiples[edge, largest]  # (E, 4)
+    q = torch.where(q[:, :1] < 0, -q, q)
+    return q / vector_norm(q, dim=1, keepdim=True)
 
 
-def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return cosine and sine ``(E,)`` of the dihedral angle of four points, and the mask of defined rows."""
+class _Angle(NamedTuple):
+    """Cosine and sine ``(E,)`` of an angle, and where it is defined."""
+
+    cosine: Tensor
+    sine: Tensor
+    is_defined: Tensor
+
+
+def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> _Angle:
+    """Return the dihedral angle of four points."""
     b1, b2, b3 = b - a, c - b, d - c
-    n1, n2 = cross(b1, b2, dim=-1), cross(b2, b3, dim=-1)
-    l1, l2, l3 = (_length(v) for v in (b1, b2, b3))
-    defined = (_length(n1) > _STRAIGHT * l1 * l2) & (_length(n2) > _STRAIGHT * l2 * l3)
-    size = _safe(n1, defined) * _safe(n2, defined)
-    return (n1 * n2).sum(-1) / size, _safe(b2, defined) * (b1 * n2).sum(-1) / size, defined
+    n1 = cross(b1, b2, dim=-1)
+    n2 = cross(b2, b3, dim=-1)
+    is_defined = _has_plane(b1, b2) & _has_plane(b2, b3)
+    size = _length_or_one(n1, is_defined) * _length_or_one(n2, is_defined)
+    cosine = (n1 * n2).sum(-1) / size
+    sine = _length_or_one(b2, is_defined) * (b1 * n2).sum(-1) / size
+    return _Angle(cosine, sine, is_defined)
 
 
-def _angle(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return cosine and sine ``(E,)`` of the angle at b, and the mask of defined rows."""
+def _angle(a: Tensor, b: Tensor, c: Tensor) -> _Angle:
+    """Return the angle at b."""
     u, v = a - b, c - b
-    across = cross(u, v, dim=-1)
-    apart = (_length(u) > 0) & (_length(v) > 0)
-    bent = apart & (_length(across) > 0)
-    size = _safe(u, apart) * _safe(v, apart)
-    return (u * v).sum(-1) / size, _safe(across, bent) * bent / size, apart
+    normal = cross(u, v, dim=-1)
+    is_defined = (_length(u) > 0) & (_length(v) > 0)
+    is_bent = is_defined & (_length(normal) > 0)
+    size = _length_or_one(u, is_defined) * _length_or_one(v, is_defined)
+    cosine = (u * v).sum(-1) / size
+    sine = _length_or_one(normal, is_bent) * is_bent / size
+    return _Angle(cosine, sine, is_defined)
+
+
+def _has_plane(u: Tensor, v: Tensor) -> Tensor:
+    """Return False where two vectors are parallel to rounding, or one is 0, ``(E,)``."""
+    normal = cross(u.detach(), v.detach(), dim=-1)
+    return _length(normal) > _STRAIGHT * _length(u) * _length(v)
 
 
 def _length(v: Tensor) -> Tensor:
     return vector_norm(v.detach(), dim=-1)
 
 
-def _safe(v: Tensor, defined: Tensor) -> Tensor:
+def _length_or_one(v: Tensor, is_defined: Tensor) -> Tensor:
     """Return lengths ``(E,)`` of defined rows, else 1 with gradient 0."""
-    return torch.where(defined, v.square().sum(-1), torch.ones_like(v[:, 0])).sqrt()
+    squares = torch.where(is_defined, v.square().sum(-1), torch.ones_like(v[:, 0]))
+    return squares.sqrt()

@@ -6,6 +6,8 @@ Not biotite: ``hbond`` requires hydrogens, which most files lack. For 1,294 resi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from protgraph.structure.chemistry.dssp_hbond import amide_hydrogen
@@ -22,6 +24,7 @@ HBOND_DISTANCE = 2.5
 HBOND_ANGLE = 120.0
 """Lower limit of the angle at H of a hydrogen bond D–H…A, degrees (Baker & Hubbard 1984)."""
 
+_LARGEST_COSINE = np.cos(np.radians(HBOND_ANGLE))
 _NH, _OH = 1.01, 0.96  # Å
 _TETRAHEDRAL = np.radians(180 - 109.5)  # between D − X and H − D if X–D–H is tetrahedral
 _REACH = HBOND_DISTANCE + _NH  # Å, largest distance of donor and acceptor
@@ -73,21 +76,34 @@ def fixed_hydrogens(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     Returns ``donor``: ``(M,)`` int64, nitrogen of each hydrogen. ``hydrogen``: ``(M, 3)`` float64, Å: 1 Å from N in the
     backbone (:func:`~protgraph.structure.chemistry.amide_hydrogen`), else 1.01 Å.
     """
-    amide, pos = amide_hydrogen(residues), residues.atom_pos.astype(np.float64)
+    # Backbone N of all residues but proline and the first of a chain.
+    amide = amide_hydrogen(residues)
     n = atoms_by_name(residues, np.arange(len(residues)), ("N",))[:, 0]
     has_hydrogen = (n >= 0) & ~np.isnan(amide[:, 0])
-    donors, hydrogens = [n[has_hydrogen]], [amide[has_hydrogen]]
-    for res_name, *names in (*_OPPOSITE, *_AMIDES):
-        rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))
-        atoms = atoms_by_name(residues, rows, names)
-        d, x, y = atoms[(atoms >= 0).all(1)].T
-        if (res_name, *names) in _OPPOSITE:
-            direction = unit(pos[d] - pos[x]) + unit(pos[d] - pos[y])
-        else:
-            direction = pos[x] - pos[y]
+    donors = [n[has_hydrogen]]
+    hydrogens = [amide[has_hydrogen]]
+
+    # Side chains: donor d and the atoms x and y that give the direction.
+    pos = residues.atom_pos.astype(np.float64)
+    for res_name, *names in _OPPOSITE:
+        d, x, y = _complete_groups(residues, res_name, names)
+        direction = unit(pos[d] - pos[x]) + unit(pos[d] - pos[y])
+        donors.append(d)
+        hydrogens.append(pos[d] + _NH * unit(direction))
+    for res_name, *names in _AMIDES:
+        d, x, y = _complete_groups(residues, res_name, names)
+        direction = pos[x] - pos[y]
         donors.append(d)
         hydrogens.append(pos[d] + _NH * unit(direction))
     return np.concatenate(donors), np.concatenate(hydrogens)
+
+
+def _complete_groups(residues: Residues, res_name: str, names: Sequence[str]) -> np.ndarray:
+    """Return the atoms of these names of each residue of a type that has all of them, ``(len(names), R)`` int64."""
+    rows = np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name))
+    atoms = atoms_by_name(residues, rows, names)
+    is_complete = (atoms >= 0).all(axis=1)
+    return atoms[is_complete].T
 
 
 def _fixed_bonds(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, acceptor: np.ndarray) -> np.ndarray:
@@ -96,33 +112,44 @@ def _fixed_bonds(residues: Residues, donor: np.ndarray, hydrogen: np.ndarray, ac
     is_donor = np.zeros(len(pos), bool)
     is_donor[donor] = True
     d, a = close_atom_pairs(residues, is_donor, acceptor, _REACH)
+
+    # One row per hydrogen of each pair of donor and acceptor: `first` to `last` in the hydrogens sorted by donor.
     order = np.argsort(donor, kind="stable")
-    first, last = (np.searchsorted(donor, d, side, sorter=order) for side in ("left", "right"))
-    pair = np.repeat(np.arange(len(d)), last - first)  # one row per hydrogen of a donor
-    within = np.arange(len(pair)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-    h = hydrogen[order[first[pair] + within]]
-    to_donor, to_acceptor = pos[d[pair]] - h, pos[a[pair]] - h
-    length = np.linalg.norm(to_acceptor, axis=1)
-    cosine = (unit(to_donor) * unit(to_acceptor)).sum(1)
-    bond = pair[(length < HBOND_DISTANCE) & (cosine < np.cos(np.radians(HBOND_ANGLE)))]
+    first = np.searchsorted(donor, d, side="left", sorter=order)
+    last = np.searchsorted(donor, d, side="right", sorter=order)
+    num_hydrogens = last - first
+    pair = np.repeat(np.arange(len(d)), num_hydrogens)
+    first_row = np.cumsum(num_hydrogens) - num_hydrogens
+    within_pair = np.arange(len(pair)) - first_row[pair]
+    h = hydrogen[order[first[pair] + within_pair]]
+
+    to_donor = pos[d[pair]] - h
+    to_acceptor = pos[a[pair]] - h
+    distance = np.linalg.norm(to_acceptor, axis=1)
+    cosine = (unit(to_donor) * unit(to_acceptor)).sum(axis=1)
+    bond = pair[(distance < HBOND_DISTANCE) & (cosine < _LARGEST_COSINE)]
     return np.stack([d[bond], a[bond]])
 
 
 def _rotating_bonds(residues: Residues, acceptor: np.ndarray) -> np.ndarray:
     """Return the bonds ``(2, P)`` of hydrogens that rotate about X–D, by geometry in the plane of X, D and acceptor."""
-    pos, bound = residues.atom_pos.astype(np.float64), np.full(len(residues.atom_name), -1)
+    pos = residues.atom_pos.astype(np.float64)
+    bound = np.full(len(pos), -1)  # atom X of each donor D
     for res_name, *names in _ROTORS:
-        atoms = atoms_by_name(residues, np.flatnonzero(residues.aatype == THREE_LETTER.index(res_name)), names)
-        d, x = atoms[(atoms >= 0).all(1)].T
+        d, x = _complete_groups(residues, res_name, names)
         bound[d] = x
     d, a = close_atom_pairs(residues, bound >= 0, acceptor, _REACH)
-    axis, to_acceptor = unit(pos[d] - pos[bound[d]]), pos[a] - pos[d]
-    along = (to_acceptor * axis).sum(1)
+
+    # Coordinates in the plane of X, D and acceptor: along X → D, and across it on the side of the acceptor.
+    axis = unit(pos[d] - pos[bound[d]])
+    to_acceptor = pos[a] - pos[d]
+    along = (to_acceptor * axis).sum(axis=1)
     across = np.linalg.norm(to_acceptor - along[:, None] * axis, axis=1)
     length = np.where(residues.atom_element[d] == "N", _NH, _OH)
-    h = length * np.stack([np.full(len(d), np.cos(_TETRAHEDRAL)), np.full(len(d), np.sin(_TETRAHEDRAL))])  # (2, P)
-    to_acceptor = np.stack([along, across]) - h
-    distance = np.linalg.norm(to_acceptor, axis=0)
-    cosine = -(h * to_acceptor).sum(0) / (length * np.maximum(distance, 1e-9))
-    bond = (distance < HBOND_DISTANCE) & (cosine < np.cos(np.radians(HBOND_ANGLE)))
+    h = np.stack([length * np.cos(_TETRAHEDRAL), length * np.sin(_TETRAHEDRAL)])  # (2, P)
+
+    from_h = np.stack([along, across]) - h
+    distance = np.linalg.norm(from_h, axis=0)
+    cosine = -(h * from_h).sum(axis=0) / (length * np.maximum(distance, 1e-9))
+    bond = (distance < HBOND_DISTANCE) & (cosine < _LARGEST_COSINE)
     return np.stack([d[bond], a[bond]])

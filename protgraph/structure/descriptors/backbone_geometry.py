@@ -43,14 +43,22 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
     >>> dihedral_angle(*np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1]])).round(4).item()
     1.5708
     """
-    b1, b2, b3 = (np.asarray(end, np.float64) - start for start, end in ((a, b), (b, c), (c, d)))
-    n1, n2 = cross(b1, b2), cross(b2, b3)
-    l1, l2, l3 = length(b1), length(b2), length(b3)
-    is_defined = (length(n1) > _STRAIGHT * l1 * l2) & (length(n2) > _STRAIGHT * l2 * l3)
-    # (n1 × n2)·b2 = |b2|² (b1·n2) saves a cross product
+    b1 = np.asarray(b, np.float64) - a
+    b2 = np.asarray(c, np.float64) - b
+    b3 = np.asarray(d, np.float64) - c
+    n1 = cross(b1, b2)
+    n2 = cross(b2, b3)
+
+    # Three atoms on a line have no plane: |u × v| is the sine of their angle times both lengths.
+    l2 = length(b2)
+    has_first_plane = length(n1) > _STRAIGHT * length(b1) * l2
+    has_second_plane = length(n2) > _STRAIGHT * l2 * length(b3)
+
+    # (n1 × n2)·b2 = |b2|² (b1·n2) saves a cross product.
     y = l2 * np.einsum("...i,...i->...", b1, n2)
     x = np.einsum("...i,...i->...", n1, n2)
-    return np.where(is_defined, np.arctan2(y, x), np.nan)
+    angle = np.arctan2(y, x)
+    return np.where(has_first_plane & has_second_plane, angle, np.nan)
 
 
 def backbone_dihedrals(residues: Residues) -> np.ndarray:
@@ -66,12 +74,16 @@ def backbone_dihedrals(residues: Residues) -> np.ndarray:
     ----------
     IUPAC-IUB Commission 1970, doi:10.1021/bi00820a001, rule 3.2.1.
     """
-    atoms = residues.backbone[:, :3].reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
-    dihedral = _consecutive_dihedrals(atoms).reshape(-1, 3)  # (N - 1, 3): ψ, ω, φ of the next residue
-    dihedral[~linked_to_next(residues)[:-1]] = np.nan
-    angles = np.full((len(residues), 3), np.nan)
-    angles[:-1, 1:] = dihedral[:, :2]
-    angles[1:, 0] = dihedral[:, 2]
+    n_ca_c = residues.backbone[:, :3]
+    atoms = n_ca_c.reshape(-1, 3).astype(np.float64)  # (3N, 3): N, CA, C, N, …
+    dihedrals = _consecutive_dihedrals(atoms)
+    of_link = dihedrals.reshape(-1, 3)  # (N - 1, 3): ψ, ω, and φ of the next residue
+    is_linked = linked_to_next(residues)[:-1]
+    of_link[~is_linked] = np.nan
+
+    angles = np.full((len(residues), 3), np.nan)  # φ, ψ, ω
+    angles[:-1, 1:] = of_link[:, :2]
+    angles[1:, 0] = of_link[:, 2]
     return angles
 
 
@@ -82,14 +94,32 @@ def _consecutive_dihedrals(atoms: np.ndarray) -> np.ndarray:
     """
     axes = np.ascontiguousarray(atoms.T)  # (3, M)
     bond = axes[:, 1:] - axes[:, :-1]  # (3, M - 1)
-    (x, y, z), (u, v, w) = bond[:, :-1], bond[:, 1:]
-    normal = np.stack([y * w - z * v, z * u - x * w, x * v - y * u])  # (3, M - 2)
-    lengths = np.sqrt(_dot(bond, bond))
-    is_bent = np.sqrt(_dot(normal, normal)) > _STRAIGHT * lengths[:-1] * lengths[1:]
-    sine = lengths[1:-1] * _dot(bond[:, :-2], normal[:, 1:])
-    angles = np.arctan2(sine, _dot(normal[:, :-1], normal[:, 1:]))
-    angles[~(is_bent[:-1] & is_bent[1:])] = np.nan
+    normal = _cross(bond[:, :-1], bond[:, 1:])  # (3, M - 2)
+
+    bond_length = np.sqrt(_dot(bond, bond))
+    normal_length = np.sqrt(_dot(normal, normal))
+    is_bent = normal_length > _STRAIGHT * bond_length[:-1] * bond_length[1:]  # the three atoms have a plane
+
+    # As in dihedral_angle, with b1, b2, n1 and n2 of each four atoms.
+    b1 = bond[:, :-2]
+    l2 = bond_length[1:-1]
+    n1 = normal[:, :-1]
+    n2 = normal[:, 1:]
+    y = l2 * _dot(b1, n2)
+    x = _dot(n1, n2)
+    angles = np.arctan2(y, x)
+    has_planes = is_bent[:-1] & is_bent[1:]
+    angles[~has_planes] = np.nan
     return angles
+
+
+def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the products ``u × v`` of vectors in columns, ``(3, M)`` each to ``(3, M)``."""
+    product = np.empty_like(u)
+    product[0] = u[1] * v[2] - u[2] * v[1]
+    product[1] = u[2] * v[0] - u[0] * v[2]
+    product[2] = u[0] * v[1] - u[1] * v[0]
+    return product
 
 
 def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -117,7 +147,9 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     Dauparas et al. 2022, doi:10.1126/science.add2187, supplement (constants of their program, taken
     from trRosetta: Yang et al. 2020, doi:10.1073/pnas.1914677117).
     """
-    n, ca, c = (backbone[:, i].astype(np.float64) for i in range(3))
-    b, c = ca - n, c - ca
+    positions = backbone.astype(np.float64)
+    ca = positions[:, 1]
+    b = ca - positions[:, 0]
+    c = positions[:, 2] - ca
     a = cross(b, c)
     return CB_CROSS * a + CB_N * b + CB_C * c + ca

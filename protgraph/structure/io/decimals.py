@@ -52,49 +52,70 @@ def fixed_point(chars: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarra
     >>> [x.tolist() for x in fixed_point(np.ascontiguousarray(chars.T), 2)]
     [[-0.25, 12.5, 1.5], [True, True, False]]
     """
-    point = len(chars) - decimals - 1 if decimals else len(chars)
+    point = len(chars)  # row of the decimal point
+    if decimals:
+        point -= decimals + 1
     digit = chars - np.uint8(_ZERO)
     is_digit = digit <= 9
     digit *= is_digit.view(np.uint8)
-    is_blank, is_minus = chars[:point] == _SPACE, chars[:point] == _MINUS
+    is_blank = chars[:point] == _SPACE
+    is_minus = chars[:point] == _MINUS
+
     # Before the point: each character is a digit, unless only blanks are before it.
-    is_fixed = (is_digit[:point] | is_blank | is_minus).all(axis=0)
-    is_fixed &= (is_digit[1:point] | is_blank[:-1]).all(axis=0)
+    is_allowed = is_digit[:point] | is_blank | is_minus
+    is_fixed = is_allowed.all(axis=0)
+    is_continued = is_digit[1:point] | is_blank[:-1]
+    is_fixed &= is_continued.all(axis=0)
     if decimals:
-        is_fixed &= (chars[point] == _DOT) & is_digit[point + 1 :].all(axis=0)
+        is_fixed &= chars[point] == _DOT
+        is_fixed &= is_digit[point + 1 :].all(axis=0)
     else:
         is_fixed &= is_digit[-1]
+
+    # The digits without the point as one integer, with zeros before it.
     digits = np.concatenate([digit[:point], digit[point + 1 :]])
-    width = next(w for w in _WIDTHS if w >= len(digits))
+    width = next(width for width in _WIDTHS if width >= len(digits))
     padded = np.zeros((width, chars.shape[1]), np.uint8)
     padded[width - len(digits) :] = digits
     numbers = _join_digits(padded) / 10.0**decimals
-    return np.negative(numbers, out=numbers, where=is_minus.any(axis=0)), is_fixed
+    np.negative(numbers, out=numbers, where=is_minus.any(axis=0))
+    return numbers, is_fixed
 
 
 def _convert(chars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Convert one block of :func:`plain_decimals`."""
-    count = chars.shape[1]
-    width = next((w for w in _WIDTHS if w > len(chars)), _WIDTHS[-1])
-    padded = np.zeros((width, count), np.uint8)  # the last character is 0
-    padded[: min(len(chars), width - 1)] = chars[: width - 1]
+    width = next((width for width in _WIDTHS if width > len(chars)), _WIDTHS[-1])
+    padded = np.zeros((width, chars.shape[1]), np.uint8)  # the last character is 0
+    used = min(len(chars), width - 1)
+    padded[:used] = chars[:used]
     digit = padded - np.uint8(_ZERO)
-    is_digit, is_dot, is_end = digit <= 9, padded == _DOT, padded <= _SPACE
+    is_digit = digit <= 9
+    is_dot = padded == _DOT
+    is_end = padded <= _SPACE
     is_minus = padded[0] == _MINUS
+
+    # Digits, at most one dot, a minus in front, nothing after the end.
     is_other = ~(is_digit | is_dot | is_end)
     is_other[0] &= ~is_minus
     is_other[1:] |= is_end[:-1] > is_end[1:]  # a character after the end
     is_plain = ~is_other.any(axis=0)
-    is_plain &= (np.add.reduce(is_dot.view(np.uint8), axis=0, dtype=np.uint8) <= 1) & is_digit.any(axis=0)
+    num_dots = np.add.reduce(is_dot.view(np.uint8), axis=0, dtype=np.uint8)
+    is_plain &= num_dots <= 1
+    is_plain &= is_digit.any(axis=0)
     if len(chars) > _DIGITS:
-        is_plain &= (chars[_DIGITS:] <= _SPACE).all(axis=0)
-    digit *= is_digit.view(np.uint8)
+        is_rest_blank = chars[_DIGITS:] <= _SPACE
+        is_plain &= is_rest_blank.all(axis=0)
+
     # The digits as one integer of `width` digits, 0 in place of the dot; before the dot it is `joined // (10 scale)`.
+    digit *= is_digit.view(np.uint8)
     joined = _join_digits(digit)
-    scale = (10.0 ** np.arange(width)[::-1])[_integer_digits(is_digit, is_minus)]
-    numbers = joined - 9.0 * np.floor(joined / (10.0 * scale)) * scale
+    powers = 10.0 ** np.arange(width)[::-1]
+    scale = powers[_integer_digits(is_digit, is_minus)]
+    before_dot = np.floor(joined / (10.0 * scale))
+    numbers = joined - 9.0 * before_dot * scale
     numbers /= scale
-    return np.negative(numbers, out=numbers, where=is_minus), is_plain
+    np.negative(numbers, out=numbers, where=is_minus)
+    return numbers, is_plain
 
 
 def _join_digits(digit: np.ndarray) -> np.ndarray:
@@ -104,14 +125,16 @@ def _join_digits(digit: np.ndarray) -> np.ndarray:
     if len(fours) == 1:
         return fours[0].astype(np.float64)
     eights = fours[0::2].astype(np.uint32) * np.uint32(10_000) + fours[1::2]
-    return eights[0].astype(np.float64) if len(eights) == 1 else eights[0] * 1e8 + eights[1]
+    if len(eights) == 1:
+        return eights[0].astype(np.float64)
+    return eights[0] * 1e8 + eights[1]
 
 
 def _integer_digits(is_digit: np.ndarray, is_minus: np.ndarray) -> np.ndarray:
     """Return the number of characters before the dot or the end, ``(rows,)`` uint8."""
-    is_before, stop = np.ones(is_digit.shape[1], np.uint8), np.zeros(is_digit.shape[1], np.uint8)
-    flags = is_digit.view(np.uint8)
-    for i in range(len(is_digit)):
-        is_before &= flags[i] | is_minus.view(np.uint8) if i == 0 else flags[i]
-        stop += is_before
-    return stop
+    is_before = is_digit[0] | is_minus  # all characters so far are digits, after a minus
+    count = is_before.astype(np.uint8)
+    for row in is_digit[1:]:
+        is_before &= row
+        count += is_before.view(np.uint8)
+    return count

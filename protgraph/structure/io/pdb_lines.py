@@ -33,9 +33,13 @@ def _word(text: str) -> tuple[np.uint64, np.uint64]:
     return np.uint64(int.from_bytes(text.lower().encode(), "little")), np.uint64((1 << (8 * size)) - 1)
 
 
-_ATOM, _HETATM, _MODEL, _ENDMDL, _END, _CELL, _TER = map(
-    _word, ("ATOM", "HETATM", "MODEL", "ENDMDL", "END", "CRYST1", "TER")
-)
+_ATOM = _word("ATOM")
+_HETATM = _word("HETATM")
+_MODEL = _word("MODEL")
+_ENDMDL = _word("ENDMDL")
+_END = _word("END")
+_CELL = _word("CRYST1")
+_TER = _word("TER")
 _AFTER_WORD = np.isin(np.arange(256), [ord(c) | 0x20 for c in " \t\n*0123456789"])  # no letter, as in ATOMIC
 
 
@@ -84,19 +88,32 @@ class PDBText:
         data = np.frombuffer(content, np.uint8)
         end = np.flatnonzero(data == ord("\n"))
         start = np.concatenate([[0], end[:-1] + 1])
-        head = np.lib.stride_tricks.sliding_window_view(data, 8)[start].view("<u8")[:, 0] | _LOWER
+
+        # The first 8 characters of each line as one number, in lower case.
+        windows = np.lib.stride_tricks.sliding_window_view(data, 8)
+        head = windows[start].view("<u8")[:, 0] | _LOWER
         is_atom = _is_record(head, _ATOM) | _is_record(head, _HETATM)
-        models, declared = _models(_boundaries(head), is_atom)
-        undeclared = tuple(n for n, is_declared in enumerate(declared, 1) if not is_declared)
-        cells = np.flatnonzero(head & _CELL[1] == _CELL[0])[:1].tolist()
-        cell = content[start[cells[0]] : end[cells[0]]].decode("ascii") if cells else None
         ter = np.flatnonzero(_is_record(head, _TER))
-        return cls(content, start, end, is_atom, ter, models, cell, undeclared if len(models) > 1 else ())
+
+        models, declared = _models(_boundaries(head), is_atom)
+        undeclared: tuple[int, ...] = ()
+        if len(models) > 1:
+            undeclared = tuple(number for number, is_declared in enumerate(declared, 1) if not is_declared)
+
+        cell = None
+        cells = np.flatnonzero(head & _CELL[1] == _CELL[0])
+        if len(cells):
+            line = cells[0]
+            cell = content[start[line] : end[line]].decode("ascii")
+        return cls(content, start, end, is_atom, ter, models, cell, undeclared)
 
     @property
     def header(self) -> str:
         """Text before the first atom record."""
-        return self.content[: self.start[self.is_atom.argmax()]].decode("ascii") if self.is_atom.any() else ""
+        if not self.is_atom.any():
+            return ""
+        first_atom = self.start[self.is_atom.argmax()]
+        return self.content[:first_atom].decode("ascii")
 
     def records(self, model: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the atom records of a model, from 1.
@@ -106,12 +123,18 @@ class PDBText:
         """
         begin, stop = self.models[model - 1]
         line = begin + np.flatnonzero(self.is_atom[begin:stop])
-        start, size = self.start[line], self.end[line] - self.start[line]
+        start = self.start[line]
+        size = self.end[line] - start
         data = np.frombuffer(self.content, np.uint8)
-        table = np.lib.stride_tricks.sliding_window_view(data, WIDTH)[start]  # (A, 80), a copy
+        windows = np.lib.stride_tricks.sliding_window_view(data, WIDTH)
+        table = windows[start]  # (A, 80), a copy
+
+        # Blanks after the end of shorter records.
         shortest = int(size.min(initial=WIDTH))
         if shortest < WIDTH:
-            table[:, shortest:][np.arange(shortest, WIDTH) >= size[:, None]] = _BLANK
+            last_columns = table[:, shortest:]
+            is_after_end = np.arange(shortest, WIDTH) >= size[:, None]
+            last_columns[is_after_end] = _BLANK
         if table.min(initial=_BLANK) < _BLANK:
             np.maximum(table, _BLANK, out=table)  # control characters, e.g. tabs
         return table, line
@@ -119,20 +142,23 @@ class PDBText:
 
 def _boundaries(head: np.ndarray) -> Iterator[tuple[int, bool]]:
     """Yield the lines that begin (True) or end (False) a model, from the first characters of each line ``(L,)``."""
-    candidate = np.flatnonzero((head & _MODEL[1] == _MODEL[0]) | (head & _END[1] == _END[0]))
-    head = head[candidate]
+    begins_alike = (head & _MODEL[1] == _MODEL[0]) | (head & _END[1] == _END[0])  # few lines of a file
+    line = np.flatnonzero(begins_alike)
+    head = head[line]
     begins = _is_record(head, _MODEL)
-    keep = begins | _is_record(head, _ENDMDL) | _is_record(head, _END)
-    yield from zip(candidate[keep].tolist(), begins[keep].tolist(), strict=True)
+    ends = _is_record(head, _ENDMDL) | _is_record(head, _END)
+    is_boundary = begins | ends
+    yield from zip(line[is_boundary].tolist(), begins[is_boundary].tolist(), strict=True)
 
 
 def _is_record(head: np.ndarray, word: tuple[np.uint64, np.uint64]) -> np.ndarray:
     """Return True for lines that begin with a word, ``(L,)`` bool; the next character is blank, a digit or "*"."""
     name, mask = word
     size = np.uint64(int(mask).bit_length())
-    found = np.flatnonzero(head & mask == name)
+    line = np.flatnonzero(head & mask == name)
+    next_character = (head[line] >> size) & np.uint64(0xFF)
     is_record = np.zeros(len(head), bool)
-    is_record[found] = _AFTER_WORD[(head[found] >> size & np.uint64(0xFF)).astype(np.intp)]
+    is_record[line] = _AFTER_WORD[next_character.astype(np.intp)]
     return is_record
 
 
@@ -172,7 +198,9 @@ def parse_numbers(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     other decimals.
     """
     chars = np.ascontiguousarray(table.T)  # (80, A)
-    values, valid = np.empty((len(NUMBERS), len(table))), np.empty((len(NUMBERS), len(table)), bool)
+    shape = (len(NUMBERS), len(table))
+    values = np.empty(shape)
+    valid = np.empty(shape, bool)
     for row, (name, (begin, end)) in enumerate(NUMBERS.items()):
         values[row], valid[row] = fixed_point(chars[begin:end], _DECIMALS[name])
     return values, valid
@@ -187,15 +215,23 @@ def parse_texts(field: np.ndarray, width: int) -> np.ndarray:
     if field.shape[1] == 1:
         points[:, 0] = field[:, 0] * (field[:, 0] != ord(" "))
         return points.view(f"U{width}")[:, 0]
+
+    # The characters of a field as one number, the first one in the lowest byte.
     packed = np.zeros((len(field), 4), np.uint8)
     packed[:, : field.shape[1]] = field
     code = packed.view("<u4")[:, 0]
+
+    # Blanks before the text: the other characters move forward.
     for _ in range(field.shape[1]):
         begins_blank = code & 0xFF == ord(" ")
         if not begins_blank.any():
             break
         code = np.where(begins_blank, code >> 8, code)
+
+    # Blanks after the text become 0.
     for shift in range(8 * (field.shape[1] - 1), 0, -8):
-        code = np.where(code >> shift == ord(" "), code & ((1 << shift) - 1), code)
+        ends_blank = code >> shift == ord(" ")
+        without_last = code & ((1 << shift) - 1)
+        code = np.where(ends_blank, without_last, code)
     points[:, :4] = code.view(np.uint8).reshape(-1, 4)
     return points.view(f"U{width}")[:, 0]

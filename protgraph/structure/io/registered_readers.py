@@ -94,7 +94,7 @@ class Reader:
         StructureFileError
             The file is damaged.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} recognizes files; define parse")
 
     def matches(self, path: str) -> bool:
         """Return True if a path is a container of this reader, which must take microseconds: each file is asked."""
@@ -102,7 +102,7 @@ class Reader:
 
     def entries(self, path: str) -> Sequence[str]:
         """Return the names of the entries of a container, in the order in which they are stored."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} matches containers; define entries")
 
     def read(self, path: str, name: str) -> bytes:
         """Return the content of an entry of a container.
@@ -114,7 +114,7 @@ class Reader:
         StructureFileError
             The container is damaged.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} matches containers; define read")
 
     def files(self, path: str) -> list[str]:
         """Return the files of a container, whose changes are changes of its entries."""

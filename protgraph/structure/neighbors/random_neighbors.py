@@ -46,22 +46,34 @@ def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: f
     Kool, van Hoof & Welling 2019, arXiv:1903.06059 (Gumbel top-k); Steele, Lea & Flood 2014,
     doi:10.1145/2660193.2660195 (SplitMix64).
     """
-    n, pos = len(residues), residues.pos.astype(np.float64)
+    n = len(residues)
+    pos = residues.pos.astype(np.float64)
     key = _mix(_identity(residues) + np.uint64(seed))
-    chain, seq_pos = residues.chain_number, residues.seq_pos
-    drawn = []
+    chain = residues.chain_number
+    seq_pos = residues.seq_pos
+    drawn = [np.zeros((2, 0), np.int64)]
     step = max(1, _BLOCK // max(n, 1))
     for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        u = (_mix(_mix(key[rows])[:, None] ^ key) >> np.uint64(11)).astype(np.float64)
-        score = -np.log(-np.log((u + 0.5) * 2.0**-53))  # (R, N)
-        score -= exponent * np.log(np.maximum(length(pos[rows, None] - pos), _NEAREST))
-        near = (chain[rows, None] == chain) & (np.abs(seq_pos[rows, None] - seq_pos) < separation)
-        score[near | (rows[:, None] == np.arange(n))] = -np.inf
+        rows = np.arange(start, min(start + step, n))  # targets
+
+        # Gumbel noise from 53 bits of the hash of both residues, (R, N).
+        pair_key = _mix(_mix(key[rows])[:, None] ^ key)
+        u = ((pair_key >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        score = -np.log(-np.log(u))
+
+        distance = length(pos[rows, None] - pos)
+        score -= exponent * np.log(np.maximum(distance, _NEAREST))
+
+        is_same_chain = chain[rows, None] == chain
+        is_near = np.abs(seq_pos[rows, None] - seq_pos) < separation
+        is_itself = rows[:, None] == np.arange(n)
+        score[(is_same_chain & is_near) | is_itself] = -np.inf
+
         source = np.argsort(-score, axis=1, kind="stable")[:, :k]
-        is_valid = np.take_along_axis(score, source, 1) > -np.inf
-        drawn.append(np.stack([source[is_valid], np.broadcast_to(rows[:, None], source.shape)[is_valid]]))
-    return sort_edges(pos, np.concatenate([np.zeros((2, 0), np.int64), *drawn], axis=1))
+        target = np.broadcast_to(rows[:, None], source.shape)
+        is_allowed = np.take_along_axis(score, source, axis=1) > -np.inf
+        drawn.append(np.stack([source[is_allowed], target[is_allowed]]))
+    return sort_edges(pos, np.concatenate(drawn, axis=1))
 
 
 def _identity(residues: Residues) -> np.ndarray:
@@ -69,8 +81,9 @@ def _identity(residues: Residues) -> np.ndarray:
     number = residues.res_id.astype(np.int64).view(np.uint64)
     for texts in (residues.chain, residues.ins_code):
         names, inverse = np.unique(texts, return_inverse=True)
-        codes = np.array([zlib.crc32(str(name).encode()) for name in names], np.uint64)
-        number = _mix(number ^ _mix(codes)[inverse])
+        checksums = [zlib.crc32(str(name).encode()) for name in names]
+        codes = _mix(np.array(checksums, np.uint64))
+        number = _mix(number ^ codes[inverse])
     return number
 
 
