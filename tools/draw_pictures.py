@@ -905,32 +905,6 @@ def draw_registries(path: Path) -> None:
     _save(figure, path)
 
 
-def draw_equivariance(path: Path) -> None:
-    """Draw vectors of a featurizer that turn with the protein, and plot the errors of all components."""
-    from scipy.spatial.transform import Rotation
-
-    residues = _residues("1vii")
-    turn = Rotation.from_euler("z", 90, degrees=True).as_matrix().astype(np.float32)
-    figure, (left, middle, right) = _panels(3.0, 3, (1, 1, 1.5))
-    for panel, matrix, title in ((left, np.eye(3), "x"), (middle, turn, "Q x")):
-        moved = residues.copy_with(pos=residues.pos @ matrix.T, backbone=residues.backbone @ matrix.T)
-        vectors = pg.build_graph(moved, ["sidechain_direction"]).sidechain_direction.reshape(-1, 3).numpy()
-        pos = moved.pos - moved.pos.mean(0)
-        _plot_trace(panel, pos[:, :2], GRAY)
-        panel.quiver(*pos[:, :2].T, *vectors[:, :2].T, color=BLUE, width=0.012, zorder=3)
-        panel.set_title(f"f({title})" if panel is left else "f(Q x) = Q f(x)")
-    rows = _table(DOCS / "equivariance.md", "| component | float64")
-    for column, color, name in ((1, BLUE, "float64"), (2, ORANGE, "float32")):
-        values = [float(row[column].split()[0]) for row in rows if "[^" not in row[column] and row[column][0].isdigit()]
-        logs = np.log10(np.maximum(values, 1e-17))
-        right.hist(logs, bins=np.arange(-17, 1), color=color, alpha=0.75, label=name)
-    right.set_xticks(range(-16, 1, 4))
-    right.set_xlabel("log₁₀ of the largest relative error")
-    right.set_ylabel("components")
-    right.legend(frameon=False)
-    _save(figure, path)
-
-
 # --- the page of protgraph view ---------------------------------------------------------------------------------------
 
 
@@ -986,7 +960,6 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "large_sets.svg": draw_large_sets,
     "plugins.svg": draw_plugins,
     "registries.svg": draw_registries,
-    "equivariance.svg": draw_equivariance,
 }
 
 
