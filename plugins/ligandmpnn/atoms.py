@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge
@@ -20,6 +20,13 @@ ENTRY_POINTS = {"protgraph.featurizers": {"context_atoms": "ContextAtoms"}}
 
 _DENSE = 2**21  # distances in memory at a time
 _SIDECHAIN = tuple(set(ATOM37) - {"N", "CA", "C", "CB", "O", "OXT"})  # CB follows from the backbone
+
+
+class _Atoms(NamedTuple):
+    """Positions ``(A, 3)``, Å, and atomic numbers ``(A,)``."""
+
+    pos: np.ndarray
+    number: np.ndarray
 
 
 class ContextAtoms(StructureFeaturizer):
@@ -70,40 +77,62 @@ class ContextAtoms(StructureFeaturizer):
             self.out[spec.name] = spec.as_(spec.name, irreps=f"{k}x0e", shape=(k,))
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
-        n, k, ligands = len(residues), self.k, residues.ligands
-        pos = np.repeat(residues.pos[:, None], k, 1)  # (N, k, 3)
-        element, mask = np.zeros((n, k), np.int64), np.zeros((n, k), bool)
-        atoms, number = pos[:0, 0], element[:0, 0]
-        if ligands is not None:
-            number = _atomic_number(ligands.atom_element)
-            kept = self._is_included(number)
-            atoms, number = ligands.atom_pos[kept], number[kept]
         rows = np.flatnonzero(residues.backbone_mask.all(1))
         cb = virtual_cb(residues.backbone[rows])
-        near = nearest_points(cb, atoms, k)  # (M, ≤ k)
+        atoms = self._ligand_atoms(residues)
+        near = nearest_points(cb, atoms.pos, self.k)  # (M, ≤ k)
         if self.sidechains:
-            per_residue, side, side_number = self._sidechain_atoms(residues, rows)
-            near = _merge(cb, near, np.concatenate([atoms, side]), per_residue, len(atoms), k)
-            atoms, number = np.concatenate([atoms, side]), np.concatenate([number, side_number])
-        valid = near >= 0
-        row, column = rows[np.nonzero(valid)[0]], np.nonzero(valid)[1]
-        pos[row, column], element[row, column], mask[row, column] = atoms[near[valid]], number[near[valid]], True
+            sidechains, of_row = self._sidechain_atoms(residues, rows)
+            first = len(atoms.pos)  # number of the first atom of side chains
+            atoms = _Atoms(
+                pos=np.concatenate([atoms.pos, sidechains.pos]),
+                number=np.concatenate([atoms.number, sidechains.number]),
+            )
+            near = _merge(cb, near, atoms.pos, of_row, first, self.k)
+
+        shape = (len(residues), self.k)
+        pos = np.repeat(residues.pos[:, None], self.k, 1)  # (N, k, 3)
+        element = np.zeros(shape, np.int64)
+        mask = np.zeros(shape, bool)
+        near_row, column = np.nonzero(near >= 0)
+        row = rows[near_row]
+        atom = near[near_row, column]
+        pos[row, column] = atoms.pos[atom]
+        element[row, column] = atoms.number[atom]
+        mask[row, column] = True
         return {CONTEXT_POS.name: pos, CONTEXT_ELEMENT.name: element, CONTEXT_MASK.name: mask}
+
+    def _ligand_atoms(self, residues: Residues) -> _Atoms:
+        """Return the atoms of ligands that are context atoms."""
+        if residues.ligands is None:
+            return _Atoms(residues.pos[:0], np.zeros(0, np.int64))
+        number = _atomic_number(residues.ligands.atom_element)
+        is_included = self._is_included(number)
+        return _Atoms(residues.ligands.atom_pos[is_included], number[is_included])
 
     def _is_included(self, number: np.ndarray) -> np.ndarray:
         """Return a mask ``(A,)`` of the atomic numbers that are context atoms."""
         return (number > 0) & ~np.isin(number, self.omit)
 
-    def _sidechain_atoms(self, residues: Residues, rows: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-        """Return the side chain atoms of each of M rows as indices, and positions and atomic numbers of all."""
+    def _sidechain_atoms(self, residues: Residues, rows: np.ndarray) -> tuple[_Atoms, list[np.ndarray]]:
+        """Return all side chain atoms, and those that are context of each of M rows, as numbers."""
         number = _atomic_number(residues.atom_element)
-        taken = np.flatnonzero(np.isin(residues.atom_name, _SIDECHAIN) & self._is_included(number))
-        start = np.searchsorted(residues.atom_residue[taken], np.arange(len(residues) + 1))
-        others = max(min(self.sidechains, len(rows)) - 1, 0)
-        source = knn(residues.pos[rows], others)[0].reshape(len(rows), others)
-        near = rows[np.concatenate([np.arange(len(rows))[:, None], source], 1)]  # (M, ≤ sidechains)
-        atoms = [np.concatenate([np.arange(start[j], start[j + 1]) for j in nearest]) for nearest in near]
-        return atoms, residues.atom_pos[taken], number[taken]
+        is_sidechain = np.isin(residues.atom_name, _SIDECHAIN) & self._is_included(number)
+        taken = np.flatnonzero(is_sidechain)
+        start = np.searchsorted(residues.atom_residue[taken], np.arange(len(residues) + 1))  # of each residue
+
+        # Each row itself, and the nearest others by CA.
+        num_others = max(min(self.sidechains, len(rows)) - 1, 0)
+        source, _ = knn(residues.pos[rows], num_others)
+        others = source.reshape(len(rows), num_others)
+        itself = np.arange(len(rows))[:, None]
+        near = rows[np.concatenate([itself, others], 1)]  # (M, ≤ sidechains)
+
+        of_row = []
+        for nearest in near:
+            ranges = [np.arange(start[residue], start[residue + 1]) for residue in nearest]
+            of_row.append(np.concatenate(ranges))
+        return _Atoms(residues.atom_pos[taken], number[taken]), of_row
 
 
 def _merge(
@@ -113,7 +142,8 @@ def _merge(
     merged = np.full((len(cb), k), -1)
     for row, (nearest, others) in enumerate(zip(near, more, strict=True)):
         candidates = np.concatenate([nearest, first + others])
-        order = np.argsort(((points[candidates] - cb[row]) ** 2).sum(1), kind="stable")[:k]
+        squares = ((points[candidates] - cb[row]) ** 2).sum(1)
+        order = np.argsort(squares, kind="stable")[:k]
         merged[row, : len(order)] = candidates[order]
     return merged
 
@@ -140,29 +170,39 @@ def nearest_points(pos: np.ndarray, points: np.ndarray, k: int) -> np.ndarray:
     >>> nearest_points(np.zeros((1, 3)), np.array([[2.0, 0, 0], [1, 0, 0], [0, 1, 0]]), 2)
     array([[1, 2]])
     """
-    pos, points, k = np.asarray(pos, np.float64), np.asarray(points, np.float64), min(k, len(points))
+    pos = np.asarray(pos, np.float64)
+    points = np.asarray(points, np.float64)
+    k = min(k, len(points))
     if k == 0 or len(pos) == 0:
         return np.zeros((len(pos), k), np.int64)
-    width = min(k + 1, len(points))
+    every = np.arange(len(points))[None]
     if len(pos) * len(points) <= _DENSE:
-        return _nearest(pos, points, np.broadcast_to(np.arange(len(points)), (len(pos), len(points))))[0][:, :k]
-    candidates = np.sort(cKDTree(points).query(pos, width)[1].reshape(len(pos), width), axis=1)
-    near, d2 = _nearest(pos, points, candidates)
+        candidates = np.broadcast_to(every, (len(pos), len(points)))
+        near, _ = _nearest(pos, points, candidates)
+        return near[:, :k]
+
+    width = min(k + 1, len(points))
+    _, found = cKDTree(points).query(pos, width)
+    candidates = np.sort(found.reshape(len(pos), width), axis=1)
+    near, squares = _nearest(pos, points, candidates)
     if width > k:  # a point that was left out may be as near as the last one, with a lower index
-        for row in np.flatnonzero(d2[:, k - 1] >= d2[:, k] * (1 - 1e-9)):
-            near[row] = _nearest(pos[row : row + 1], points, np.arange(len(points))[None])[0][0, :width]
+        is_tie = squares[:, k - 1] >= squares[:, k] * (1 - 1e-9)
+        for row in np.flatnonzero(is_tie):
+            of_row, _ = _nearest(pos[row : row + 1], points, every)
+            near[row] = of_row[0, :width]
     return near[:, :k]
 
 
 def _nearest(pos: np.ndarray, points: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sort candidates ``(N, C)``, ascending, by distance; return them and squared distances ``(N, C)``."""
-    d2 = ((points[candidates] - pos[:, None]) ** 2).sum(-1)
-    order = np.argsort(d2, axis=1, kind="stable")
-    return np.take_along_axis(candidates, order, 1), np.take_along_axis(d2, order, 1)
+    squares = ((points[candidates] - pos[:, None]) ** 2).sum(-1)
+    order = np.argsort(squares, axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, 1), np.take_along_axis(squares, order, 1)
 
 
 def _atomic_number(symbols: np.ndarray) -> np.ndarray:
     """Return atomic numbers ``(A,)`` int64; 0 for unknown symbols."""
     unique, index = np.unique(symbols, return_inverse=True)
     number_of = {symbol: number for number, symbol in enumerate(ELEMENTS, 1)}
-    return np.array([number_of.get(str(symbol).upper(), 0) for symbol in unique], np.int64)[index]
+    numbers = [number_of.get(str(symbol).upper(), 0) for symbol in unique]
+    return np.array(numbers, np.int64)[index]
