@@ -55,6 +55,7 @@ def page(run):
     return write_report_page(*run, environment())
 
 
+@pytest.mark.slow
 def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
     text = page.read_text()
     assert len(text) < 6_000_000
@@ -63,6 +64,7 @@ def test_the_page_is_one_small_file_with_the_spec_and_no_link_out(page):
     assert "&quot;protgraph-pyg&quot;" in text and "&quot;baselines&quot;" in text
 
 
+@pytest.mark.slow
 def test_the_page_sorts_and_toggles_without_network(page, browser):
     from selenium.webdriver.common.by import By
 
@@ -147,6 +149,7 @@ def test_the_page_is_not_wider_than_the_screen(page, browser, width):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.slow
 def test_the_printed_page_has_the_folded_tables(page, browser):
     browser.get(page.as_uri())
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")

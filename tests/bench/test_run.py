@@ -260,6 +260,7 @@ def test_an_invalid_training_option_is_an_error_before_any_run(spec: BenchSpec) 
         run_bench(spec.replace(fit_models={"good": {"epochs": 0}}), train=TRAIN_REF)
 
 
+@pytest.mark.slow
 def test_the_report_writes_all_files_that_it_links(spec: BenchSpec) -> None:
     rows = run_bench(spec, train=TRAIN_REF)
     page = write_report(spec, rows)

@@ -175,6 +175,7 @@ def number_run(seed: int) -> RunPredictions:
     return replace(run, rows=replace(run.rows, y=run.rows.y + noise, threshold=None))
 
 
+@pytest.mark.slow
 def test_undefined_metrics_of_a_constant_baseline_are_left_out_with_a_word():
     modes = {"pearson": "max", "pearson_overall": "max", "rmse": "min"}
     models = [

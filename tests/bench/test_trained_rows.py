@@ -67,6 +67,7 @@ def test_logits_and_thresholds_are_calibrated(run):
     assert torch.equal(calibrated(replace(saved, logits=raw), ties).logits, raw)
 
 
+@pytest.mark.slow
 def test_the_key_depends_on_the_weights(run, tmp_path):
     _, job, _ = run
     folder = tmp_path / "mine"
@@ -82,6 +83,7 @@ def test_the_key_depends_on_the_weights(run, tmp_path):
     assert replace(changed, model=job.model).key != job.key
 
 
+@pytest.mark.slow
 def test_a_finished_row_is_not_run_again_and_is_in_the_report(run):
     spec, _, row = run
     assert spec.rows_of("ligand_binding") == ("majority", "trained:ligand_site")

@@ -129,6 +129,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_library_that_cannot_be_imported_is_named(kind, tmp_path, monkeypatch) -> None:
     library, use = BROKEN[kind]

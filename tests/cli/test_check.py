@@ -18,6 +18,7 @@ def test_each_check_is_shown_with_its_error(run):
     assert "layer linear" in result.out and "✓ rotation" in result.out and "1 of 1 components pass" in result.out
 
 
+@pytest.mark.slow
 def test_a_failure_is_shown_with_exit_code_1(run, monkeypatch):
     class CliZero(pg.GraphLayer):
         reads, writes = ("h",), ("h",)

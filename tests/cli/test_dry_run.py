@@ -20,6 +20,7 @@ def train(structures_dir, tmp_path, monkeypatch) -> list[str]:
     return ["train", "sequence_mlp", *files, "--task", "secondary_structure", "--device", "cpu"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_a_row_per_budget_and_writes_nothing(run, train, tmp_path):
     result = run(*train, "--dry-run", "--batch-residues", 4096)
     assert result.code == 0 and not list(tmp_path.iterdir())

@@ -114,6 +114,7 @@ def test_a_second_process_at_one_store_is_refused(run, here):
     assert result.code == 2 and "another process" in result.err and not (here / "graphs").exists()
 
 
+@pytest.mark.slow
 def test_training_whose_checkpoint_cannot_be_written_is_resumed(run, here, monkeypatch):
     args = [
         "train",
@@ -144,6 +145,7 @@ def test_training_whose_checkpoint_cannot_be_written_is_resumed(run, here, monke
     assert again.code == 2 and "has finished 2 epochs" in again.err
 
 
+@pytest.mark.slow
 def test_a_failed_first_write_leaves_no_folders(run, here):
     for name, limit in (("predict", 4000), ("embed", 20_000), ("train", 20_000)):
         out, _, command = COMMANDS[name]
@@ -163,6 +165,7 @@ def test_refused_options_create_no_folders(run, here):
     assert result.code == 2 and not (here / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_full_cache_is_an_error_and_no_failed_protein(base, tmp_path):
     from protgraph import registry
     from protgraph.labels import load_dataset

@@ -132,6 +132,7 @@ def test_a_finished_run_is_trained_longer_and_its_checkpoint_is_never_lost(run, 
         assert result.code == 2 and "no training state" in result.err and checkpoint.read_bytes() == saved
 
 
+@pytest.mark.slow
 def test_before_the_first_epoch_nothing_is_kept(run, here):
     stopped = run(*train("--callback", "stopping:at_once"))
     assert stopped.code == 143 and "first validated epoch" in stopped.err

@@ -152,6 +152,7 @@ def test_language_models_train_on_sequences_without_structures(run, tmp_path):
         assert "train 10 proteins 400 residues  val 1 protein 40 residues  test 1 protein" in result.out
 
 
+@pytest.mark.slow
 def test_training_lists_broken_files_and_continues(run, folder, tmp_path):
     shutil.copytree(folder / "structures", tmp_path / "mixed")
     (tmp_path / "mixed" / "broken.cif").write_text("data_x\n_cell.length_a 1\n")

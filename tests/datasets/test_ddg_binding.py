@@ -70,6 +70,7 @@ def test_a_factor_of_ten_is_1_36_kcal_per_mol(mutant, wild_type, temperature, va
     assert binding_ddg(mutant, wild_type, temperature) == pytest.approx(value, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_every_measurement_is_in_one_variant_or_failure(variants, folder):
     rows = [row for v in variants for row in v.row.removeprefix("skempi_v2.csv row ").split(", ")]
     assert sorted(map(int, rows)) == list(range(7085))

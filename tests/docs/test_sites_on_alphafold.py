@@ -17,6 +17,7 @@ MODELS = ("dna_site", "sugar_site", "ppi_site", "cryptic_pocket")
 TITLE = "ALPHAFOLD MONOMER V2.0 PREDICTION FOR POLYUBIQUITIN-C (P0CG48)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_models_do_not_read_plddt(name, structures_dir, tmp_path):
     values = []
@@ -47,6 +48,7 @@ def alphafold_model(shared_data, tmp_path) -> tuple[Path, np.ndarray]:
     return tmp_path / name, np.array(labels)
 
 
+@pytest.mark.slow
 def test_sites_of_an_alphafold_model_are_ranked_first(alphafold_model):
     path, labels = alphafold_model
     predictions = pg.predict("dna_site", path)
@@ -56,6 +58,7 @@ def test_sites_of_an_alphafold_model_are_ranked_first(alphafold_model):
     assert (positive[:, None] > negative).mean() > 0.85  # AUROC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS[1:])
 def test_models_of_experimental_structures_read_an_alphafold_model(name, alphafold_model):
     path, labels = alphafold_model

@@ -133,6 +133,7 @@ def test_side_chains_of_fixed_residues_are_used_only_if_requested(bound):
     assert scores["", False] == scores["", True] and scores["A:10-30", False] != scores["A:10-30", True]
 
 
+@pytest.mark.slow
 def test_nearest_points_are_those_of_a_full_sort_with_ties_by_number():
     rng = np.random.default_rng(0)
     pos, points = rng.integers(0, 4, (900, 3)).astype(float), rng.integers(0, 4, (4000, 3)).astype(float)

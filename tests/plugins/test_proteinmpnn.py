@@ -100,6 +100,7 @@ def test_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_wei
         )
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_conditional_and_partial_log_probabilities_equal_the_reference(shared_reference, proteinmpnn_weights):
     z = load(shared_reference, "mid_6MRR_vanilla_v_48_020")
@@ -207,6 +208,7 @@ def test_residues_with_insertion_codes_have_separate_positions(structures_dir, m
     torch.testing.assert_close(unconditional_of(model, coded), unconditional_of(model, whole))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("atom", range(4))
 def test_an_incomplete_residue_keeps_its_position_and_is_not_a_neighbor(structures_dir, model, atom):
     whole = ubiquitin(structures_dir)

@@ -27,6 +27,7 @@ def test_weights_are_the_published_ones_in_float16(proteinmpnn_folder):
         assert torch.equal(value, published[name].half().float()), name
 
 
+@pytest.mark.slow
 def test_embedding_is_that_of_the_published_model(protein, proteinmpnn_folder):
     model = pretrained("proteinmpnn.v_48_020").eval()
     encoder = torch.nn.ModuleList(model.layers[:-1])

@@ -214,6 +214,7 @@ def test_exact_variants_equal_the_program_on_small_proteins(structures_dir, tmp_
     assert (max(default) <= 1e-10) == (name in ("whole", "large"))
 
 
+@pytest.mark.slow
 def test_exact_variants_score_and_design_the_given_residues(structures_dir):
     residues = dict(small_proteins(structures_dir))["chains"]
     model, n = pretrained("proteinmpnn.exact_v_48_020"), len(residues)

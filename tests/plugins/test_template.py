@@ -64,6 +64,7 @@ def test_the_wheel_contains_only_the_package(plugin: Path) -> None:
     assert installed == {"protgraph_template", "protgraph_template-0.1.0.dist-info"}
 
 
+@pytest.mark.slow
 def test_components_are_listed_with_their_distribution(plugin: Path) -> None:
     code = "import sys; from protgraph.cli.app import main; main(['list'])"
     lines = run_python(plugin, "-c", code).splitlines()

@@ -59,6 +59,7 @@ def made(recipe) -> TrainedModel:
     return run_recipe(recipe, recipe.parent / "out")
 
 
+@pytest.mark.slow
 def test_the_folder_has_weights_recipe_card_page_and_figure(made) -> None:
     names = {path.name for path in made.folder.iterdir()}
     assert names == {"model.safetensors", "recipe.toml", "card.json", "README.md", "reliability.svg"}
@@ -92,6 +93,7 @@ def _dssp(files: list[Path]) -> np.ndarray:
     return np.concatenate([np.asarray(derive(clean(load_structure(file)))) for file in files])
 
 
+@pytest.mark.slow
 def test_a_second_run_writes_the_same_bytes(made, recipe, tmp_path) -> None:
     again = run_recipe(recipe, tmp_path / "again")
     for path in made.folder.iterdir():
@@ -147,6 +149,7 @@ def _change_code(member: Path) -> None:
     save_checkpoint(member, replace(checkpoint, components=changed))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_its_members_of_the_installed_code(made, recipe, tmp_path, monkeypatch) -> None:
     import protgraph.recipes.run as run
     from protgraph.train import fit

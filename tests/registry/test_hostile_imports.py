@@ -46,6 +46,7 @@ def test_a_child_process_of_an_import_can_end_itself(install):
     assert Registry(kind="shape", group="protgraph.shapes").get("status") == 7
 
 
+@pytest.mark.slow
 def test_a_long_import_is_named(install, monkeypatch, capsys):
     monkeypatch.setattr(provider, "_LONG_IMPORT", 0.05)
     install("slow", {"protgraph.shapes": {"late": "late_mod:x"}}, {"late_mod": "import time; time.sleep(0.5); x = 1"})

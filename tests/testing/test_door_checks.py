@@ -272,6 +272,7 @@ BROKEN_COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", BROKEN_COMMANDS)
 def test_a_broken_command_is_found(install, defect):
     changes, check, words = BROKEN_COMMANDS[defect]

@@ -82,6 +82,7 @@ def test_an_expected_failure_is_reported_with_its_reason():
     assert (result.status, result.message, result.ok) == ("expected", "batch statistics", True)
 
 
+@pytest.mark.slow
 def test_an_expected_failure_that_passes_is_a_failure():
     result = reports(SuiteFalseAlarm)["finite"]
     assert result.status == "failed" and "it may overflow" in result.message

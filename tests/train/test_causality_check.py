@@ -80,6 +80,7 @@ def test_only_the_given_fields_are_checked():
     assert find_leak(built, protein(built), ["aatype"]) is None
 
 
+@pytest.mark.slow
 def test_the_longest_protein_of_moderate_length_is_checked(tmp_path, monkeypatch):
     built, checked = model(EMBED), []
     monkeypatch.setattr(

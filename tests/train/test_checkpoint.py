@@ -67,6 +67,7 @@ def test_a_checkpoint_round_trips(trained, saved):
     assert loaded.trained["dataset"] == "small"
 
 
+@pytest.mark.slow
 def test_a_threshold_round_trips_exactly(small, tiny, quick, tmp_path):
     result = fit(tiny, small, "buried", config=replace(quick, epochs=1))
     loaded = load_checkpoint(result.save(tmp_path / "m.safetensors"))

@@ -228,6 +228,7 @@ def test_a_wrong_loss_or_metric_is_named(small, tmp_path, changes, words):
     assert (raised.value.kind, raised.value.name) == ("task", "own")
 
 
+@pytest.mark.slow
 def test_a_layer_that_returns_nan_is_named(small, tmp_path):
     @pg.layers.register("nan_layer")
     class Nan(pg.GraphLayer):

@@ -60,6 +60,7 @@ def test_mean_and_standard_deviation_are_over_folds(result):
     assert interval.low < result.pooled["auprc"] < interval.high
 
 
+@pytest.mark.slow
 def test_summary_has_a_row_per_fold_and_the_baseline(result):
     lines = result.summary().splitlines()
     assert [line.split()[0] for line in lines[3:6]] == ["1", "2", "3"]

@@ -79,6 +79,7 @@ def test_a_prediction_depends_on_the_backbone_only(decoder, small, tmp_path):
     assert torch.allclose(probabilities, alone, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_decoder_model_whose_encoder_reads_types_is_an_error(small):
     layers = list(SMALL.layers)
     layers[1] = pg.component("embed", reads=["edge_position", "atom_pair_rbf"], dim=64, writes={"h": "edge_attr"})
@@ -125,6 +126,7 @@ def test_noise_with_features_of_the_exact_structure_is_an_error(small, tiny):
         FitConfig(noise=-1.0)
 
 
+@pytest.mark.slow
 def test_recovery_is_the_trace_of_the_confusion_matrix(decoder):
     counts = decoder.confusion["test"]
     assert counts.shape == (20, 20)

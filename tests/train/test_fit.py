@@ -55,6 +55,7 @@ def test_a_second_thread_is_refused_and_the_first_keeps_its_bits(small, tiny, qu
     assert len(errors) == quick.epochs and same_bits(first, trained) and first.history == trained.history
 
 
+@pytest.mark.slow
 def test_a_callback_may_train_and_the_random_numbers_of_its_run_are_restored(small, tiny, quick, trained):
     inner = []
 
@@ -200,6 +201,7 @@ def test_a_result_has_parameters_speed_memory_and_sizes(trained):
     assert f"{trained.test['accuracy']:.4f}" in trained.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "metric"), [("size", "rmse"), ("inverse_folding", "perplexity"), ("buried", "auprc")])
 def test_all_kinds_of_targets_train(task, metric, small, tiny, quick):
     result = fit(tiny, small, task, config=quick)
@@ -278,6 +280,7 @@ def test_a_dataset_without_validation_is_an_error(small, tiny, quick):
         fit(tiny, type(small)(folder, {"train": ("1crn_A",), "test": ("1ubq_A",)}), "helix", config=quick)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["size", "helix"])  # accuracy is defined for NaN: argmax is the first class
 def test_training_that_diverges_is_an_error(small, quick, task):
     diverging = ModelSpec("diverging", layers=[component("embed", reads=["aatype"], dim=8), component("linear", dim=8)])

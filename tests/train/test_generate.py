@@ -99,6 +99,7 @@ def test_the_first_residue_is_sampled_from_the_model(causal, tmp_path):
     check_frequencies(counts, logits(causal, ["X"], tmp_path)[0, 0].softmax(0))
 
 
+@pytest.mark.slow
 def test_a_saved_checkpoint_generates_and_sequences_are_written_as_fasta(causal, tmp_path):
     path = pg.checkpoint.save_checkpoint(tmp_path / "small.safetensors", causal)
     done = []

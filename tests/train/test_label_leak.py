@@ -96,6 +96,7 @@ def eight(residues):
     return np.eye(9)[["HBEGITSP-".find(s) for s in dssp(residues).tolist()]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [three, lambda r: eight(r)[:, :9]], ids=["three states", "DSSP states"])
 def test_states_of_dssp_under_another_name_are_refused(small, tmp_path, function):
     plan = register(function, "3x0e" if function is three else "9x0e")
@@ -122,6 +123,7 @@ def test_a_task_can_allow_a_featurizer(small, tmp_path):
     assert prepare(load_dataset(small, task=task), task, plan, cache=tmp_path).failures == ()
 
 
+@pytest.mark.slow
 def test_a_value_per_protein_is_refused(structures_dir, tmp_path):
     names = tuple(name for split in CHAINS.values() for name in split)
     data = Small(structures_dir, {"train": names, "val": ("1vii_A",)})

@@ -44,6 +44,7 @@ def test_graphs_of_a_folder_are_those_of_fit_with_all_features(dataset, tmp_path
     assert torch.equal(graphs[0].edge_dist, plan.featurize(store[0]).edge_dist)
 
 
+@pytest.mark.slow
 def test_all_splits_together_are_a_dataset_again(dataset, tmp_path):
     graphs = dataset.graphs(TASK, cache=tmp_path)
     assert len(graphs) == len(NAMES) == len(graphs[:])

@@ -77,6 +77,7 @@ def test_a_file_is_read_once_for_all_its_chains(small, plan, tmp_path, monkeypat
     assert len(read) == len(set(read)) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_chains_are_single_if_those_of_training_are(split, small, plan, structures_dir, tmp_path):
     other = type(small)(structures_dir, {"train": ("1crn_A",), "val": ("1ubq_A",)})
@@ -87,6 +88,7 @@ def test_chains_are_single_if_those_of_training_are(split, small, plan, structur
     assert prepared.one_chain == (split == "val")
 
 
+@pytest.mark.slow
 def test_a_fasta_file_is_opened_once_for_fingerprints_and_once_for_graphs(tmp_path, opened_files):
     rng = np.random.default_rng(0)
     path = tmp_path / "files" / "many.fasta"
@@ -157,6 +159,7 @@ def test_a_featurizer_that_computes_the_label_is_an_error(small, tmp_path, featu
         prepare(small, builtin.SECONDARY_STRUCTURE, FeaturePlan(["dihedral", feature]), cache=tmp_path)
 
 
+@pytest.mark.slow
 def test_featurizers_of_plugins_get_no_hidden_information(small, tmp_path):
     SEEN.clear()
     registry.featurizers.register("spy_for_prepare", SpyForPrepare)
@@ -173,6 +176,7 @@ def test_featurizers_of_plugins_get_no_hidden_information(small, tmp_path):
     assert len(set(graph.y.tolist())) > 5
 
 
+@pytest.mark.slow
 def test_graphs_of_a_featurizer_without_source_are_not_cached(small, tmp_path):
     space: dict = {"__name__": "__main__", "StructureFeaturizer": StructureFeaturizer}
     code = """
@@ -228,6 +232,7 @@ def test_broken_files_are_listed_and_the_others_continue(small, structures_dir, 
     assert again.failures == prepared.failures
 
 
+@pytest.mark.slow
 def test_an_error_of_a_featurizer_fails_one_protein(small, tmp_path):
     class Picky(StructureFeaturizer):
         writes = ("b_factor",)
@@ -268,6 +273,7 @@ def test_damaged_prepared_data_are_computed_again(small, plan, tmp_path):
     assert torch.equal(prepare(small, task, plan, cache=tmp_path).splits["train"][0].y, expected)
 
 
+@pytest.mark.slow
 def test_the_graphs_of_the_first_of_two_concurrent_writers_are_kept(small, plan, tmp_path, monkeypatch):
     task, replace_file = resolve_task("helix", small), os.replace
 
@@ -282,6 +288,7 @@ def test_the_graphs_of_the_first_of_two_concurrent_writers_are_kept(small, plan,
     assert len(list((tmp_path / "graphs").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_dataset_may_read_its_proteins_itself(small, plan, structures_dir, tmp_path):
     class OwnReader(type(small)):
         def read(self, example: Example):
@@ -295,6 +302,7 @@ def test_a_dataset_may_read_its_proteins_itself(small, plan, structures_dir, tmp
     assert len(prepared.splits["train"]) == 8
 
 
+@pytest.mark.slow
 def test_progress_counts_every_protein(small, plan, tmp_path):
     calls = []
     prepare(

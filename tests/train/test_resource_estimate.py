@@ -43,6 +43,7 @@ def test_the_largest_batches_are_measured(small, tiny):
         assert max(sizes[len(batches) :]) == max(sizes)
 
 
+@pytest.mark.slow
 def test_an_estimate_has_the_batches_of_the_run_and_writes_nothing(small, tiny, quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = estimate_resources(tiny, small, "helix", config=quick)
@@ -55,6 +56,7 @@ def test_an_estimate_has_the_batches_of_the_run_and_writes_nothing(small, tiny, 
     assert memory == sorted(memory)
 
 
+@pytest.mark.slow
 def test_batches_beyond_the_limit_are_not_run(small, tiny, quick):
     with pytest.raises(OptionError, match=r"limit 10 MiB: batches of 512 .* 'tiny' needs \d+ MiB with 128"):
         estimate_resources(tiny, small, "helix", config=replace(quick, batch_residues=512), memory_limit=10.0)

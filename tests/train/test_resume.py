@@ -245,6 +245,7 @@ def longer(folder, small, spec, config, **options):
     return result, [row["epoch"] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["finished", "interrupted"])
 def test_a_longer_run_equals_one_that_had_all_epochs_from_the_start(end, small, tiny, quick, tmp_path):
     short, config = replace(quick, **CONSTANT), replace(quick, **CONSTANT, epochs=6)
@@ -264,6 +265,7 @@ def test_a_longer_run_equals_one_that_had_all_epochs_from_the_start(end, small, 
         torch.testing.assert_close(states[0][key], states[1][key], rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_the_learning_rate_of_a_longer_run_is_that_of_all_epochs(small, tiny, quick, tmp_path):
     rates = []
     record = LambdaCallback(
@@ -314,6 +316,7 @@ def test_a_run_that_a_time_limit_stopped_is_trained_on(small, tiny, quick, tmp_p
     assert first.epochs < 4 and epochs == [*range(first.epochs + 1, 5)] and result.epochs == 4
 
 
+@pytest.mark.slow
 def test_two_runs_cannot_use_one_folder(small, tiny, quick, tmp_path, monkeypatch):
     monkeypatch.setattr("protgraph.train.run_folder._WAIT", 0.1)
 

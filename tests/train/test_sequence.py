@@ -91,6 +91,7 @@ def test_masks_in_evaluation_do_not_depend_on_the_batch(derived):
     assert (together.aatype[together.y < 0] < 20).all()
 
 
+@pytest.mark.slow
 def test_types_of_masked_residues_do_not_change_predictions(derived, window):
     result = fit(window, derived, "masked_lm", config=EPOCH)
     store = store_of(derived, MASKED_LM)

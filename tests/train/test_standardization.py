@@ -79,6 +79,7 @@ def test_statistics_are_those_of_the_training_split_only(small):
     assert abs(other.mean() - far.mean()) > 0.1  # the splits differ
 
 
+@pytest.mark.slow
 def test_binary_columns_are_left_and_constant_ones_become_zero(small):
     model, prepared = fitted(small, planted())
     standardize = model.layers[0].standardize

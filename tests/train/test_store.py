@@ -205,6 +205,7 @@ def test_bench_runs_on_a_store_with_read_options(store, tmp_path, tiny):
         spec.replace(read={"altlocs": "A"})
 
 
+@pytest.mark.slow
 def test_training_reads_files_with_the_options_of_the_command(run_command, folder, tmp_path):
     arguments = ["train", "majority", "--data", folder / "files", "--task", "secondary_structure", "--epochs", 1, "-q"]
     result = run_command(*arguments, "--chain", "A", "-o", tmp_path / "m.safetensors")

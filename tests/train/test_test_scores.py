@@ -23,6 +23,7 @@ def test_the_interval_of_the_test_split_is_in_the_summary(small, tiny, quick, ta
     assert interval.text(4) in result.summary() and "too few" in result.summary()
 
 
+@pytest.mark.slow
 def test_scores_of_two_models_are_of_the_same_samples(small, tiny, quick):
     one, other = (fit(model, small, "buried", config=replace(quick, epochs=1)) for model in (tiny, "majority"))
     scores = [result.test_scores["test"] for result in (one, other)]

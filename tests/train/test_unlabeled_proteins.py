@@ -60,6 +60,7 @@ def test_unlabeled_proteins_of_given_splits_are_in_no_fold(structures, tmp_path)
         assert sum(count.proteins for count in part.card.splits.values()) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_given_split_without_labels_is_a_fault(structures, tmp_path, kind):
     cells = KINDS[kind].split()

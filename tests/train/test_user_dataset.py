@@ -53,6 +53,7 @@ def test_tasks_without_labels_derive_them_or_restore_inputs():
     assert tasks_without_labels() == list(WITHOUT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_task_that_derives_labels_needs_only_a_folder(folder, name):
     data = get(folder, task=name)
@@ -62,6 +63,7 @@ def test_a_task_that_derives_labels_needs_only_a_folder(folder, name):
     assert prepared.failures == () and set(prepared.splits) == {"train", "val", "test"}
 
 
+@pytest.mark.slow
 def test_labels_are_derived_by_the_task(folder):
     data = get(folder, task="secondary_structure")
     prepared = prepare(data, builtin.SECONDARY_STRUCTURE, FeaturePlan([]), cache=folder.parent / "cache")
@@ -174,6 +176,7 @@ def test_a_protein_without_a_label_is_listed(folder):
     assert [failure.protein for failure in prepared.failures] == ["broken"]
 
 
+@pytest.mark.slow
 def test_a_constant_b_factor_is_not_a_label(folder):
     lines = []
     for i in range(1, 9):

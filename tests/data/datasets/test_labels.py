@@ -39,6 +39,7 @@ IDENTITY = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(st.lists(IDENTITY, min_size=1, max_size=40, unique=True), st.data())
 def test_alignment_equals_dictionary_lookup(ids, data):

@@ -65,6 +65,7 @@ def test_atoms_of_the_other_partner_are_counted(complex_, interface_rows):
     assert (found[interface_rows, :56] != 0).any(1).all()
 
 
+@pytest.mark.slow
 def test_a_residue_does_not_depend_on_its_own_type_and_side_chain(complex_, interface_rows):
     whole, only = InterfaceSite()(complex_), InterfaceSite(only_hidden=True)
     for row in interface_rows:
@@ -103,6 +104,7 @@ def test_burial_is_the_area_of_a_spherical_cap():
     np.testing.assert_allclose(_sphere(96).mean(0), 0, atol=0.02)
 
 
+@pytest.mark.slow
 def test_burial_on_binding_is_between_zero_and_the_accessible_part(complex_, interface_rows):
     values = InterfaceSite()(complex_)["interface_site"][:, -6:]
     free, lost = values[:, :3], values[:, 3:]
@@ -110,6 +112,7 @@ def test_burial_on_binding_is_between_zero_and_the_accessible_part(complex_, int
     assert (lost == 0).all(1).any()
 
 
+@pytest.mark.slow
 def test_differences_of_log_probabilities_are_those_of_two_structures(complex_, interface_rows, proteinmpnn_folder):
     row = interface_rows[0]
     hidden = complex_.without_types(np.arange(len(complex_)) == row)

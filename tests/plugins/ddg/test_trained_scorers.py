@@ -63,6 +63,7 @@ def variant(residues, row, new="W"):
     return (Mutation(*place, residues.sequence[row], new),)
 
 
+@pytest.mark.slow
 def test_values_are_those_that_were_recorded(folding, ubiquitin, scorer, complex_):
     for model, residues, recorded in ((folding, ubiquitin, FOLDING), (scorer, complex_, BINDING)):
         found = model.score(residues, [parse_mutations(text) for text in recorded])

@@ -36,6 +36,7 @@ def job(task):
     return BenchJob(name, task, "two_chains", 0, graph=as_model_spec(name).to_dict())
 
 
+@pytest.mark.slow
 def test_a_row_has_perplexity_of_native_and_recovery_of_sampled_sequences(weights, tmp_path):
     pg.datasets.register("two_chains", TwoChains)
     row = evaluate_published(job("inverse_folding"))

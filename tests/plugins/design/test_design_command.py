@@ -75,6 +75,7 @@ def test_scores_are_written_as_one_row_per_residue(run, file, tmp_path):
     assert f"1ubq: {-mean:.4f}" in done.out
 
 
+@pytest.mark.slow
 def test_scoring_designs_of_a_chain_gives_the_scores_of_sampling(run, structures_dir, tmp_path):
     file, designs, out = structures_dir / "1a19.bcif", tmp_path / "designs.fasta", tmp_path / "scores.csv"
     assert run("design", file, "--chains", "A", "--n", 1, "--seed", 3, "-o", designs).code == 0
@@ -88,6 +89,7 @@ def test_scoring_designs_of_a_chain_gives_the_scores_of_sampling(run, structures
     assert wrong.code == 2 and all(data in wrong.err for data in ("89 residues", "1a19", "178", "A: 89, B: 89"))
 
 
+@pytest.mark.slow
 def test_designs_of_several_proteins_are_scored_per_protein(run, file, structures_dir, tmp_path):
     files, designs = (file, structures_dir / "1hf9.bcif"), tmp_path / "designs.fasta"
     assert run("design", *files, "--n", 1, "-o", designs).code == 0
@@ -97,6 +99,7 @@ def test_designs_of_several_proteins_are_scored_per_protein(run, file, structure
         assert f"{name} {header}: {re.search(r'score=([0-9.]+)', header)[1]}" in done.out
 
 
+@pytest.mark.slow
 def test_tied_chains_are_equal_and_arrays_match_the_fasta_file(run, structures_dir, tmp_path):
     out, save = tmp_path / "designs.fasta", tmp_path / "new" / "designs.npz"
     options = ("--tied", "A,B", "--n", 2, "--temperature", "0.1,1", "--save", save)
@@ -118,6 +121,7 @@ def test_tied_chains_are_equal_and_arrays_match_the_fasta_file(run, structures_d
     assert found["proteins"].tolist() == ["1hf9"] and found["ptr"].tolist() == [0, 82] and found["designed"].all()
 
 
+@pytest.mark.slow
 def test_failures_are_listed_and_do_not_stop_the_others(run, file, tmp_path):
     broken, out = tmp_path / "broken.pdb", tmp_path / "designs.fasta"
     broken.write_text("nothing\n")
@@ -233,6 +237,7 @@ def test_a_file_without_a_protein_is_an_error(run, tmp_path, name, atoms, in_mes
     assert path.name in done.err and not list(tmp_path.glob("out.fasta*"))
 
 
+@pytest.mark.slow
 def test_scores_are_written_into_a_structure(run, file, tmp_path):
     from protgraph.structure.io import read_residues
 

@@ -13,6 +13,7 @@ from protgraph.errors import OptionError
 from protgraph.task.builtin import INVERSE_FOLDING
 
 
+@pytest.mark.slow
 def test_metrics_are_means_over_residues_and_over_chains(structures_dir, model):
     whole = pg.clean(pg.load_structure(structures_dir / "1ubq.bcif"))
     aatype = whole.aatype.copy()

@@ -83,6 +83,7 @@ def test_chains_have_the_lengths_and_residues_the_names_of_the_structure(entry, 
     assert "".join(row["type"] for row in rows.values()) == "".join(native)
 
 
+@pytest.mark.slow
 def test_a_gap_does_not_shift_residues(entry, model, designed, scored):
     """1fa8 lacks 127 to 133 in both chains."""
     native, design = designed("1fa8", "--fixed", "A:120-130,B:134-", "--temperature", "1")
@@ -101,6 +102,7 @@ def test_a_gap_does_not_shift_residues(entry, model, designed, scored):
     assert np.abs(gap.log_probs - none.log_probs)[beside].max() > 1e-3  # the length of the gap is an input
 
 
+@pytest.mark.slow
 def test_residues_with_insertion_codes_are_separate_residues(designed, scored, tmp_path):
     """2d7t has H:52A and H:82A, B and C."""
     native, design = designed("2d7t", "--fixed", "H:52A,H:82A-82C", "--temperature", "1")

@@ -48,6 +48,7 @@ def rows(path: str) -> list[tuple[str, ...]]:
         return sorted(tuple(v for k, v in row.items() if k != "file") for row in csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_inspect_counts_the_entries_of_a_database_as_those_of_its_files(run):
     texts = [run("data", "inspect", source, "--labels", "labels.csv") for source in ("db", "files")]
     assert all("9 proteins" in text for text in texts)

@@ -163,6 +163,7 @@ def test_prepared_store_is_reused(database, entries, tmp_path):
     assert first.reused == 0 and again.reused == len(again.shards) > 1
 
 
+@pytest.mark.slow
 def test_a_changed_database_makes_the_shards_of_its_changed_entries_only(entries, tmp_path):
     """Also if entries are at other places of the file, and if one is damaged."""
     named = [(f"e{i:02d}", entries[i % 5]) for i in range(20)]

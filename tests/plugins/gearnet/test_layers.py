@@ -142,6 +142,7 @@ def test_angles_cover_all_pairs_of_adjacent_edges(degree):
     assert set(map(tuple, pairs[:, :2].tolist())) == expected and len(pairs) == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [None, 3])
 def test_an_edge_receives_messages_by_angle(degree, monkeypatch):
     from protgraph_plugins.gearnet import line_graph

@@ -111,6 +111,7 @@ class Constant:
         return np.array([float(bool(v)) for v in variants])
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_units_or_without_deviation_is_refused(scorer, complex_of_four):
     assert score_column(Constant()) == "ddg_kcal_mol" and "ΔG(mutant) − ΔG(wild type)" in sign_convention(Constant())
     with pytest.raises(OptionError):

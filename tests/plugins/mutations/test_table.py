@@ -150,6 +150,7 @@ def test_a_table_without_mutations_is_refused(tmp_path, header):
         read_mutation_table(tmp_path / "m.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "wild_types", "twice"), [("skempi_v2", 7085, 0, 2), ("megascale_subset", 364, 95, 0)]
 )

@@ -140,6 +140,7 @@ def test_pairs_of_one_group_are_left_out():
     assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_processes_blocks_and_order(monkeypatch):
     rng = np.random.default_rng(4)
     parents = [random_sequence(rng, n) for n in (60, 70, 80)]

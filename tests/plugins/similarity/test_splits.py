@@ -194,6 +194,7 @@ def similar_folds(tmp_path, structures_dir):
     return folder
 
 
+@pytest.mark.slow
 def test_similar_structures_are_leaks_where_sequences_are_not(tmp_path, similar_folds, capsys):
     splits = table(tmp_path / "s.csv", {"g1": "train", "g2": "test", "r1": "train", "r2": "val", "u": "test"})
     command = ["data", "check", str(similar_folds), "--labels", str(splits), "--identity", "0.6"]
@@ -208,6 +209,7 @@ def test_similar_structures_are_leaks_where_sequences_are_not(tmp_path, similar_
     assert "TM-score ≥ 0.5, normalized by the longer chain" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_split_by_structure_keeps_folds_together(tmp_path, similar_folds, capsys):
     out = tmp_path / "split.csv"
     command = ["data", "split", str(similar_folds), "-o", str(out), "--fractions", "0.4,0.2,0.4"]

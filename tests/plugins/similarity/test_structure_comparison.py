@@ -70,6 +70,7 @@ def test_exchanged_names_of_equivalent_side_chain_atoms_do_not_matter(crambin):
     assert compare_structures(replace(crambin, atom_name=np.array(names)), crambin).scores["lddt"] == 1
 
 
+@pytest.mark.slow
 def test_given_chains_leave_out_the_others(structures_dir):
     whole = clean(load_structure(structures_dir / "1jk9.bcif"))
     found = compare_structures(whole.chains("A"), whole, chains={"A": "A"})

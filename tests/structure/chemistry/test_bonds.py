@@ -68,6 +68,7 @@ def test_peptide_bonds_join_c_to_the_next_n(proteins):
         assert len(c) == len(residues) - len(residues.chain_names) - residues.report.gaps
 
 
+@pytest.mark.slow
 def test_names_of_other_programs_have_the_bonds_of_their_parent(proteins):
     residues = proteins[0]
     amber = residues.res_name.copy()

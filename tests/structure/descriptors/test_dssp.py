@@ -43,6 +43,7 @@ def differing(residues: Residues, theirs: np.ndarray) -> tuple[int, Counter[str]
     return int(both.sum()), Counter(f"{a}→{b}" for a, b in zip(theirs[other], ours[other], strict=True))
 
 
+@pytest.mark.slow
 def test_agrees_with_mkdssp(structures_dir, labels):
     compared, different, unexplained = 0, 0, 0
     for name in sorted(labels)[::4]:

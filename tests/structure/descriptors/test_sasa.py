@@ -40,6 +40,7 @@ def test_spheres_have_the_area_of_spheres(proteins):
     assert len(atom_sasa(atoms_at(proteins[0], np.zeros((0, 3))))) == 0
 
 
+@pytest.mark.slow
 def test_areas_equal_biotite(proteins):
     for residues in proteins[1:3]:
         area = struc.sasa(

@@ -102,6 +102,7 @@ VALUE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     st.integers(1, 4), st.lists(VALUE, min_size=1, max_size=12), st.sampled_from([" ", "\n", "\t", " # c '\n", "  "])

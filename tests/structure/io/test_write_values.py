@@ -80,6 +80,7 @@ def test_values_are_on_exactly_their_residues(shared_data, tmp_path, entries, fo
         check_entry(shared_data / "formats" / f"{entry}.{form}", tmp_path / f"{entry}{suffix}")
 
 
+@pytest.mark.slow
 def test_gemmi_reads_the_same_values(shared_data, tmp_path):
     gemmi = pytest.importorskip("gemmi", reason="gemmi is not installed")
     for entry in ("1dix", "1l2y", "3o5r"):

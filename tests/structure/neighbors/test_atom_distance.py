@@ -38,6 +38,7 @@ def chosen(d2: np.ndarray, k: int) -> set[tuple[int, int]]:
     return {(int(j), i) for i, row in enumerate(order) for j in row if d2[i, j] < np.inf}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 16, 60])
 def test_knn_by_atoms_equals_brute_force(proteins, k):
     for residues in proteins:

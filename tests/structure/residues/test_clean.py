@@ -60,6 +60,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_sequences_of_committed_entries_equal_the_published_table(shared_data, structures_dir):
     with open(shared_data / "embedded" / "chains.tsv", newline="") as file:
         rows = sorted(csv.DictReader(file, delimiter="\t"), key=lambda row: row["entry"])

@@ -61,6 +61,7 @@ def test_selecting_a_chain_keeps_its_ligands(residues):
     assert np.array_equal(hidden.atom_pos, residues.atom_pos)
 
 
+@pytest.mark.slow
 def test_atom_graphs_have_ligands_after_the_protein(residues):
     graph = build_graph(residues, [component("radius", radius=4.0), "covalent_bond", "dihedral"], node_type="atom")
     protein, own = len(residues.atom_name), len(residues.ligands.atom_name)
