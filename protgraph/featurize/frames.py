@@ -57,7 +57,7 @@ class ResidueFrame(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = ("frame",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        n, ca, c, _ = _complete_backbone(f)
+        n, ca, c = _complete_backbone(f)
         return {"frame": axes(c - ca, n - ca)}
 
 
@@ -221,7 +221,8 @@ class EdgeTrRosetta(TensorFeaturizer):
     conformity = Conformity(tolerance=3e-4)  # coordinates of 300 Å are rounded to 1.5e-5 Å
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        n, ca, c, is_complete = _complete_backbone(f)
+        n, ca, c = _complete_backbone(f)
+        is_complete = f["backbone_mask"][:, :3].all(1)
         b = ca - n
         a = c - ca
         cb = ca + CB_CROSS * cross(b, a, dim=-1) + CB_N * b + CB_C * a  # as in virtual_cb
@@ -244,14 +245,11 @@ class EdgeTrRosetta(TensorFeaturizer):
         return {"edge_trrosetta": torch.cat([cosines, sines], dim=1), "edge_trrosetta_mask": mask}
 
 
-def _complete_backbone(f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return N, CA and C of each residue, ``(N, 3)``, and the mask of residues that have all three.
-
-    The positions of other residues are 0, because NaN would propagate in gradients.
-    """
+def _complete_backbone(f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return N, CA and C of each residue, ``(N, 3)``; 0 if one is missing, because NaN would propagate in gradients."""
     is_complete = f["backbone_mask"][:, :3].all(1)
     positions = f["backbone"][:, :3].masked_fill(~is_complete[:, None, None], 0.0)
-    return positions[:, 0], positions[:, 1], positions[:, 2], is_complete
+    return positions[:, 0], positions[:, 1], positions[:, 2]
 
 
 def _quaternion(m: Tensor) -> Tensor:
