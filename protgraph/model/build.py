@@ -178,6 +178,12 @@ class ProteinModel(nn.Module):
             f = recompute_features(self.plan, f, self._needs, partial=self.partial_gradients)
         return self.plan.expand(f)
 
+    def for_target(self, target: Target) -> ProteinModel:
+        """Return a model for another target with the layers of this one, the same objects, and a new head."""
+        other = ProteinModel(self.spec, target)
+        other.layers = self.layers
+        return other
+
     def embed(self, batch: Data) -> dict[str, Any]:
         """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
         return self.embed_fields(self.fields_of(batch))

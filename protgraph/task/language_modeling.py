@@ -1,4 +1,4 @@
-"""Language modeling tasks: masked residues and the next residue."""
+"""Tasks that predict residue types from other types: masked residues and the next residue."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking
 from protgraph.task.losses import cross_entropy
 from protgraph.task.task import Task
 
-__all__ = ["MASKED_LM", "NEXT_RESIDUE", "Masking"]
-ENTRY_POINTS = {"protgraph.tasks": {"masked_lm": "MASKED_LM", "next_residue": "NEXT_RESIDUE"}}
+__all__ = ["MASKED_LM", "MASKED_RESIDUE_TYPE", "NEXT_RESIDUE", "Masking"]
+ENTRY_POINTS = {
+    "protgraph.tasks": {
+        "masked_lm": "MASKED_LM",
+        "masked_residue_type": "MASKED_RESIDUE_TYPE",
+        "next_residue": "NEXT_RESIDUE",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,8 @@ class Masking:
 
     Parameters
     ----------
-    fraction : float
-        Probability that a residue of known type is chosen.
+    fraction : float or tuple of float
+        Probability that a residue of known type is chosen. Two numbers: it is drawn between them at each use.
     masked : float
         Fraction of the chosen residues that become X with ``masked`` True.
     replaced : float
@@ -49,14 +55,20 @@ class Masking:
     (True, True)
     """
 
-    fraction: float = 0.15
+    fraction: float | tuple[float, float] = 0.15
     masked: float = 0.8
     replaced: float = 0.1
 
     def __post_init__(self) -> None:
         values = (self.fraction, self.masked, self.replaced)
-        if min(values) < 0 or max(self.fraction, self.masked + self.replaced) > 1:
+        low, high = self._limits
+        if min(low, self.masked, self.replaced) < 0 or max(high, self.masked + self.replaced) > 1 or low > high:
             raise OptionError(f"Masking: (fraction, masked, replaced) = {values}. Fractions are between 0 and 1.")
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        """Least and largest probability that a residue is chosen."""
+        return self.fraction if isinstance(self.fraction, tuple) else (self.fraction, self.fraction)
 
     def __call__(self, graph: Data, generator: Generator) -> tuple[Data, Tensor]:
         """Return the masked graph or batch, and the labels ``(N,)`` int64, −1 for residues that are not chosen.
@@ -69,7 +81,9 @@ class Masking:
         known[residue[truth >= 0]] = True
         chance = torch.rand(2, size, generator=generator, device=truth.device)[:, residue]
         other = torch.randint(UNKNOWN, (size,), generator=generator, device=truth.device)[residue]
-        chosen = (chance[0] < self.fraction) & known[residue]
+        low, high = self._limits
+        fraction = low if low == high else torch.empty((), device=truth.device).uniform_(low, high, generator=generator)
+        chosen = (chance[0] < fraction) & known[residue]
         masked = chosen & (chance[1] < self.masked)
         replaced = chosen & ~masked & (chance[1] < self.masked + self.replaced)
         shown = copy.copy(graph)
@@ -99,6 +113,20 @@ MASKED_LM = Task(
     derive=residue_type,
     doc="Types of 15 % of the residues, from the others. In training 8 of 10 of them are masked, 1 is replaced and 1 "
     "unchanged; in evaluation all are masked.",
+)
+
+MASKED_RESIDUE_TYPE = Task(
+    "masked_residue_type",
+    Target("masked_residue_type", "node", "classification", len(AMINO_ACIDS), AMINO_ACIDS),
+    cross_entropy,
+    (m.perplexity, m.accuracy),
+    "perplexity",
+    InputMasking(
+        hidden=BACKBONE_ALONE, visible_types=True, corrupt=Masking(fraction=(0.1, 1.0), masked=1.0, replaced=0.0)
+    ),
+    derive=residue_type,
+    doc="Types of 10 to 100 % of the residues, from the backbone and the types of the others: between masked language "
+    "modeling and inverse folding. The fraction is drawn for each batch, in evaluation for each protein.",
 )
 
 NEXT_RESIDUE = Task(

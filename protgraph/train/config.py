@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
 
 import torch
@@ -67,6 +67,11 @@ class FitConfig:
     noise : float
         Standard deviation of Gaussian noise on the coordinates of a training batch, Å, drawn for every batch. Edges are
         those of the exact structure. Models with features computed from the exact coordinates raise.
+    auxiliary : dict of str to float
+        Auxiliary tasks by name, with the factors of their losses, which are added to the loss of the main task: e.g.
+        ``{"secondary_structure": 0.3}``. Each has a head of its own on the layers of the model, and its own inputs, e.g.
+        masked residues. It is trained on those proteins of a batch that have labels of it. The checkpoint has the head
+        of the main task only, which also selects the best epoch.
     max_time : float, optional
         Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
 
@@ -98,6 +103,7 @@ class FitConfig:
     deterministic: bool = True
     standardize: bool = True
     noise: NonNegativeFloat = 0.0
+    auxiliary: dict[str, PositiveFloat] = field(default_factory=dict)
     max_time: Seconds | None = None
 
     @model_validator(mode="wrap")

@@ -6,16 +6,18 @@ nor on an interruption.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
+from torch_geometric.data import Batch
 
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches, RankBatches, StoreLoader
 from protgraph.evaluation.evaluation import collate_evaluation, evaluation_batches
 from protgraph.task.task import Task
+from protgraph.train.auxiliary import AuxiliaryTask
 from protgraph.train.config import FitConfig
 
 __all__ = ["FitData"]
@@ -32,6 +34,8 @@ class FitData(pl.LightningDataModule):
         Its ``batch_residues`` and ``seed``.
     workers : int
         Worker processes of each data loader.
+    auxiliary : sequence of AuxiliaryTask
+        Their batches follow that of the main task.
     fields : collection of str, optional
         Fields and attributes of all batches, e.g. :attr:`FitModule.batch_fields`; default: all.
     """
@@ -45,8 +49,10 @@ class FitData(pl.LightningDataModule):
         *,
         workers: int = 0,
         fields: Collection[str] | None = None,
+        auxiliary: Sequence[AuxiliaryTask] = (),
     ) -> None:
         super().__init__()
+        self.auxiliary = tuple(auxiliary)
         self.train, self.val, self.task, self.workers, self.fields = train, val, task, workers, fields
         self.batches = ProteinBatches(train.sizes, max_nodes=config.batch_residues, shuffle=True, seed=config.seed)
         self._start = (0, 0)  # epoch and batch to resume from
@@ -71,12 +77,18 @@ class FitData(pl.LightningDataModule):
         self.batches = self.batches if self.batches.epoch == epoch else self.batches.at_epoch(epoch)
         if self._train_loader is None:
             sampler = RankBatches(self.batches, self._rank, self._world_size)
-            collate = partial(self.train.collate, fields=self.fields)
+            collate = partial(self.train.collate, fields=self.fields) if not self.auxiliary else self._collate_all
             self._train_loader = StoreLoader(collate, sampler, workers=self.workers)
         sampler = self._train_loader.rank_batches
         sampler.batches = self.batches
         sampler.start = self._start[1] if self._start[0] == epoch else 0  # Lightning may request the loader twice
         return self._train_loader
+
+    def _collate_all(self, members: Sequence[int]) -> tuple[Batch | None, ...]:
+        """Return the batch of proteins for the main task, and those of the same proteins for the auxiliary tasks."""
+        names = [self.train.names[i] for i in members]
+        others = [one.collate(names) for one in self.auxiliary]
+        return self.train.collate(members, fields=self.fields), *others
 
     def val_dataloader(self) -> StoreLoader:
         """Return the evaluation batches of this process; see :class:`RankBatches`."""

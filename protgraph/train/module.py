@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from protgraph.model.nonfinite import find_nonfinite_component
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
+from protgraph.train.auxiliary import AuxiliaryTask
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
@@ -82,9 +83,12 @@ class FitModule(pl.LightningModule):
         config: FitConfig,
         *,
         loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+        auxiliary: Sequence[AuxiliaryTask] = (),
     ) -> None:
         super().__init__()
         self.model, self.task, self.config, self.loss = model, task, config, loss or task.loss
+        self.auxiliary = tuple(auxiliary)
+        self.auxiliary_heads = torch.nn.ModuleList([one.model.head for one in auxiliary])  # their layers are the model's
         self.history: list[dict[str, float]] = []
         self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0
@@ -126,7 +130,7 @@ class FitModule(pl.LightningModule):
         """Return AdamW with the learning rate of :func:`learning_rate_factor` at each step."""
         c = self.config
         fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
-        optimizer = torch.optim.AdamW(self.model.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
+        optimizer = torch.optim.AdamW(self.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
         steps = _total_steps(self.trainer)
         scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, partial(learning_rate_factor, steps=steps, schedule=c.schedule)
@@ -172,8 +176,23 @@ class FitModule(pl.LightningModule):
         self._nodes = 0
         self._start = time.perf_counter()
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Compute the loss, a scalar, of the share of this process in a global batch; see the notes of the class."""
+    def training_step(self, batches: Batch | tuple[Batch | None, ...], batch_idx: int) -> Tensor:
+        """Compute the loss, a scalar, of the share of this process in a global batch; see the notes of the class.
+
+        ``batches``: the batch of the main task, or a tuple of it and of those of the auxiliary tasks.
+        """
+        batch, *others = batches if isinstance(batches, tuple) else (batches,)
+        assert batch is not None  # of the main task
+        loss = self._main_loss(batch)
+        for one, other in zip(self.auxiliary, others, strict=True):
+            if other is None:  # each process needs a gradient of every parameter
+                loss = loss + 0 * sum(p.sum() for p in one.model.head.parameters())
+            else:
+                loss = loss + one.weighted_loss(other, self._generator, noise=self.config.noise)
+        return loss
+
+    def _main_loss(self, batch: Batch) -> Tensor:
+        """Compute the loss of the main task, a scalar."""
         is_padding = "is_padding" in batch
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
@@ -232,6 +251,7 @@ class FitModule(pl.LightningModule):
         rows = join_predictions(self._gather(self._parts))
         self._parts = []
         self.predicts_constant = bool((rows.logits == rows.logits[:1]).all())
+        of_auxiliary = [one.validate() for one in self.auxiliary]
         threshold = best_threshold(rows) if self.task.has_threshold else None
         metrics = compute_metrics(self.task.metrics, rows.with_threshold(threshold), task=self.task.name)
         val_loss = float(self.task.compute_loss(self.loss, rows.logits, rows.y)) if rows.loss is None else rows.loss
@@ -243,6 +263,8 @@ class FitModule(pl.LightningModule):
             first = next(iter(loader)).to(self.device)
             self.nonfinite = find_nonfinite_component(self.model, first)
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
+        for values in of_auxiliary:
+            row |= values
         self.history.append(row)
         self.thresholds.append(threshold)
         # A model of NaN predicts the first class, which a metric may rate highly.

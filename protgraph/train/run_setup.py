@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from protgraph.task.losses import (
     squared_error,
 )
 from protgraph.task.task import Task
+from protgraph.train.auxiliary import AuxiliaryTask, prepare_auxiliary
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
 
@@ -62,6 +63,7 @@ class RunSetup:
     task: Task
     config: FitConfig
     prepared: Prepared  # graphs with labels; the notes include those about the splits
+    auxiliary: Sequence[AuxiliaryTask] = ()
 
     def module(self) -> FitModule:
         """Standardize the inputs, initialize the head, and return the Lightning module.
@@ -78,9 +80,14 @@ class RunSetup:
         if weight is None:
             weight = class_weights(task, self.config, counts)
         initialize_head(network.head, task, counts, weight)
+        for one in self.auxiliary:
+            labels = count_labels(one.task, one.splits["train"], seed=self.config.seed)
+            initialize_head(one.model.head, one.task, labels)
+            one.loss = training_loss(one.task, None, labels)
         if self.config.compile:
             compile_layers(network)
-        return FitModule(network, task, self.config, loss=training_loss(task, weight, counts))
+        loss = training_loss(task, weight, counts)
+        return FitModule(network, task, self.config, loss=loss, auxiliary=self.auxiliary)
 
 
 def set_up_run(
@@ -100,9 +107,11 @@ def set_up_run(
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
+        auxiliary, more = prepare_auxiliary(network, dataset, task, config, cache=cache, jobs=jobs)
+        notes = (*notes, *more)
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes))
+    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), auxiliary)
 
 
 def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:

@@ -214,4 +214,6 @@ def _is_undefined(module: FitModule, row: Mapping[str, float]) -> bool:
 
 def _load_weights(module: FitModule, best: Mapping[str, Any]) -> None:
     module.unshard()
-    module.model.load_state_dict({key.removeprefix("model."): value for key, value in best["weights"].items()})
+    weights = best["weights"].items()
+    of_model = {key.removeprefix("model."): value for key, value in weights if key.startswith("model.")}
+    module.model.load_state_dict(of_model)

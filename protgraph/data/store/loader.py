@@ -260,7 +260,8 @@ class StoreLoader:
         first, is_shared = self.rank_batches.start, self.rank_batches.world_size > 1
         for number, batch in enumerate(self._loader, first):
             if is_shared and self.rank_batches.share(number)[1]:
-                batch.is_padding = True
+                main = batch[0] if isinstance(batch, tuple) else batch
+                main.is_padding = True
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
