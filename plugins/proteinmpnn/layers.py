@@ -128,6 +128,8 @@ class ProteinMPNNEncoder(GraphLayer):
         Probability.
     unresolved : bool
         True, as in the program: residues without incoming edges send no messages to nodes, and their h is 0.
+    updates_edges : bool
+        False leaves the edges as they are, e.g. in the last layer of a model whose head reads nodes.
 
     Notes
     -----
@@ -153,23 +155,26 @@ class ProteinMPNNEncoder(GraphLayer):
         scale: float = 30.0,
         dropout: float = 0.1,
         unresolved: bool = False,
+        updates_edges: bool = True,
     ) -> None:
         super().__init__(fields)
         node, edge = self.scalar_width("h") if "h" in fields else None, self.scalar_width("edge_attr")
         dim = node or dim
         self.message = PairMLP(node, edge, dim)
         self.update = NodeUpdate(dim, scale, dropout)
-        self.edge_message = PairMLP(dim, edge, dim)
-        self.edge_out = nn.Linear(dim, edge)
-        self.edge_norm = nn.LayerNorm(edge)
+        self.updates_edges = updates_edges
+        if updates_edges:
+            self.edge_message = PairMLP(dim, edge, dim)
+            self.edge_out = nn.Linear(dim, edge)
+            self.edge_norm = nn.LayerNorm(edge)
         self.dropout = nn.Dropout(dropout)
         self.unresolved = unresolved
         self.declare(h=f"{dim}x0e", edge_attr=f"{edge}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Compute ``h (N, C)``, then ``edge_attr (E, C)`` from the new ``h`` of both ends if it is written."""
+        """Compute ``h (N, C)``, then ``edge_attr (E, C)`` from the new ``h`` of both ends if edges are updated."""
         edges, e, h = f["edges"], f["edge_attr"], f.get("h")
-        blocks, nodes = split_edges(edges, e, max(e.size(1), self.edge_out.in_features)), self.message.of_nodes(h)
+        blocks, nodes = split_edges(edges, e, max(e.size(1), self.update.out.in_features)), self.message.of_nodes(h)
         there = (edges.count > 0)[:, None].to(e.dtype) if self.unresolved else None  # (N, 1)
 
         def total(part: EdgeBlock) -> Tensor:
@@ -180,6 +185,8 @@ class ProteinMPNNEncoder(GraphLayer):
         h = self.update(h, map_blocks(blocks, total, edges.num_nodes), count)
         if there is not None:
             h = h * there
+        if not self.updates_edges:
+            return {"h": h, "edge_attr": e}
         pairs = self.edge_message.of_nodes(h)
         return {"h": h, "edge_attr": map_blocks(blocks, lambda part: self._edges(e[part.rows], pairs, part), len(e))}
 

@@ -1,4 +1,4 @@
-"""Model family ``structure_encoder``: messages between residues from their types and the distances of backbone atoms."""
+"""Model family ``structure_encoder``: messages between residues, from their types and atom distances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ ENTRY_POINTS = {"protgraph.models": {"structure_encoder": "FAMILY"}}
 
 
 def _network(name: str, *, dim: int, depth: int, k: int, dropout: float = 0.1) -> ModelSpec:
-    encoder = component("proteinmpnn_encoder", dropout=dropout, reads={"h": "h", "edge_attr": "edge_attr"})
+    reads = {"h": "h", "edge_attr": "edge_attr"}
+    encoder = component("proteinmpnn_encoder", dropout=dropout, reads=reads)
+    last = component("proteinmpnn_encoder", dropout=dropout, updates_edges=False, reads=reads)
     return ModelSpec(
         name,
         features=[
@@ -23,7 +25,8 @@ def _network(name: str, *, dim: int, depth: int, k: int, dropout: float = 0.1) -
             component("embed", reads=["relative_position"], dim=16, writes={"h": "edge_position"}),
             component("embed", reads=["edge_position", "atom_pair_rbf"], dim=dim, writes={"h": "edge_attr"}),
             component("layer_norm", reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
-            *depth * [encoder],
+            *(depth - 1) * [encoder],
+            last,
         ],
         doc="Messages between the nearest residues from residue types and distances of backbone atoms, without side "
         "chains, so that models and incomplete structures give the same vectors.",

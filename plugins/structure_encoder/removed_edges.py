@@ -1,4 +1,4 @@
-"""Corruption of ``masked_geometry``: random walks along edges, which are removed; labels are the geometry of the walks."""
+"""Corruption of ``masked_geometry``: random walks along edges, which are removed, and their geometry."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RemovedEdges:
         residues of each walk, the residue itself four times where there is none.
         """
         if "edge_index" not in graph:
-            raise FieldError("masked_geometry: the graph has no edges. Use a model with an edge featurizer, e.g. 'knn'.")
+            raise FieldError("masked_geometry: the graph has no edges. Use a model with edges, e.g. of 'knn'.")
         nodes = torch.arange(graph.num_nodes, device=graph.edge_index.device)
         starts = torch.rand(len(nodes), generator=generator, device=nodes.device) < self.fraction
         steps = [nodes]
@@ -137,7 +137,7 @@ def walk_geometry(pos: Tensor, walk: Tensor) -> Tensor:
 
 
 class WalkHead(Head):
-    """Regression of the geometry of four residues from their vectors: ``W₂ g(Σ_s A_s x_s + b)``, s the place in the walk.
+    """Geometry of four residues from their vectors: ``W₂ g(Σ_s A_s x_s + b)``, s is the place in the walk.
 
     Parameters
     ----------

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from protgraph_plugins.structure_encoder.removed_edges import RemovedEdges
-from protgraph_plugins.structure_encoder.views import TwoViews, contrastive_loss, retrieval
+from protgraph_plugins.structure_encoder.views import VECTOR, TwoViews, contrastive_loss, retrieval
 
 from protgraph.data.datasets import Target
 from protgraph.structure.residues import Residues
 from protgraph.task import InputMasking, Task, default_task, squared_error
 
 __all__ = ["MASKED_GEOMETRY", "MULTIVIEW_CONTRAST"]
-ENTRY_POINTS = {
-    "protgraph.tasks": {"masked_geometry": "MASKED_GEOMETRY", "multiview_contrast": "MULTIVIEW_CONTRAST"}
-}
+ENTRY_POINTS = {"protgraph.tasks": {"masked_geometry": "MASKED_GEOMETRY", "multiview_contrast": "MULTIVIEW_CONTRAST"}}
 
 _NAMES = ("distance", "cos_angle", "cos_dihedral", "sin_dihedral")
-_VECTOR = 128  # width of a projected view
 
 
 def _no_labels_of_residues(residues: Residues) -> np.ndarray:
@@ -40,13 +37,13 @@ MASKED_GEOMETRY = Task(
     InputMasking(corrupt=RemovedEdges()),
     derive=_no_labels_of_residues,
     stored_target=_GEOMETRY,
-    doc="Distance, angle and dihedral of the CA of walks along three edges, which are removed from the graph. Half of the "
-    "residues are the start of a walk. For layers that pass messages along edges.",
+    doc="Distance, angle and dihedral of the CA of walks along three edges, which are removed from the graph. Half of "
+    "the residues are the start of a walk. For layers that pass messages along edges.",
 )
 
 MULTIVIEW_CONTRAST = Task(
     "multiview_contrast",
-    Target("multiview_contrast", "graph", "regression", 2 * _VECTOR, head="two_views"),
+    Target("multiview_contrast", "graph", "regression", 2 * VECTOR, head="two_views"),
     contrastive_loss,
     (retrieval,),
     "retrieval",

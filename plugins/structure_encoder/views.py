@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
+from protgraph_plugins.structure_encoder.removed_edges import keep_edges
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
@@ -16,18 +16,21 @@ from protgraph.errors import FieldError, OptionError
 from protgraph.nn import Head, invariant_width, invariants, invariants_are_chiral
 from protgraph.ops import Proteins
 from protgraph.task import SplitPredictions, as_metric
-from protgraph_plugins.structure_encoder.removed_edges import keep_edges
+from protgraph.task.losses import known_labels
 
 if TYPE_CHECKING:
     from protgraph.data.datasets import Target
 
-__all__ = ["TEMPERATURE", "TwoViews", "ViewHead", "contrastive_loss", "retrieval"]
+__all__ = ["TEMPERATURE", "VECTOR", "TwoViews", "ViewHead", "contrastive_loss", "retrieval"]
 ENTRY_POINTS = {"protgraph.heads": {"two_views": "ViewHead"}}
 
 TEMPERATURE = 0.07
+VECTOR = 128  # width of a projected view
 _MARGIN = 0.3  # least part of a protein in a view
 
-register_field(FieldSpec("view", "node", "0e", "bool", shape=(), doc="True for residues of the second view of a protein"))
+register_field(
+    FieldSpec("second_view", "node", "0e", "bool", shape=(), doc="True for residues of the second view of a protein")
+)
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,13 @@ class TwoViews:
             raise OptionError(f"TwoViews: removed = {self.removed}. Use a probability from 0, below 1.")
 
     def __call__(self, graph: Data, generator: Generator) -> tuple[Data, Tensor]:
-        """Return the graph or batch with the field ``view (N,)``, and labels ``(B, 1)`` of zeros, one per protein."""
+        """Return the graph or batch with the field ``second_view (N,)``, and labels ``(B, 2 · VECTOR)``.
+
+        The labels are one random vector per protein, twice: predicting them has the least loss, as any other vectors
+        that are the same for both views.
+        """
         if "edge_index" not in graph:
-            raise FieldError("multiview_contrast: the graph has no edges. Use a model with an edge featurizer, e.g. 'knn'.")
+            raise FieldError("multiview_contrast: the graph has no edges. Use a model with edges, e.g. of 'knn'.")
         proteins = Proteins.from_graph(graph)
         device = graph.edge_index.device
         size = torch.tensor(proteins.sizes, device=device)
@@ -70,27 +77,29 @@ class TwoViews:
         is_loop = source == target
         stays = torch.rand(len(source), generator=generator, device=device) >= self.removed
         shown = keep_edges(graph, (view[source] == view[target]) & (stays | is_loop))
-        shown.view = view
-        return shown, torch.zeros(len(size), 1, device=device)
+        shown.second_view = view
+        code = torch.randn(len(size), VECTOR, generator=generator, device=device)
+        return shown, torch.cat([code, code], 1)
 
 
 def contrastive_loss(logits: Tensor, y: Tensor) -> Tensor:
     """Compute the normalized temperature-scaled cross-entropy of two views of each protein, a scalar.
 
-    ``−log(exp(s(a_p, b_p) / τ) / Σ_q exp(s(a_p, z_q) / τ))`` with the cosine s, mean over the views a of all proteins p;
-    z_q are all other views of the batch. 0 for a single protein.
+    ``−log(exp(s(a_p, b_p) / τ) / Σ_q exp(s(a_p, z_q) / τ))`` with the cosine s, mean over the views a of all proteins
+    p; z_q are all other views of the batch. 0 for a single protein.
 
     Parameters
     ----------
     logits : Tensor
         ``(P, 2 · D)``, the vectors of the two views.
     y : Tensor
-        ``(P, 1)``, not used.
+        ``(P, C)``, any; proteins with NaN are left out.
 
     References
     ----------
     Chen et al. 2020, arXiv:2002.05709, eq. 1.
     """
+    logits = logits[known_labels(y).all(1)]
     if len(logits) < 2:
         return 0 * logits.sum()
     z = nn.functional.normalize(torch.cat(logits.chunk(2, 1)), dim=1)  # (2 P, D)
@@ -120,13 +129,14 @@ class ViewHead(Head):
 
     Notes
     -----
-    Reads: ``h`` ``(N, D)``, any irreps, used through invariants; ``view`` ``(N,)`` bool, from the task; ``proteins``.
+    Reads: ``h`` ``(N, D)``, any irreps, used through invariants; ``second_view`` ``(N,)`` bool, from the task;
+    ``proteins``.
     Writes: ``logits`` ``(B, 2 · size)``, the vector of the first view, then that of the second.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ("h", "view", "proteins")
+    reads: ClassVar[tuple[str, ...]] = ("h", "second_view", "proteins")
     level = "graph"
-    task_fields: ClassVar[tuple[str, ...]] = ("view",)
+    task_fields: ClassVar[tuple[str, ...]] = ("second_view",)
 
     def __init__(self, fields: Mapping[str, FieldSpec], target: Target, *, hidden: int = 128) -> None:
         super().__init__(fields, target)
@@ -139,7 +149,7 @@ class ViewHead(Head):
         """Compute ``logits`` ``(B, 2 · size)``; see Notes."""
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
         parts = []
-        for is_member in (~f["view"], f["view"]):
+        for is_member in (~f["second_view"], f["second_view"]):
             weight = is_member[:, None].to(x.dtype)
             mean = proteins.sum(x * weight) / proteins.sum(weight).clamp(min=1)
             parts.append(self.mlp(mean))

@@ -1,6 +1,7 @@
 """Tasks: target, input masking, loss and metrics."""
 
 from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
+from protgraph.task.language_modeling import Masking
 from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
 from protgraph.task.metrics import (
     Metric,
@@ -16,6 +17,7 @@ from protgraph.task.task import Task, default_task
 __all__ = [
     "BACKBONE_ALONE",
     "InputMasking",
+    "Masking",
     "Metric",
     "ResiduePairs",
     "SplitPredictions",

@@ -15,7 +15,7 @@ from torch import Tensor
 from protgraph import registry
 from protgraph.data.graph.fields import FieldSpec, Level, field, field_owner, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
-from protgraph.errors import ProtgraphError
+from protgraph.errors import FieldError, ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.plan import ALWAYS, ATOM_FIELDS, FeaturePlan, inputs
 from protgraph.registry import BUILT_IN
@@ -71,14 +71,28 @@ def make_inputs(
     rows["pair"] = sum(n * n for n in sizes)
     values: dict[str, Tensor] = {}
     for name, spec in specs.items():
-        if not spec.is_tensor or spec.irreps == "index":
+        if not spec.is_tensor or name == "edge_index":
             continue
-        if name in computed and computed[name].shape[1:] == spec.trailing_shape:
+        if spec.irreps == "index":
+            values[name] = _nodes_of_protein(name, spec, sizes)
+        elif name in computed and computed[name].shape[1:] == spec.trailing_shape:
             values[name] = _double(computed[name])
         else:
             values[name] = _random(name, spec, rows[spec.level], computed["pos"], name in nonnegative)
     degree = batch.degree if "degree" in batch else None
     return TensorInputs(dict(specs), values, edge_index, sizes, degree, nonnegative)
+
+
+def _nodes_of_protein(name: str, spec: FieldSpec, sizes: Sequence[int]) -> Tensor:
+    """Return random node numbers ``(N, …)`` int64, those of each protein for its own nodes."""
+    if spec.level != "node":
+        raise FieldError(f"field {name!r} has node numbers per {spec.level}. The suite makes them per node only.")
+    generator = torch.Generator().manual_seed(crc32(name.encode()))
+    parts, first = [], 0
+    for size in sizes:
+        parts.append(first + torch.randint(size, (size, *spec.trailing_shape), generator=generator))
+        first += size
+    return torch.cat(parts)
 
 
 def _with_degrees(graph: ProteinGraph, degrees: Sequence[int | None]) -> ProteinGraph:

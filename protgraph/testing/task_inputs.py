@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.featurize.plan import FeaturePlan
+from protgraph.registry.component import component
 from protgraph.structure import Residues
 from protgraph.task.predictions import OTHER_CHAIN, ResiduePairs, SplitPredictions
 from protgraph.task.task import Task
@@ -48,7 +49,8 @@ class TaskInputs:
     @cached_property
     def graphs(self) -> list[ProteinGraph]:
         """Graphs with the labels of the loss and the metrics."""
-        plan, made, stored = FeaturePlan([]), [], self.task.stored
+        plan = FeaturePlan([component("knn", k=6)])  # some tasks remove edges
+        made, stored = [], self.task.stored
         for number, residues in enumerate(self.residues):
             graph = plan.precompute(residues)
             labels = random_labels(stored, len(residues), seed=number) if self._is_random else self.labels(residues)

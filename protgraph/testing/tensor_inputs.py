@@ -71,7 +71,7 @@ class TensorInputs(Inputs):
         fields: dict[str, Any] = {}
         for name, spec in self.specs.items():
             if spec.is_tensor:
-                value = self.edge_index if spec.irreps == "index" else self.values[name]
+                value = self.edge_index if name == "edge_index" else self.values[name]
                 fields[name] = value.to(device, dtype if value.is_floating_point() else value.dtype, copy=True)
         if "edges" in self.specs:
             most = int(torch.bincount(self.edge_index[1]).max()) if self.edge_index.numel() else 0
@@ -94,6 +94,9 @@ class TensorInputs(Inputs):
         """Return all proteins after the first transform, then all after the second, and so on."""
         values = {n: transforms.apply(x, self.specs[n]).flatten(0, 1) for n, x in self.values.items()}
         starts = torch.arange(len(transforms)) * sum(self.sizes)
+        for n in self._node_numbers:
+            shifted = self.values[n] + starts.view(-1, 1, *[1] * (self.values[n].dim() - 1))
+            values[n] = shifted.flatten(0, 1)
         index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
         return replace(self, values=values, edge_index=index, sizes=self.sizes * len(transforms))
 
@@ -101,6 +104,7 @@ class TensorInputs(Inputs):
         """Return one protein alone."""
         parts = {level: self._part(level, protein) for level in ("node", "edge", "graph", "pair")}
         values = {n: x[parts[self.specs[n].level]] for n, x in self.values.items()}
+        values |= {n: values[n] - parts["node"].start for n in self._node_numbers}
         index = self.edge_index[:, parts["edge"]] - parts["node"].start
         return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
 
@@ -121,6 +125,7 @@ class TensorInputs(Inputs):
         order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
         order["pair"] = pair_permutation(node, self.sizes)
         values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
+        values |= {n: place[values[n]] for n in self._node_numbers}
         return replace(self, values=values, edge_index=index[:, edge]), order
 
     def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
@@ -144,6 +149,8 @@ class TensorInputs(Inputs):
         value = self.values[name].clone()
         if name == "residue":
             value[rows] = self._residues_of_next_atoms()[rows]
+        elif name in self._node_numbers:
+            value[rows] = self._successors()[value[rows]]
         else:
             value[rows] = self._redrawn(name, value[rows], generator)
         return replace(self, values={**self.values, name: value})
@@ -154,9 +161,18 @@ class TensorInputs(Inputs):
         is_last = torch.cat([self.batch.diff() != 0, torch.ones(1, dtype=torch.bool)])
         return torch.where(is_last, value, value.roll(-1))
 
-    def _sources_changed(self) -> TensorInputs:
+    @property
+    def _node_numbers(self) -> list[str]:
+        """Names of the values that are node numbers."""
+        return [n for n in self.values if self.specs[n].irreps == "index"]
+
+    def _successors(self) -> Tensor:
+        """Return the next node of each node in its protein, ``(N,)`` int64; the first one of the last."""
         starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))
-        successor = (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
+        return (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
+
+    def _sources_changed(self) -> TensorInputs:
+        successor = self._successors()
         source, target = self.edge_index
         other, n = successor[source], len(successor)
         if torch.equal((target * n + other).sort()[0], (target * n + source).sort()[0]):  # complete, with loops

@@ -69,9 +69,9 @@ class FitConfig:
         those of the exact structure. Models with features computed from the exact coordinates raise.
     auxiliary : dict of str to float
         Auxiliary tasks by name, with the factors of their losses, which are added to the loss of the main task: e.g.
-        ``{"secondary_structure": 0.3}``. Each has a head of its own on the layers of the model, and its own inputs, e.g.
-        masked residues. It is trained on those proteins of a batch that have labels of it. The checkpoint has the head
-        of the main task only, which also selects the best epoch.
+        ``{"secondary_structure": 0.3}``. Each has a head of its own on the layers of the model, and its own inputs,
+        e.g. masked residues. It is trained on those proteins of a batch that have labels of it. The checkpoint has the
+        head of the main task only, which also selects the best epoch.
     max_time : float, optional
         Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
 

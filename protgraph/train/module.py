@@ -88,7 +88,8 @@ class FitModule(pl.LightningModule):
         super().__init__()
         self.model, self.task, self.config, self.loss = model, task, config, loss or task.loss
         self.auxiliary = tuple(auxiliary)
-        self.auxiliary_heads = torch.nn.ModuleList([one.model.head for one in auxiliary])  # their layers are the model's
+        # their layers are those of the model
+        self.auxiliary_heads = torch.nn.ModuleList([one.model.head for one in auxiliary])
         self.history: list[dict[str, float]] = []
         self.thresholds: list[Tensor | None] = []
         self.residues, self.seconds = 0, 0.0

@@ -220,7 +220,15 @@ def _run(
             if folder.earlier_epochs is not None:
                 module.notes = (*module.notes, _describe_extension(folder.earlier_epochs, config))
             fields = None if options.reads_batches else module.batch_fields
-            data = FitData(splits["train"], splits["val"], task, config, workers=options.workers, fields=fields, auxiliary=setup.auxiliary)
+            data = FitData(
+                splits["train"],
+                splits["val"],
+                task,
+                config,
+                workers=options.workers,
+                fields=fields,
+                auxiliary=setup.auxiliary,
+            )
             best = load_best(module, train(module, data, folder, device, options, logged, state=state))
             if config.compile:
                 uncompile_layers(module.model)
