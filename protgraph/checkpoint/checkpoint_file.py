@@ -47,6 +47,7 @@ __all__ = [
     "round_to_half",
     "save_checkpoint",
     "split_tensors",
+    "weights_digest",
 ]
 
 KEY = "protgraph"  # key in the metadata of the safetensors file
@@ -320,6 +321,11 @@ def _hint(name: str) -> str:
         return ""
     listed = " 'protgraph list trained_models' prints the names of trained models."
     return suggest(name, registry.trained_models.names()) + listed
+
+
+def weights_digest(model: ProteinModel) -> str:
+    """Compute the SHA-256 of the weights of a model; they do not depend on the file that they are in."""
+    return _checksum({}, {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
 
 
 def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:

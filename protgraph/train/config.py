@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
 
 import torch
@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError, suggest
 from protgraph.model.devices import find_device
+from protgraph.model.parts import matches_part
 from protgraph.validation import Seed
 
 __all__ = ["FitConfig"]
@@ -67,6 +68,22 @@ class FitConfig:
     noise : float
         Standard deviation of Gaussian noise on the coordinates of a training batch, Å, drawn for every batch. Edges are
         those of the exact structure. Models with features computed from the exact coordinates raise.
+    start_from : str, optional
+        Trained weights to start from: the name of a trained model (``"ligand_site"``, its first member;
+        ``"ligand_site[2]"`` is another one) or of a model with published weights (``"proteinmpnn.v_48_020"``), or a
+        checkpoint file. Layers that the model has in common with it are loaded, with their standardization.
+    head : {"keep", "new"}, optional
+        With ``start_from``: load the head, too, or train a new one. By default it is loaded if both predict the same
+        target. A loaded head may have fewer classes; they are matched by name.
+    freeze : list of str
+        Patterns of parts that are not trained, e.g. ``["layers.*"]``: no gradients, no dropout, no optimizer state. A
+        pattern is a name of a parameter, layer or head, or a shell pattern of such names, in which ``*`` also matches
+        dots.
+    unfreeze_after : dict of str to int
+        Pattern → number of epochs in which these parts are frozen, before they are trained: gradual unfreezing. It has
+        precedence over ``freeze``; of several patterns for a part the largest number counts.
+    lr_scale : dict of str to float
+        Pattern → factor of the learning rate of these parts. Of several patterns for a part the last one counts.
     max_time : float, optional
         Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
 
@@ -98,6 +115,11 @@ class FitConfig:
     deterministic: bool = True
     standardize: bool = True
     noise: NonNegativeFloat = 0.0
+    start_from: str | None = None
+    head: Literal["keep", "new"] | None = None
+    freeze: list[str] = field(default_factory=list)
+    unfreeze_after: dict[str, PositiveInt] = field(default_factory=dict)
+    lr_scale: dict[str, PositiveFloat] = field(default_factory=dict)
     max_time: Seconds | None = None
 
     @model_validator(mode="wrap")
@@ -113,6 +135,18 @@ class FitConfig:
             choices = re.findall(r"'(\w+)'", str(first.get("ctx", {}).get("expected", "")))
             hint = suggest(str(first["input"]), choices) if key else ""
             raise OptionError(f"FitConfig: {key} = {first['input']!r}.{hint} {'; or '.join(reasons)}.") from e
+
+    def is_frozen(self, name: str, epoch: float) -> bool:
+        """Return True if the parameter or module of a name is frozen after a number of epochs."""
+        ends = [end for pattern, end in self.unfreeze_after.items() if matches_part(name, pattern)]
+        if ends:
+            return epoch < max(ends)
+        return any(matches_part(name, pattern) for pattern in self.freeze)
+
+    def learning_rate(self, name: str) -> float:
+        """Return the peak learning rate of the parameter of a name."""
+        factors = [factor for pattern, factor in self.lr_scale.items() if matches_part(name, pattern)]
+        return self.lr * factors[-1] if factors else self.lr
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain data."""

@@ -17,6 +17,7 @@ from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.starting_point import StartingPoint
 from protgraph.wording import count_noun, format_figure, html_table
 
 __all__ = ["FitResult"]
@@ -63,6 +64,8 @@ class FitResult:
         Map from logits to probabilities, fitted on validation.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
+    start : StartingPoint, optional
+        Trained weights from which the training started, with the parts that were loaded, resized and skipped.
     interrupted : str
         Name of the signal that stopped the run, ``"SIGINT"`` or ``"SIGTERM"``; the best epoch so far was not tested.
     """
@@ -88,6 +91,7 @@ class FitResult:
     calibration: CalibrationMap | None = None
     notes: tuple[str, ...] = ()
     interrupted: str = ""
+    start: StartingPoint | None = None
 
     def __repr__(self) -> str:
         return f"FitResult of {self.summary()}"
@@ -141,6 +145,7 @@ class FitResult:
                 "standardized": standardized_inputs(self.model),
                 "sizes": {split: list(size) for split, size in self.sizes.items()},
                 **({"interrupted": self.interrupted} if self.interrupted else {}),
+                **({} if self.start is None else {"start": self.start.to_dict()}),
             },
         )
 
@@ -159,6 +164,8 @@ class FitResult:
             f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
         ]
+        if self.start is not None:
+            lines.append(f"started from {self.start.source}, {count_noun(len(self.start.loaded), 'part')} loaded")
         lines += [
             f"{split:5} " + "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
             for split, values in self.metrics.items()

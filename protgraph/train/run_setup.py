@@ -23,6 +23,7 @@ from protgraph.labels.preparation import Prepared, prepare
 from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
+from protgraph.model.parts import check_pattern
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.nn.standardize import Standardize
@@ -37,12 +38,14 @@ from protgraph.task.losses import (
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
+from protgraph.train.starting_point import StartingPoint, load_starting_point
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
 
 __all__ = [
     "RunSetup",
+    "check_parts",
     "class_weights",
     "count_labels",
     "initialize_head",
@@ -62,6 +65,7 @@ class RunSetup:
     task: Task
     config: FitConfig
     prepared: Prepared  # graphs with labels; the notes include those about the splits
+    start: StartingPoint | None = None  # of trained weights
 
     def module(self) -> FitModule:
         """Standardize the inputs, initialize the head, and return the Lightning module.
@@ -72,12 +76,13 @@ class RunSetup:
 
         network, task, train = self.network, self.task, self.prepared.splits["train"]
         if self.config.standardize:
-            standardize_inputs(network, task, train)
+            standardize_inputs(network, task, train, start=self.start)
         counts = count_labels(task, train, seed=self.config.seed)
         weight = positive_weight(task, self.config, counts)
         if weight is None:
             weight = class_weights(task, self.config, counts)
-        initialize_head(network.head, task, counts, weight)
+        if self.start is None or not self.start.keeps_head:
+            initialize_head(network.head, task, counts, weight)
         if self.config.compile:
             compile_layers(network)
         return FitModule(network, task, self.config, loss=training_loss(task, weight, counts))
@@ -97,12 +102,32 @@ def set_up_run(
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
+    start = None if config.start_from is None else load_starting_point(network, config.start_from, config.head)
+    check_parts(network, config)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes))
+    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), start)
+
+
+def check_parts(network: ProteinModel, config: FitConfig) -> None:
+    """Raise if a pattern of the options matches nothing, nothing is left to train, or ``head`` has no effect."""
+    for option in ("freeze", "unfreeze_after", "lr_scale"):
+        for pattern in getattr(config, option):
+            check_pattern(network, pattern, f"FitConfig: {option}")
+    if config.head is not None and config.start_from is None:
+        raise OptionError(
+            f"FitConfig: head = {config.head!r} has no effect without start_from. Give a checkpoint, or leave it out."
+        )
+    trainable = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
+    for epoch in range(config.epochs) if trainable else ():
+        if all(config.is_frozen(name, epoch) for name in trainable):
+            raise OptionError(
+                f"FitConfig: all parts of model {network.spec.name!r} are frozen in epoch {epoch + 1}. Leave at least "
+                "one part out of freeze and unfreeze_after, e.g. the head."
+            )
 
 
 def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
@@ -266,8 +291,12 @@ class _Statistics:
         return torch.where(self.is_binary, 0.0, mean).float(), torch.where(self.is_binary, 1.0, scale).float()
 
 
-def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> None:
+def standardize_inputs(
+    model: ProteinModel, task: Task, store: GraphStore, *, start: StartingPoint | None = None
+) -> None:
     """Set mean and scale of the features that enter linear maps, from the training split.
+
+    Layers that a starting point has loaded keep theirs.
 
     Notes
     -----
@@ -277,7 +306,7 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
     only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted, and neither are
     rows of a field with 0 in every column: some featurizers compute some residues only, e.g. mutated ones.
     """
-    readers = list(_readers(model))
+    readers = list(_readers(model, start))
     names = {field for _, fields in readers for field in fields.values()}
     if not names:
         return
@@ -291,11 +320,12 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
             standardize.set_columns(mean, scale)
 
 
-def _readers(model: ProteinModel) -> Iterator[tuple[Standardize, dict[str, str]]]:
-    """Yield each standardization and the floating-point features that it reads, local name to field."""
+def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple[Standardize, dict[str, str]]]:
+    """Yield each standardization to set and the floating-point features that it reads, local name to field."""
     written: set[str] = set()
-    for w, layer in zip(model.wires, model.layers, strict=True):
-        if isinstance(standardize := getattr(layer, "standardize", None), Standardize):
+    for number, (w, layer) in enumerate(zip(model.wires, model.layers, strict=True)):
+        is_loaded = start is not None and start.keeps_layer(number)
+        if not is_loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             reads = {local: w.reads[local] for local in standardize.columns}
             yield (
                 standardize,

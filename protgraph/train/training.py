@@ -244,6 +244,7 @@ def _result(
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
     dataset, prepared, device = setup.dataset, setup.prepared, setup.config.torch_device()
+    module.model.freeze(lambda name: False)
     metrics, confusion, scores = _evaluate(module.model.to(device), tested, module.task, best)
     training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
     calibration = None
@@ -272,6 +273,7 @@ def _result(
         calibration=calibration,
         notes=(*prepared.notes, *module.notes),
         interrupted=interrupted,
+        start=setup.start,
     )
 
 
@@ -309,4 +311,5 @@ def _identity(setup: RunSetup) -> dict[str, Any]:
     data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
     versions = {name: version(name) for name in ("lightning", "torch")} | {"protgraph": __version__}
     plain = {"model": setup.network.spec.to_dict(), "dataset": data, "task": setup.task.name, "config": options}
-    return plain | {"versions": versions}
+    start = {} if setup.start is None else {"start": setup.start.to_dict()}
+    return plain | {"versions": versions} | start
