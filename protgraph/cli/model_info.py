@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protgraph.checkpoint import TrainedModel, load_checkpoint
-from protgraph.checkpoint.checkpoint_file import weights_digest
+from protgraph.checkpoint.checksum import weights_digest
 from protgraph.model import ModelSpec, ProteinModel, model_parts
 
 __all__ = ["checkpoint_facts", "parts_of_model"]

@@ -16,11 +16,13 @@ __all__ = [
     "Freeze",
     "HeadOption",
     "LearningRateScale",
+    "LowRank",
     "StartFrom",
     "UnfreezeAfter",
     "check_head",
     "model_to_train",
     "parse_pairs",
+    "parse_ranks",
 ]
 
 StartFrom: TypeAlias = Annotated[
@@ -55,6 +57,14 @@ LearningRateScale: TypeAlias = Annotated[
     typer.Option(metavar="PATTERN=X", help="Multiply the learning rate of these parts by X; repeat for more."),
 ]
 
+LowRank: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RANK",
+        help="Train low-rank terms of the layers' linear maps (LoRA) and the head only; PATTERN=RANK: of some layers.",
+    ),
+]
+
 Number = TypeVar("Number", int, float)
 
 
@@ -72,13 +82,18 @@ def parse_pairs(option: str, texts: Sequence[str] | None, number: Callable[[str]
     return pairs
 
 
+def parse_ranks(texts: Sequence[str] | None) -> dict[str, int]:
+    """Return the rank of each pattern of --lora; a number alone is the rank for all layers."""
+    return parse_pairs("--lora", [text if "=" in text else f"layers={text}" for text in texts or ()], int)
+
+
 def model_to_train(model: str | None, start_from: str | None) -> str | ModelSpec:
     """Return the model of the command line; without one, the specification of the checkpoint to start from."""
     if model is not None:
         return model
     if start_from is None:
         raise OptionError("MODEL is missing. Give the name of a model, or --from, whose model is then trained.")
-    from protgraph.train.starting_point import load_parent
+    from protgraph.checkpoint.checkpoint_file import load_parent
 
     return load_parent(start_from).model.spec
 

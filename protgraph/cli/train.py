@@ -29,11 +29,13 @@ from protgraph.cli.start_options import (
     Freeze,
     HeadOption,
     LearningRateScale,
+    LowRank,
     StartFrom,
     UnfreezeAfter,
     check_head,
     model_to_train,
     parse_pairs,
+    parse_ranks,
 )
 from protgraph.errors import OptionError, OutputFileError
 
@@ -74,6 +76,7 @@ def train_command(
     freeze: Freeze = None,
     unfreeze_after: UnfreezeAfter = None,
     lr_scale: LearningRateScale = None,
+    lora: LowRank = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -159,6 +162,9 @@ def train_command(
     are loaded and the head is new. --freeze, --unfreeze-after and --lr-scale select parts by the names that 'protgraph
     info NAME' prints.
 
+    --lora 8 trains low-rank terms and the head only. OUT has the sums; the terms alone are in a file beside it, with
+    '.adapters.safetensors', which needs the model of --from.
+
     --dry-run runs a few batches of three sizes and prints the peak memory and time per epoch.
 
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
@@ -205,6 +211,7 @@ def train_command(
         freeze=freeze or [],
         unfreeze_after=parse_pairs("--unfreeze-after", unfreeze_after, int),
         lr_scale=parse_pairs("--lr-scale", lr_scale, float),
+        lora=parse_ranks(lora),
     )
     spec = model_to_train(model, start_from)
     if budget is not None:
@@ -222,6 +229,9 @@ def train_command(
     name = spec if isinstance(spec, str) else spec.name
     out = out or check(Path(f"{name}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
+    adapters = out.with_suffix(".adapters.safetensors")
+    if lora and cv is None:
+        check(adapters)
     if budget is None:
         config = choose_budget(spec, dataset, task, config, memory_limit)
     callbacks = [callback_by_name(text) for text in callback or ()]
@@ -261,6 +271,8 @@ def train_command(
             on_epoch=None if quiet else _print_epoch,
         )
         if is_first_process():
+            if result.adapters is not None:
+                typer.echo(f"adapters: {result.save_adapters(adapters)}")
             _report(result, out)
 
 

@@ -21,7 +21,7 @@ from protgraph.featurize.coordinate_gradient import recompute_features, require_
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.model.attention_maps import AttentionMap, attention_maps
-from protgraph.model.parts import FrozenParts, freeze_parts
+from protgraph.model.frozen_parts import FrozenParts, freeze_parts
 from protgraph.model.spec import ModelSpec, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder

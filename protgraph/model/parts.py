@@ -1,19 +1,14 @@
-"""Parts of a model by name: patterns, and parts that are frozen, without gradients and in evaluation mode."""
+"""Parts of a model by path, which options select."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
-
-from torch import nn
+from typing import NamedTuple
 
 from protgraph.errors import OptionError, list_first
+from protgraph.model.build import ProteinModel
+from protgraph.model.frozen_parts import matches_part
 
-if TYPE_CHECKING:
-    from protgraph.model.build import ProteinModel
-
-__all__ = ["FrozenParts", "ModelPart", "check_pattern", "freeze_parts", "matches_part", "model_parts"]
+__all__ = ["ModelPart", "check_pattern", "model_parts"]
 
 
 class ModelPart(NamedTuple):
@@ -22,28 +17,6 @@ class ModelPart(NamedTuple):
     path: str  # "layers.2", "head"
     component: str
     parameters: int
-
-
-class FrozenParts(NamedTuple):
-    """Modules and parameters that :func:`freeze_parts` changed."""
-
-    modules: tuple[nn.Module, ...] = ()
-    parameters: tuple[nn.Parameter, ...] = ()
-
-
-def matches_part(name: str, pattern: str) -> bool:
-    """Return True if a pattern matches the name of a parameter or module, or of a module around it.
-
-    ``*``, ``?`` and ``[…]`` are those of a shell, and also match dots.
-
-    Examples
-    --------
-    >>> matches_part("layers.2.linear.weight", "layers.2"), matches_part("layers.20.linear.weight", "layers.2")
-    (True, False)
-    >>> matches_part("layers.2.linear.weight", "layers.*")
-    True
-    """
-    return fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*")
 
 
 def model_parts(model: ProteinModel) -> list[ModelPart]:
@@ -67,22 +40,3 @@ def check_pattern(model: ProteinModel, pattern: str, option: str) -> None:
         f"{option}: {pattern!r} matches no parameter of model {model.spec.name!r}. Its parts: {list_first(paths, 20)}. "
         "Give one of them, or a pattern as in a shell, e.g. 'layers.*'."
     )
-
-
-def freeze_parts(model: ProteinModel, is_frozen: Callable[[str], bool]) -> FrozenParts:
-    """Turn off gradients of the parameters with frozen names, and return them with the modules that are frozen.
-
-    A module is frozen if its name is, or if it has parameters and all of them are frozen.
-    """
-    parameters = []
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad and is_frozen(name):
-            parameter.requires_grad_(False)
-            parameters.append(parameter)
-    modules = []
-    for path, module in model.named_modules():
-        names = [f"{path}.{name}" for name, _ in module.named_parameters()]
-        has_frozen_parameters = bool(names) and all(map(is_frozen, names))
-        if path and (is_frozen(path) or has_frozen_parameters):
-            modules.append(module)
-    return FrozenParts(tuple(modules), tuple(parameters))

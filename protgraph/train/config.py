@@ -12,7 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError, suggest
 from protgraph.model.devices import find_device
-from protgraph.model.parts import matches_part
+from protgraph.model.frozen_parts import last_match, matches_part
+from protgraph.nn.lora import is_low_rank_term
 from protgraph.validation import Seed
 
 __all__ = ["FitConfig"]
@@ -84,6 +85,10 @@ class FitConfig:
         precedence over ``freeze``; of several patterns for a part the largest number counts.
     lr_scale : dict of str to float
         Pattern → factor of the learning rate of these parts. Of several patterns for a part the last one counts.
+    lora : dict of str to int
+        Pattern → rank of a low-rank term that is added to the linear maps of these parts (LoRA,
+        :class:`protgraph.nn.LowRankTerm`), e.g. ``{"layers": 8}``. Of the layers, only these terms are trained, and the
+        head is. The model has the sums at the end; :meth:`FitResult.save_adapters` writes the terms alone.
     max_time : float, optional
         Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
 
@@ -120,6 +125,7 @@ class FitConfig:
     freeze: list[str] = field(default_factory=list)
     unfreeze_after: dict[str, PositiveInt] = field(default_factory=dict)
     lr_scale: dict[str, PositiveFloat] = field(default_factory=dict)
+    lora: dict[str, PositiveInt] = field(default_factory=dict)
     max_time: Seconds | None = None
 
     @model_validator(mode="wrap")
@@ -141,12 +147,14 @@ class FitConfig:
         ends = [end for pattern, end in self.unfreeze_after.items() if matches_part(name, pattern)]
         if ends:
             return epoch < max(ends)
+        if self.lora and matches_part(name, "layers.*") and not is_low_rank_term(name):
+            return True
         return any(matches_part(name, pattern) for pattern in self.freeze)
 
     def learning_rate(self, name: str) -> float:
         """Return the peak learning rate of the parameter of a name."""
-        factors = [factor for pattern, factor in self.lr_scale.items() if matches_part(name, pattern)]
-        return self.lr * factors[-1] if factors else self.lr
+        factor = last_match(self.lr_scale, name)
+        return self.lr if factor is None else self.lr * factor
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain data."""

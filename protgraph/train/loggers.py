@@ -17,8 +17,8 @@ from typing import Any
 from lightning.pytorch.loggers import CSVLogger, Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from protgraph.checkpoint.starting_point import StartingPoint
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
-from protgraph.train.starting_point import StartingPoint
 
 __all__ = ["LOGGERS", "PlacePrinter", "logger_by_name", "named_loggers"]
 

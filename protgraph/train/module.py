@@ -119,6 +119,11 @@ class FitModule(pl.LightningModule):
                 "train. They agree once, at the start, which parameters are trained. Use devices=1, or freeze alone."
             )
         self.freeze_parts(self.current_epoch)
+        if self.config.lora and isinstance(self.trainer.strategy, ShardedStrategy):
+            raise OptionError(
+                f"FitConfig: lora = {self.config.lora!r} does not work with strategy 'fsdp'. Use 'ddp': the optimizer "
+                "has no state of frozen weights."
+            )
         if isinstance(self.trainer.strategy, ShardedStrategy) and not is_sharded(self.model):
             self._complete = (copy.deepcopy(self.model),)  # a tuple: not a part of this module
             shard_model(self.model, self.trainer.strategy.device_mesh["data_parallel"])

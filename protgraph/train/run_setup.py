@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from protgraph.checkpoint.adapters import add_adapters
+from protgraph.checkpoint.checkpoint_file import load_parent
+from protgraph.checkpoint.checkpoint_header import AdapterBase
+from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.store.graph_store import GraphStore
@@ -23,6 +28,7 @@ from protgraph.labels.preparation import Prepared, prepare
 from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
+from protgraph.model.frozen_parts import matches_part
 from protgraph.model.parts import check_pattern
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import Head
@@ -38,7 +44,6 @@ from protgraph.task.losses import (
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
-from protgraph.train.starting_point import StartingPoint, load_starting_point
 
 if TYPE_CHECKING:
     from protgraph.train.module import FitModule
@@ -66,6 +71,7 @@ class RunSetup:
     config: FitConfig
     prepared: Prepared  # graphs with labels; the notes include those about the splits
     start: StartingPoint | None = None  # of trained weights
+    base: AdapterBase | None = None  # of low-rank terms
 
     def module(self) -> FitModule:
         """Standardize the inputs, initialize the head, and return the Lightning module.
@@ -83,6 +89,8 @@ class RunSetup:
             weight = class_weights(task, self.config, counts)
         if self.start is None or not self.start.keeps_head:
             initialize_head(network.head, task, counts, weight)
+        if self.config.lora:
+            add_adapters(network, self.config.lora, seed=self.config.seed)
         if self.config.compile:
             compile_layers(network)
         return FitModule(network, task, self.config, loss=training_loss(task, weight, counts))
@@ -102,14 +110,20 @@ def set_up_run(
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
-    start = None if config.start_from is None else load_starting_point(network, config.start_from, config.head)
+    start = (
+        None if config.start_from is None else load_starting_point(network, load_parent(config.start_from), config.head)
+    )
     check_parts(network, config)
+    base = None
+    if config.lora:
+        digest = weights_digest(network.layers)
+        base = AdapterBase(source=config.start_from, seed=config.seed, digest=digest, lora=config.lora)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), start)
+    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), start, base)
 
 
 def check_parts(network: ProteinModel, config: FitConfig) -> None:
@@ -121,6 +135,24 @@ def check_parts(network: ProteinModel, config: FitConfig) -> None:
         raise OptionError(
             f"FitConfig: head = {config.head!r} has no effect without start_from. Give a checkpoint, or leave it out."
         )
+    if config.lora:
+        _check_lora(network, config)
+    else:
+        _check_trainable(network, config)
+
+
+def _check_lora(network: ProteinModel, config: FitConfig) -> None:
+    linear_maps = [path for path, module in network.named_modules() if isinstance(module, nn.Linear)]
+    for pattern in config.lora:
+        if not any(matches_part(path, pattern) for path in linear_maps):
+            raise OptionError(
+                f"FitConfig: lora: {pattern!r} matches no linear map of model {network.spec.name!r}. It has "
+                f"{list_first(linear_maps, 20) or 'none'}."
+            )
+
+
+def _check_trainable(network: ProteinModel, config: FitConfig) -> None:
+    """Raise if no parameter is trained in an epoch; a model without parameters may have none."""
     trainable = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
     for epoch in range(config.epochs) if trainable else ():
         if all(config.is_frozen(name, epoch) for name in trainable):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from protgraph.checkpoint import load_checkpoint
-from protgraph.checkpoint.checkpoint_file import weights_digest
+from protgraph.checkpoint.checksum import weights_digest
 
 CHAINS = ("1crn", "2erl", "1d3z", "1ubq", "1fas")
 
@@ -44,6 +44,20 @@ def test_shipped_ensemble_is_continued_with_labels_of_a_user(run, labeled, tmp_p
         assert text in info
 
 
+def test_low_rank_terms_are_written_beside_the_checkpoint(run, labeled, tmp_path):
+    out = tmp_path / "tuned.safetensors"
+    labels = ("--data", labeled, "--labels", labeled / "labels.csv", "--task", "site", "--epochs", 1)
+    result = run(
+        "train", "--from", "ligand_site", "--lora", 2, "--lora", "layers.[01]=1", *labels, "-o", out, "--quiet"
+    )
+    assert result.code == 0, result.err
+    adapters = tmp_path / "tuned.adapters.safetensors"
+    assert f"adapters: {adapters}" in result.out and "low-rank terms: " in result.out
+    assert weights_digest(load_checkpoint(adapters).model) == weights_digest(load_checkpoint(out).model)
+    again = run("train", "--from", "ligand_site", "--lora", 2, *labels, "-o", tmp_path / "tuned.safetensors")
+    assert again.code == 2 and "tuned.safetensors" in again.err
+
+
 def test_model_or_checkpoint_is_required(run):
     result = run("train", "--data", "pdb_core", "--task", "ligand_binding")
     assert result.code == 2 and "MODEL is missing" in result.err
@@ -54,6 +68,7 @@ def test_model_or_checkpoint_is_required(run):
     [
         (["--lr-scale", "layers.*"], "--lr-scale: 'layers.*'"),
         (["--unfreeze-after", "layers.*=soon"], "--unfreeze-after: 'layers.*=soon'"),
+        (["--lora", "many"], "--lora: 'layers=many'"),
         (["--head", "old"], "--head: 'old'"),
         (["--freeze", "blocks.*"], "'blocks.*' matches no parameter"),
         (["--from", "absent.safetensors"], "absent.safetensors"),

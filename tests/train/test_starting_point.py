@@ -11,12 +11,13 @@ from torch import nn
 
 from protgraph import Target
 from protgraph.checkpoint import Checkpoint, load_checkpoint
-from protgraph.checkpoint.checkpoint_file import save_checkpoint, weights_digest
+from protgraph.checkpoint.checkpoint_file import load_parent, save_checkpoint
+from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.model import ModelSpec, build_model, model_parts
 from protgraph.registry.component import component
 from protgraph.train import FitConfig, fit
-from protgraph.train.starting_point import load_parent, load_starting_point
 from tests.train.test_resume import one_thread
 
 BUILT = "layers.0 (embed)", "layers.1 (gcn)", "layers.2 (residual)", "layers.3 (gcn)", "layers.4 (residual)"
@@ -26,6 +27,10 @@ BUILT = "layers.0 (embed)", "layers.1 (gcn)", "layers.2 (residual)", "layers.3 (
 def parent(trained, tmp_path_factory) -> str:
     """File of a model that is trained on ``helix``."""
     return str(trained.save(tmp_path_factory.mktemp("parent") / "parent.safetensors"))
+
+
+def start(network, source: str, head: str | None) -> StartingPoint:
+    return load_starting_point(network, load_parent(source), head)
 
 
 def head_bias(model) -> torch.Tensor:
@@ -47,11 +52,11 @@ def test_layers_of_the_parent_are_loaded_and_the_head_of_another_task_is_new(par
 
 def test_head_of_the_same_target_is_kept_unless_a_new_one_is_asked_for(parent, trained, tiny, small):
     network = build_model(tiny, trained.model.target, seed=1)
-    assert load_starting_point(network, parent, None).keeps_head
+    assert start(network, parent, None).keeps_head
     assert all(torch.equal(a, b) for a, b in zip(network.parameters(), trained.model.parameters(), strict=True))
     network = build_model(tiny, trained.model.target, seed=1)
-    start = load_starting_point(network, parent, "new")
-    assert start.skipped == ["head (node_classifier): new (option head)"]
+    point = start(network, parent, "new")
+    assert point.skipped == ["head (node_classifier): new (option head)"]
     assert not torch.equal(network.head.mlp[0].weight, trained.model.head.mlp[0].weight)
 
 
@@ -66,18 +71,18 @@ def test_rows_of_a_head_are_matched_by_the_names_of_classes(tiny, tmp_path):
     network = build_model(tiny, letters, seed=0)
     file = save_checkpoint(tmp_path / "letters.safetensors", Checkpoint(network, "inverse_folding"))
     fewer = build_model(tiny, Target("fewer", "node", "classification", 2, ("d", "b")), seed=1)
-    start = load_starting_point(fewer, str(file), "keep")
-    assert start.resized == ["head.mlp.0.weight (4 → 2 rows)", "head.mlp.0.bias (4 → 2 rows)"]
+    point = start(fewer, str(file), "keep")
+    assert point.resized == ["head.mlp.0.weight (4 → 2 rows)", "head.mlp.0.bias (4 → 2 rows)"]
     assert torch.equal(fewer.head.mlp[0].weight, network.head.mlp[0].weight[[3, 1]])
     other = build_model(tiny, Target("other", "node", "classification", 2, ("d", "x")), seed=1)
     with pytest.raises(CheckpointError, match="does not predict 'x'"):
-        load_starting_point(other, str(file), "keep")
+        start(other, str(file), "keep")
     one, other_one = (build_model(tiny, Target(name, "node", "multilabel", 1, (name,)), seed=2) for name in ("a", "b"))
     file_of_one = save_checkpoint(tmp_path / "one.safetensors", Checkpoint(one, "a"))
-    assert load_starting_point(other_one, str(file_of_one), "keep").keeps_head  # a single label of another name
+    assert start(other_one, str(file_of_one), "keep").keeps_head  # a single label of another name
     values = build_model(tiny, Target("values", "node", "regression", 4), seed=1)
     with pytest.raises(CheckpointError, match="kind 'classification', not 'regression'"):
-        load_starting_point(values, str(file), "keep")
+        start(values, str(file), "keep")
 
 
 class Watch(LambdaCallback):
@@ -188,10 +193,10 @@ def test_members_of_an_ensemble_are_chosen_by_number():
 def test_models_that_do_not_fit_are_errors(parent, tiny, small, quick):
     buried = Target("buried", "node", "multilabel", 1)
     with pytest.raises(CheckpointError, match="another family"):
-        load_starting_point(build_model("egnn", buried), parent, None)
+        start(build_model("egnn", buried), parent, None)
     wider = ModelSpec("tiny", tiny.features, [component("embed", reads=["aatype", "dihedral"], dim=8)])
     with pytest.raises(CheckpointError, match=r"no layer of model 'tiny'.*weight is \(21, 16\).*not \(21, 8\)"):
-        load_starting_point(build_model(wider, buried), parent, None)
+        start(build_model(wider, buried), parent, None)
     with pytest.raises(CheckpointError, match="no published weights"):
         load_parent("gcn")
     with pytest.raises(CheckpointError, match="absent"):
@@ -201,13 +206,13 @@ def test_models_that_do_not_fit_are_errors(parent, tiny, small, quick):
 def test_other_inputs_of_a_layer_are_not_loaded_and_other_features_are_noted(parent, tiny):
     layers = [component("embed", reads=["dihedral", "aatype"], dim=16), *tiny.layers[1:], component("mlp", hidden=16)]
     spec = ModelSpec("tiny.more", ["dihedral", component("knn", k=12)], layers)
-    start = load_starting_point(build_model(spec, Target("buried", "node", "multilabel", 1)), parent, None)
-    assert start.loaded == list(BUILT[1:])
-    assert start.skipped[:2] == [
+    point = start(build_model(spec, Target("buried", "node", "multilabel", 1)), parent, None)
+    assert point.loaded == list(BUILT[1:])
+    assert point.skipped[:2] == [
         "layers.0 (embed): reads aatype, dihedral in the checkpoint",
         "layers.5 (mlp): not in the checkpoint",
     ]
-    assert start.notes == ["featurizer knn(k=12): not in the checkpoint", "featurizer knn(k=8): in the checkpoint only"]
+    assert point.notes == ["featurizer knn(k=12): not in the checkpoint", "featurizer knn(k=8): in the checkpoint only"]
 
 
 @pytest.mark.parametrize(

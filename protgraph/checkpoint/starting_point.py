@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from protgraph import registry
-from protgraph.checkpoint.checkpoint_file import load_checkpoint, weights_digest
 from protgraph.data.datasets.target import Target
 from protgraph.errors import CheckpointError
-from protgraph.model.build import ProteinModel, as_model_spec
-from protgraph.model.pretrained import pretrained
+from protgraph.model.build import ProteinModel
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.standardize import Standardize
 
-__all__ = ["StartingPoint", "load_parent", "load_starting_point"]
-
-_MEMBER = re.compile(r"(.+)\[(\d+)\]")
+__all__ = ["Parent", "StartingPoint", "load_starting_point"]
 
 
 @dataclass(frozen=True)
@@ -91,47 +84,15 @@ class StartingPoint:
         return any(label.startswith(f"layers.{number} ") for label in self.loaded)
 
 
-def load_parent(source: str) -> Parent:
-    """Load the model of a trained model's name, a model's name with published weights, or a checkpoint file.
-
-    ``NAME[2]`` is a member of an ensemble; the default is the first one.
-
-    Raises
-    ------
-    CheckpointError
-        There is no such file or name, no such member, or the model has no published weights.
-    """
-    match = None if Path(source).is_file() else _MEMBER.fullmatch(source)
-    name, number = (source, 0) if match is None else (match[1], int(match[2]))
-    if name in registry.models and name not in registry.trained_models and not Path(name).is_file():
-        model, trained = _published(name), {}
-        members: tuple[ProteinModel, ...] = (model,)
-    else:
-        checkpoint = load_checkpoint(name)
-        members, trained = checkpoint.members, dict(checkpoint.trained)
-    if number >= len(members):
-        raise CheckpointError(f"start from {source!r}: member {number}. Allowed: 0 to {len(members) - 1}.")
-    return Parent(members[number], source, weights_digest(members[number]), trained)
-
-
-def _published(name: str) -> ProteinModel:
-    if not as_model_spec(name).weights:
-        raise CheckpointError(
-            f"start from {name!r}: this model has no published weights. Give a checkpoint of 'protgraph train', or a "
-            "name of 'protgraph list trained_models'."
-        )
-    return pretrained(name)
-
-
-def load_starting_point(network: ProteinModel, source: str, head: str | None) -> StartingPoint:
+def load_starting_point(network: ProteinModel, parent: Parent, head: str | None) -> StartingPoint:
     """Load the weights of a parent into a network, layer by layer.
 
     A layer is loaded if the parent has the same component at the same place with the same inputs and shapes.
 
     Parameters
     ----------
-    source : str
-        See :func:`load_parent`.
+    parent : Parent
+        See :func:`protgraph.checkpoint.checkpoint_file.load_parent`.
     head : {"keep", "new"}, optional
         Load the head, too; by default if both have the same target.
 
@@ -140,12 +101,11 @@ def load_starting_point(network: ProteinModel, source: str, head: str | None) ->
     CheckpointError
         The parent belongs to another model family, no layer is in common, or a head to keep does not fit.
     """
-    parent = load_parent(source)
     _check_family(network.spec, parent)
     loaded, skipped = _load_layers(network, parent.model)
     if not loaded:
         raise CheckpointError(
-            f"start from {source!r}: no layer of model {network.spec.name!r} is in common with its model "
+            f"start from {parent.source!r}: no layer of model {network.spec.name!r} is in common with its model "
             f"{parent.model.spec.name!r}: {'; '.join(skipped) or 'neither has weights'}. Train that model, or give "
             "another checkpoint."
         )
@@ -157,7 +117,7 @@ def load_starting_point(network: ProteinModel, source: str, head: str | None) ->
         reason = "option head" if head else f"{network.target.name}, not {parent.model.target.name}"
         skipped.append(f"{head_label}: new ({reason})")
     return StartingPoint(
-        source=source,
+        source=parent.source,
         digest=parent.digest,
         model=parent.model.spec.name,
         target=parent.model.target.name,
