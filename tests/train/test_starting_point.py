@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from lightning.pytorch.callbacks import LambdaCallback
 from torch import nn
 
+import protgraph as pg
 from protgraph import Target
 from protgraph.checkpoint import Checkpoint, load_checkpoint
 from protgraph.checkpoint.checkpoint_file import load_parent, save_checkpoint
@@ -17,7 +19,8 @@ from protgraph.checkpoint.starting_point import StartingPoint, load_starting_poi
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.model import ModelSpec, build_model, model_parts
 from protgraph.registry.component import component
-from protgraph.train import FitConfig, fit
+from protgraph.train import FitConfig, cross_validate, fit
+from protgraph.train.module import FitModule, ShardedStrategy
 from tests.train.test_resume import one_thread
 
 BUILT = "layers.0 (embed)", "layers.1 (gcn)", "layers.2 (residual)", "layers.3 (gcn)", "layers.4 (residual)"
@@ -244,3 +247,30 @@ def test_options_of_a_recipe_are_those_of_fit():
     config = FitConfig(start_from="ligand_site", freeze=["layers.0"], lr_scale={"head": 2.0})
     assert config.to_dict()["freeze"] == ["layers.0"]
     assert config.learning_rate("head.mlp.0.bias") == 2 * config.lr
+
+
+def test_gradual_unfreezing_needs_one_process_and_low_rank_terms_unsharded_weights(tiny):
+    """DDP agrees once, at the start, which parameters have gradients."""
+    task = pg.tasks.get("interface")
+    model = build_model(tiny, task.target)
+    module = FitModule(model, task, FitConfig(unfreeze_after={"layers": 1}))
+    module._trainer = SimpleNamespace(world_size=2, strategy=None, current_epoch=0)
+    with pytest.raises(OptionError, match="2 processes"):
+        module.configure_model()
+    module = FitModule(model, task, FitConfig(lora={"layers": 1}))
+    module._trainer = SimpleNamespace(world_size=2, strategy=ShardedStrategy(), current_epoch=0)
+    with pytest.raises(OptionError, match="fsdp"):
+        module.configure_model()
+
+
+def test_folds_start_from_the_parent_and_are_not_resumed_from_another_one(trained, tiny, small, quick, tmp_path):
+    file = trained.save(tmp_path / "parent.safetensors")
+    config = replace(quick, start_from=str(file), freeze=["layers"], epochs=1)
+    cross_validate(tiny, small, "buried", folds=2, config=config, run_dir=tmp_path / "cv")
+    fold = load_checkpoint(tmp_path / "cv" / "fold_1" / "model.safetensors")
+    expected = trained.model.state_dict()
+    layers = {name: x for name, x in fold.model.state_dict().items() if name.startswith("layers")}
+    assert all(torch.equal(value, expected[name]) for name, value in layers.items())
+    save_checkpoint(file, replace(trained.checkpoint(), model=build_model(tiny, trained.model.target, seed=3)))
+    with pytest.raises(CheckpointError, match="another parent"):
+        cross_validate(tiny, small, "buried", folds=2, config=config, run_dir=tmp_path / "cv", resume=True)
