@@ -16,7 +16,19 @@ from protgraph_plugins.esm.vocabulary import MASK, PAD, TOKENS
 
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 
-__all__ = ["DEFAULT", "WIDTHS", "checkpoint_digest", "checkpoint_width", "load_esm", "load_masked_lm", "shared_esm"]
+__all__ = [
+    "DEFAULT",
+    "TINY_WIDTH",
+    "WIDTHS",
+    "checkpoint_digest",
+    "checkpoint_errors",
+    "checkpoint_folder",
+    "import_transformers",
+    "load_esm",
+    "load_masked_lm",
+    "quiet_transformers",
+    "random_seed",
+]
 
 DEFAULT = "facebook/esm2_t6_8M_UR50D"
 """The smallest published ESM-2: 8 million parameters."""
@@ -34,6 +46,8 @@ models can be described without a download."""
 
 _RANDOM = re.compile(r"random:tiny(?::(\d+))?")
 _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+TINY_WIDTH = _TINY["hidden_size"]
+"""Channels of ``"random:tiny"``."""
 _WEIGHTS = ("*.safetensors", "*.bin")
 #: Weights that embeddings do not use.
 _UNUSED = re.compile(r"contact_head\.|pooler\.|position_ids$|inv_freq$")
@@ -67,12 +81,12 @@ def load_esm(checkpoint: str = DEFAULT, *, revision: str | None = None) -> Any:
     -----
     transformers caches downloads; with ``HF_HUB_OFFLINE=1`` only the cache is used.
     """
-    transformers = _transformers()
-    seed = _seed(checkpoint)
+    transformers = import_transformers()
+    seed = random_seed(checkpoint)
     if seed is not None:
         return _tiny(transformers, seed)
     _check_folder(checkpoint, transformers, revision)
-    with _checkpoint_errors(checkpoint), _quiet(transformers, bars=not Path(checkpoint).is_dir()):
+    with checkpoint_errors(checkpoint), quiet_transformers(transformers, bars=not Path(checkpoint).is_dir()):
         model, info = transformers.EsmModel.from_pretrained(
             checkpoint,
             revision=revision or "main",
@@ -108,12 +122,12 @@ def load_masked_lm(checkpoint: str = DEFAULT, *, revision: str | None = None) ->
     MissingExtraError, CheckpointError
         See :func:`load_esm`; also if the checkpoint has no language model head.
     """
-    transformers = _transformers()
-    seed = _seed(checkpoint)
+    transformers = import_transformers()
+    seed = random_seed(checkpoint)
     if seed is not None:
         return _tiny(transformers, seed, masked_lm=True)
     _check_folder(checkpoint, transformers, revision)
-    with _checkpoint_errors(checkpoint), _quiet(transformers, bars=not Path(checkpoint).is_dir()):
+    with checkpoint_errors(checkpoint), quiet_transformers(transformers, bars=not Path(checkpoint).is_dir()):
         model, info = transformers.EsmForMaskedLM.from_pretrained(
             checkpoint, revision=revision or "main", output_loading_info=True, ignore_mismatched_sizes=True
         )
@@ -127,26 +141,11 @@ def load_masked_lm(checkpoint: str = DEFAULT, *, revision: str | None = None) ->
     return model.float().eval()
 
 
-@lru_cache(maxsize=2)
-def shared_esm(checkpoint: str, revision: str | None, digest: str) -> Any:
-    """Return the instance that the featurizers of a process share; the digest distinguishes changed files."""
-    return load_esm(checkpoint, revision=revision).requires_grad_(False)
-
-
-def checkpoint_width(checkpoint: str, *, revision: str | None = None) -> int:
-    """Return the number of channels of a checkpoint; published names need no download."""
-    if checkpoint in WIDTHS:
-        return WIDTHS[checkpoint]
-    if _seed(checkpoint) is not None:
-        return _TINY["hidden_size"]
-    return int(_check_folder(checkpoint, _transformers(), revision).hidden_size)
-
-
 def checkpoint_digest(checkpoint: str, *, revision: str | None = None) -> str:
     """Return the fingerprint of a checkpoint: the commit of a name on the hub, or a checksum of a folder's weights."""
-    if _seed(checkpoint) is not None:
+    if random_seed(checkpoint) is not None:
         return f"{checkpoint.replace(':', '_')}-torch{torch.__version__}"
-    folder = _folder(checkpoint, _transformers(), revision)
+    folder = checkpoint_folder(checkpoint, revision=revision)
     if folder.parent.name == "snapshots":  # layout of a commit in the cache of the hub
         return folder.name
     files = [folder / "config.json", *sorted(p for pattern in _WEIGHTS for p in folder.glob(pattern))]
@@ -162,7 +161,7 @@ def _digest_of(files: tuple[tuple[str, int, int], ...]) -> str:
     return checksum.hexdigest()[:24]
 
 
-def _seed(checkpoint: str) -> int | None:
+def random_seed(checkpoint: str) -> int | None:
     """Return the seed of a random network, or None."""
     match = _RANDOM.fullmatch(checkpoint)
     if match is None and checkpoint.startswith("random:"):
@@ -199,7 +198,8 @@ def _tiny(transformers: Any, seed: int, *, masked_lm: bool = False) -> Any:
             torch.set_default_dtype(before)
 
 
-def _transformers() -> Any:
+def import_transformers() -> Any:
+    """Return the package transformers; raise :class:`MissingExtraError` if it is not installed."""
     try:
         import transformers
     except ImportError as e:
@@ -209,8 +209,9 @@ def _transformers() -> Any:
     return transformers
 
 
-def _folder(checkpoint: str, transformers: Any, revision: str | None) -> Path:
+def checkpoint_folder(checkpoint: str, *, revision: str | None = None) -> Path:
     """Return the folder of a checkpoint's configuration, downloaded if necessary."""
+    transformers = import_transformers()
     if Path(checkpoint).is_dir():
         if not (Path(checkpoint) / "config.json").is_file():
             raise CheckpointError(f"no config.json in folder {checkpoint!r}. Use a folder written by save_pretrained.")
@@ -225,7 +226,7 @@ def _folder(checkpoint: str, transformers: Any, revision: str | None) -> Path:
 def _hub_folder(checkpoint: str, transformers: Any, revision: str) -> Path | CheckpointError:
     """Query the hub once per process, also if it fails, since every protein of a dataset calls this."""
     try:
-        with _checkpoint_errors(checkpoint):
+        with checkpoint_errors(checkpoint):
             return Path(transformers.utils.cached_file(checkpoint, "config.json", revision=revision)).parent
     except CheckpointError as e:
         return e
@@ -233,8 +234,8 @@ def _hub_folder(checkpoint: str, transformers: Any, revision: str) -> Path | Che
 
 def _check_folder(checkpoint: str, transformers: Any, revision: str | None) -> Any:
     """Return the configuration of a checkpoint, checked to be ESM with the 33 tokens."""
-    folder = _folder(checkpoint, transformers, revision)
-    with _checkpoint_errors(checkpoint):
+    folder = checkpoint_folder(checkpoint, revision=revision)
+    with checkpoint_errors(checkpoint):
         kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
         config = transformers.EsmConfig.from_pretrained(folder)
     if kind != "esm" or getattr(config, "is_folding_model", False):
@@ -249,7 +250,7 @@ def _check_folder(checkpoint: str, transformers: Any, revision: str | None) -> A
 
 
 @contextmanager
-def _checkpoint_errors(checkpoint: str) -> Iterator[None]:
+def checkpoint_errors(checkpoint: str) -> Iterator[None]:
     """Convert errors of transformers and the hub to a CheckpointError."""
     try:
         yield
@@ -263,7 +264,7 @@ def _checkpoint_errors(checkpoint: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(transformers: Any, *, bars: bool) -> Iterator[None]:
+def quiet_transformers(transformers: Any, *, bars: bool) -> Iterator[None]:
     """Silence the loading report, since the language model head is not used; keep progress bars for downloads."""
     logging = transformers.utils.logging
     before, had_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()

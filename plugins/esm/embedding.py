@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from protgraph_plugins.esm.alignment import chain_tokens, check_window_options, split_windows
-from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, shared_esm
+from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest
+from protgraph_plugins.esm.language_model import load_token_table, shared_language_model
 from protgraph_plugins.esm.states import hidden_states
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
@@ -79,7 +80,8 @@ class Embedder:
         return [cached[key] for key in keys]
 
     def _key(self, tokens: np.ndarray) -> str:
-        checksum = hashlib.sha256(tokens.astype(np.uint8).tobytes())
+        is_small = not len(tokens) or int(tokens.max()) < 256  # without 3Di letters
+        checksum = hashlib.sha256(tokens.astype(np.uint8 if is_small else np.uint16).tobytes())
         if len(tokens) > self.max_len:
             checksum.update(f" {self.max_len}".encode())
         return checksum.hexdigest()
@@ -87,11 +89,12 @@ class Embedder:
     def _compute(self, sequences: Sequence[np.ndarray], digest: str) -> list[np.ndarray]:
         if not sequences:
             return []
-        model = shared_esm(self.checkpoint, self.revision, digest)
+        model = shared_language_model(self.checkpoint, self.revision, digest)
+        table = load_token_table(self.checkpoint, revision=self.revision)
         windows = [split_windows(len(tokens), max_len=self.max_len, long=self.long) for tokens in sequences]
         inputs = [w.tokens(tokens) for tokens, of_sequence in zip(sequences, windows, strict=True) for w in of_sequence]
         with torch.no_grad():
-            states = iter(hidden_states(model, inputs, layer=self.layer))
+            states = iter(hidden_states(model, inputs, layer=self.layer, table=table))
         embeddings = []
         for of_sequence in windows:
             kept = [next(states)[w.keep.start - w.start : w.keep.stop - w.start] for w in of_sequence]

@@ -1,4 +1,4 @@
-"""Residue embeddings of an ESM-2 checkpoint, cached on disk: ``esm_embedding``."""
+"""Residue embeddings of a protein language model, cached on disk: ``esm_embedding``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens, check_window_options
-from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width
+from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest
 from protgraph_plugins.esm.embedding import Embedder
+from protgraph_plugins.esm.language_model import checkpoint_width, load_token_table
+from protgraph_plugins.esm.vocabulary import LETTERS_3DI, TOKENS
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
@@ -15,20 +17,21 @@ from protgraph.data import Conformity
 __all__ = ["EsmEmbedding"]
 ENTRY_POINTS = {"protgraph.featurizers": {"esm_embedding": "EsmEmbedding"}}
 
-register_field(FieldSpec("esm_embedding", "node", "320x0e", doc="hidden state of a protein language model, ESM-2"))
+register_field(FieldSpec("esm_embedding", "node", "320x0e", doc="hidden state of a protein language model"))
 
 
 class EsmEmbedding(StructureFeaturizer):
-    """Hidden state of ESM-2 for each residue, from the residue types of its chain.
+    """Hidden state of a protein language model for each residue, from the residue types of its chain.
 
-    Each chain is a separate sequence, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. A modified residue
-    has the type of its parent, or X without a parent.
+    The checkpoint is one of ESM-2, ESM-C, ProtT5, Ankh or SaProt. Each chain is a separate sequence, with the special
+    tokens of the model, in the order of ``seq_pos``. A modified residue has the type of its parent, or X without a
+    parent. SaProt also reads the 3Di letter of each residue; without coordinates it is unknown.
 
     Parameters
     ----------
     checkpoint : str
         Name on the Hugging Face hub, local folder, or ``"random:tiny"`` (random weights); see
-        :func:`protgraph_plugins.esm.checkpoint.load_esm`.
+        :func:`protgraph_plugins.esm.language_model.load_language_model`.
     revision : str, optional
         Branch, tag or commit of a name on the hub.
     layer : int
@@ -52,7 +55,8 @@ class EsmEmbedding(StructureFeaturizer):
 
     References
     ----------
-    Lin et al. 2023, doi:10.1126/science.ade2574.
+    ESM-2: Lin et al. 2023, doi:10.1126/science.ade2574. ESM-C: ESM Team 2024. ProtT5: Elnaggar et al. 2022,
+    doi:10.1109/TPAMI.2021.3095381. Ankh: Elnaggar et al. 2023, arXiv:2301.06568. SaProt: Su et al. 2024, ICLR.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("esm_embedding",)
@@ -83,7 +87,22 @@ class EsmEmbedding(StructureFeaturizer):
         n = len(residues)
         chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=self.gaps)
         tokens = [chain_tokens(rows, residues.aatype, gaps=self.gaps) for rows in chains]
+        reads_structure = load_token_table(self.embedder.checkpoint, revision=self.embedder.revision).reads_structure
+        if reads_structure and residues.has_coordinates:
+            tokens = [t + len(TOKENS) * _letters(residues, rows) for t, rows in zip(tokens, chains, strict=True)]
         embedding = np.empty((n, self.out["esm_embedding"].dim), np.float32)
         for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
             embedding[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
         return {"esm_embedding": embedding}
+
+
+def _letters(residues: Residues, rows: np.ndarray) -> np.ndarray:
+    """Return the numbers of the 3Di letters of a chain from 1, ``(T,)`` int64; 0 for unresolved residues."""
+    from protgraph_plugins.similarity import structural_letters
+
+    is_resolved = rows != UNRESOLVED
+    numbers = np.zeros(len(rows), np.int64)
+    letters = structural_letters(residues.backbone[rows[is_resolved]])
+    if letters:
+        numbers[is_resolved] = [1 + LETTERS_3DI.index(letter) for letter in letters]
+    return numbers

@@ -1,4 +1,4 @@
-"""ESM-2 as a trainable layer: ``esm_encoder``."""
+"""A protein language model as a trainable layer: ``esm_encoder``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from protgraph_plugins.esm.alignment import UNRESOLVED, SequencePart, check_window_options, tokenize_batch
-from protgraph_plugins.esm.checkpoint import DEFAULT, load_esm
-from protgraph_plugins.esm.states import attention_weights, hidden_states
+from protgraph_plugins.esm.checkpoint import DEFAULT
+from protgraph_plugins.esm.language_model import ESM_TABLE, load_language_model, load_token_table
+from protgraph_plugins.esm.states import attention_weights, check_layer, hidden_states
 from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS
 from torch import Tensor, nn
 
@@ -26,19 +27,22 @@ _HOST_SYNC = "sequences of chains are built on the host, which synchronizes with
 
 
 class EsmEncoder(GraphLayer):
-    """Last hidden state ``h_i`` of ESM-2, whose weights are part of the model.
+    """Hidden state ``h_i`` of a protein language model, whose weights are part of the model.
 
-    Each chain is a separate sequence, ``<cls>``, residues, ``<eos>``, in the order of ``seq_pos``. Nodes of the same
-    chain and position (atoms of a residue) share the state of the residue.
+    The checkpoint is one of ESM-2, ESM-C, ProtT5, Ankh or SaProt, which has unknown 3Di letters here. Each chain is a
+    separate sequence, with the special tokens of the model, in the order of ``seq_pos``. Nodes of the same chain and
+    position (atoms of a residue) share the state of the residue. Attention weights are recorded for ESM-2 only.
 
     Parameters
     ----------
     fields : mapping of str to FieldSpec
     checkpoint : str
         Name on the Hugging Face hub, local folder, or ``"random:tiny"`` (random weights); see
-        :func:`protgraph_plugins.esm.checkpoint.load_esm`.
+        :func:`protgraph_plugins.esm.language_model.load_language_model`.
     revision : str, optional
         Branch, tag or commit of a name on the hub.
+    layer : int
+        Index of the hidden state in transformers: 0 is the embedding of tokens, -1 the last, normalized.
     frozen : bool
         Keep the weights of the checkpoint fixed: no gradient, no dropout.
     gaps : {"join", "mask", "unknown"}
@@ -50,7 +54,8 @@ class EsmEncoder(GraphLayer):
 
     Notes
     -----
-    Reads: aatype ``(N,)``, masked ``(N,)`` bool (``<mask>`` in place of the residue), chain ``(N,)``, seq_pos
+    Reads: aatype ``(N,)``, masked ``(N,)`` bool (``<mask>`` in place of the residue; X
+    in T5), chain ``(N,)``, seq_pos
     ``(N,)``, proteins. Writes: h ``(N, D)``, ``D x 0e``.
 
     The layer ``encoder`` is the same architecture with protgraph's attention;
@@ -74,6 +79,7 @@ class EsmEncoder(GraphLayer):
         *,
         checkpoint: str = DEFAULT,
         revision: str | None = None,
+        layer: int = -1,
         frozen: bool = False,
         gaps: str = "join",
         max_len: int = 1022,
@@ -88,11 +94,15 @@ class EsmEncoder(GraphLayer):
                 f"requires {types}."
             )
         self.gaps, self.max_len, self.long, self.frozen = gaps, max_len, long, frozen
-        self.esm = load_esm(checkpoint, revision=revision)
-        self.esm.contact_head = None  # not used by hidden states
+        self.esm = load_language_model(checkpoint, revision=revision)
+        self.token_table = load_token_table(checkpoint, revision=revision)
+        is_esm = self.token_table is ESM_TABLE
+        if is_esm:
+            self.esm.contact_head = None  # not used by hidden states
         self.esm.requires_grad_(not frozen)
+        self.layer = check_layer(layer, self.esm.config.num_hidden_layers)
         # One recording point per block.
-        self.blocks = nn.ModuleList(AttentionMixin() for _ in range(self.esm.config.num_hidden_layers))
+        self.blocks = nn.ModuleList(AttentionMixin() for _ in range(self.esm.config.num_hidden_layers if is_esm else 0))
         self.declare(h=f"{self.esm.config.hidden_size}x0e")
 
     def train(self, mode: bool = True) -> EsmEncoder:
@@ -103,16 +113,17 @@ class EsmEncoder(GraphLayer):
         return self
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Compute the last hidden states of ESM-2, ``h (N, dim)``; long chains are cut into windows."""
+        """Compute the hidden states, ``h (N, dim)``; long chains are cut into windows."""
         names = ("chain", "seq_pos", "aatype", "masked")
         arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
         residue, owner, sequence_parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
         if any(block.is_recording for block in self.blocks):
             self._record_attention(f["proteins"], residue, owner, sequence_parts)
         if not sequence_parts:
-            return {"h": self.esm.embeddings.word_embeddings.weight.new_zeros(0, self.out["h"].dim)}
+            return {"h": next(self.esm.parameters()).new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
-            states = hidden_states(self.esm, [p.tokens for p in sequence_parts])
+            tokens = [p.tokens for p in sequence_parts]
+            states = hidden_states(self.esm, tokens, layer=self.layer, table=self.token_table)
         rows = np.concatenate([p.rows[p.window.keep] for p in sequence_parts])  # residue of each kept position
         position = np.empty(len(owner), np.int64)
         position[rows[rows != UNRESOLVED]] = np.flatnonzero(rows != UNRESOLVED)

@@ -31,6 +31,7 @@ _HOME = {
     "StructurePairs": "protgraph_plugins.similarity.structure_pairs",
     "StructureRule": "protgraph_plugins.similarity.structure_pairs",
     "find_structure_pairs": "protgraph_plugins.similarity.structure_pairs",
+    "structural_letters": "protgraph_plugins.similarity.structure_pairs",
     "SuperpositionScores": "protgraph_plugins.similarity.superposition_search",
     "superposition_scores": "protgraph_plugins.similarity.superposition_search",
     "StructureAlignment": "protgraph_plugins.similarity.tm_align",

@@ -32,6 +32,7 @@ from protgraph_plugins.similarity.structure_pairs import (
     StructurePairs as StructurePairs,
     StructureRule as StructureRule,
     find_structure_pairs as find_structure_pairs,
+    structural_letters as structural_letters,
 )
 from protgraph_plugins.similarity.superposition_search import (
     SuperpositionScores as SuperpositionScores,

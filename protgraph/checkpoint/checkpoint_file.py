@@ -5,9 +5,9 @@ Nothing is pickled: loading an untrusted file runs no code but that of the insta
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,21 +21,26 @@ from torch import Tensor
 
 from protgraph import __version__, registry
 from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.adapters import Adapters, add_to_base
 from protgraph.checkpoint.checkpoint_header import (
+    ADAPTER_VERSION,
     FORMAT,
     FORMAT_VERSION,
     READABLE_VERSIONS,
     CheckpointHeader,
     ComponentSource,
 )
+from protgraph.checkpoint.checksum import checksum_of, weights_digest
 from protgraph.checkpoint.component_source import check_field, components_of, resolve_components
+from protgraph.checkpoint.starting_point import Parent, load_starting_point
 from protgraph.checkpoint.training_set import TrainingSetSummary
 from protgraph.data.graph import fields as table
 from protgraph.errors import CheckpointError, ProtgraphError, suggest
 from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
-from protgraph.model.build import ProteinModel, build_model
+from protgraph.model.build import ProteinModel, as_model_spec, build_model
+from protgraph.model.pretrained import pretrained
 from protgraph.model.spec import ModelSpec
 
 __all__ = [
@@ -44,11 +49,13 @@ __all__ = [
     "is_interrupted",
     "join_tensors",
     "load_checkpoint",
+    "load_parent",
     "round_to_half",
     "save_checkpoint",
     "split_tensors",
 ]
 
+_MEMBER_NAME = re.compile(r"(.+)\[(\d+)\]")  # of an ensemble
 KEY = "protgraph"  # key in the metadata of the safetensors file
 
 
@@ -155,7 +162,7 @@ class Checkpoint:
         return ModelInputs(frozenset(self.hidden), self.visible_types)
 
 
-def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
+def save_checkpoint(path: str | Path, checkpoint: Checkpoint, *, adapters: Adapters | None = None) -> Path:
     """Write a checkpoint to one ``.safetensors`` file, atomically.
 
     Numbers that float16 represents exactly are stored as float16; they are loaded with the type of the model.
@@ -164,6 +171,8 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     ----------
     path : str or Path
         File to write; an older one is replaced.
+    adapters : Adapters, optional
+        Write only these tensors of the model. The file is loaded with the weights that they were trained on.
 
     Returns
     -------
@@ -173,7 +182,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
     path, model = Path(path), checkpoint.model
     header = CheckpointHeader(
         format=FORMAT,
-        format_version=FORMAT_VERSION,
+        format_version=FORMAT_VERSION if adapters is None else ADAPTER_VERSION,
         version=__version__,
         graph=model.spec.to_dict(),
         other_graphs=[member.spec.to_dict() for member in checkpoint.others],
@@ -188,10 +197,13 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint) -> Path:
         components=list(checkpoint.components) or _components(checkpoint),
         metrics=_without_nan(checkpoint.metrics),
         trained=dict(checkpoint.trained),
+        base=None if adapters is None else adapters.base,
     )
-    weights = join_tensors(checkpoint.members, checkpoint.training_set)
-    content = json.loads(json.dumps(header.model_dump(exclude={"sha256"}), allow_nan=False))  # as it is read
-    content["sha256"] = _checksum(content, weights)
+    states = [member.state_dict() if adapters is None else adapters.tensors for member in checkpoint.members]
+    weights = join_tensors(states, checkpoint.training_set)
+    left_out = {"sha256", "base"} if adapters is None else {"sha256"}
+    content = json.loads(json.dumps(header.model_dump(exclude=left_out), allow_nan=False))  # as it is read
+    content["sha256"] = checksum_of(content, weights)
     with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={KEY: json.dumps(content)})
     return path
@@ -259,6 +271,38 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     )
 
 
+def load_parent(source: str) -> Parent:
+    """Load the model of a trained model's name, a model's name with published weights, or a checkpoint file.
+
+    ``NAME[2]`` is a member of an ensemble; the default is the first one.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such file or name, no such member, or the model has no published weights.
+    """
+    match = None if Path(source).is_file() else _MEMBER_NAME.fullmatch(source)
+    name, number = (source, 0) if match is None else (match[1], int(match[2]))
+    if name in registry.models and name not in registry.trained_models and not Path(name).is_file():
+        model, trained = _published(name), {}
+        members: tuple[ProteinModel, ...] = (model,)
+    else:
+        checkpoint = load_checkpoint(name)
+        members, trained = checkpoint.members, dict(checkpoint.trained)
+    if number >= len(members):
+        raise CheckpointError(f"start from {source!r}: member {number}. Allowed: 0 to {len(members) - 1}.")
+    return Parent(members[number], source, weights_digest(members[number]), trained)
+
+
+def _published(name: str) -> ProteinModel:
+    if not as_model_spec(name).weights:
+        raise CheckpointError(
+            f"start from {name!r}: this model has no published weights. Give a checkpoint of 'protgraph train', or a "
+            "name of 'protgraph list trained_models'."
+        )
+    return pretrained(name)
+
+
 def is_interrupted(path: str | Path) -> bool:
     """Return True for the checkpoint of a run that a signal stopped; False for other files."""
     try:
@@ -300,7 +344,7 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
         raise CheckpointError(
             f"{path} is not a protgraph checkpoint, or it is truncated. 'protgraph train' writes checkpoints."
         ) from e
-    if content.get("sha256") not in (None, _checksum(content, weights)):
+    if content.get("sha256") not in (None, checksum_of(content, weights)):
         raise CheckpointError(f"{path} is damaged: its checksum differs. Copy it again.")
     try:
         return CheckpointHeader.model_validate(content), weights
@@ -322,16 +366,6 @@ def _hint(name: str) -> str:
     return suggest(name, registry.trained_models.names()) + listed
 
 
-def _checksum(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
-    """Compute the SHA-256 of the header and all weights."""
-    header = {key: value for key, value in content.items() if key != "sha256"}
-    checksum = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name, weight in sorted(weights.items()):
-        checksum.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
-        checksum.update(weight.reshape(-1).view(torch.uint8).numpy().data)
-    return checksum.hexdigest()
-
-
 def _build(
     path: Path,
     header: CheckpointHeader,
@@ -344,8 +378,14 @@ def _build(
         spec = ModelSpec.from_dict(graph)
         features = tuple(replace(c, name=names.get(("featurizer", c.name), c.name)) for c in spec.features)
         layers = tuple(replace(c, name=names.get(("layer", c.name), c.name)) for c in spec.layers)
-        model = build_model(replace(spec, features=features, layers=layers), header.target, seed=0)
-        model.load_state_dict(weights, strict=True)
+        seed = 0 if header.base is None else header.base.seed
+        model = build_model(replace(spec, features=features, layers=layers), header.target, seed=seed)
+        if header.base is None:
+            model.load_state_dict(weights, strict=True)
+        else:
+            if header.base.source is not None:
+                load_starting_point(model, load_parent(header.base.source), "new")
+            add_to_base(model, header.base, weights)
     except (ProtgraphError, RuntimeError) as e:
         sources = ", ".join(dict.fromkeys(component.source for component in header.components))
         raise CheckpointError(
@@ -364,11 +404,11 @@ _TRAINING_SET = "training_set/"
 _MEMBER = "member/"  # of further members, with their numbers from 1; the first one has no prefix
 
 
-def join_tensors(members: Sequence[ProteinModel], training_set: TrainingSetSummary | None) -> dict[str, Tensor]:
+def join_tensors(states: Sequence[Mapping[str, Tensor]], training_set: TrainingSetSummary | None) -> dict[str, Tensor]:
     """Return all tensors of a file, of any shape, on the CPU; float32 numbers as float16 where that is exact."""
-    tensors = dict(members[0].state_dict())
-    for i, member in enumerate(members[1:], 1):
-        tensors |= {f"{_MEMBER}{i}/{name}": value for name, value in member.state_dict().items()}
+    tensors = dict(states[0])
+    for i, state in enumerate(states[1:], 1):
+        tensors |= {f"{_MEMBER}{i}/{name}": value for name, value in state.items()}
     if training_set is not None:
         tensors |= {f"{_TRAINING_SET}{name}": value for name, value in training_set.tensors().items()}
     return {name: _smallest(value.detach().cpu().clone().contiguous()) for name, value in tensors.items()}

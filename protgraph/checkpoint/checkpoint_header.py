@@ -10,11 +10,21 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.evaluation.calibration import CalibrationMap
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "READABLE_VERSIONS", "CheckpointHeader", "ComponentSource", "SourceKind"]
+__all__ = [
+    "ADAPTER_VERSION",
+    "FORMAT",
+    "FORMAT_VERSION",
+    "READABLE_VERSIONS",
+    "AdapterBase",
+    "CheckpointHeader",
+    "ComponentSource",
+    "SourceKind",
+]
 
 FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
-#: A file of version 2 has one model and no calibration.
-READABLE_VERSIONS = (2, 3)
+#: A file of version 2 has one model and no calibration, and one of version 4 has adapters.
+READABLE_VERSIONS = (2, 3, 4)
+ADAPTER_VERSION = 4
 
 
 class _Strict(BaseModel):
@@ -36,6 +46,15 @@ class ComponentSource(_Strict):
     digest: str | None = None
 
 
+class AdapterBase(_Strict):
+    """Weights to which the low-rank terms of a file are added."""
+
+    source: str | None  # of a starting point; None for the initial weights of the model
+    seed: int  # of the initial weights
+    digest: str  # SHA-256 of the weights of the layers
+    lora: dict[str, int]  # pattern → rank
+
+
 class CheckpointHeader(_Strict):
     """Everything but the weights of a checkpoint, as plain data; ``other_graphs`` are further members."""
 
@@ -55,4 +74,5 @@ class CheckpointHeader(_Strict):
     components: list[ComponentSource]
     metrics: dict[str, dict[str, float | None]]
     trained: dict[str, Any]
+    base: AdapterBase | None = None  # of a file of version 4, which has adapters and other trained weights only
     sha256: str | None = None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.evaluation.bootstrap import SplitSize
     from protgraph.inference import ResultTable
+    from protgraph.model import ModelSpec
     from protgraph.train import CrossValidation, FitConfig, FoldResult
 
 __all__ = ["check_cross_validation_output", "run_cross_validation"]
@@ -40,7 +41,7 @@ def check_cross_validation_output(out: Path, inputs: Iterable[str | Path | None]
 
 
 def run_cross_validation(
-    model: str,
+    model: str | ModelSpec,
     dataset: Dataset,
     task: str,
     cv: str,

@@ -57,18 +57,31 @@ def list_command(
 
 
 def info_command(
-    name: Annotated[str, typer.Argument(help="Component name, 'family.variant', or 'distribution/name'.")],
+    name: Annotated[
+        str, typer.Argument(help="Component name, 'family.variant', 'distribution/name', or checkpoint file.")
+    ],
     kind: Annotated[str | None, typer.Option(help="Kind of component, e.g. layers, if several share the name.")] = None,
 ) -> None:
     """Print the inputs, outputs, options, documentation and source of a component.
+
+    For a model or a checkpoint, 'parts' are the names that --freeze, --unfreeze-after and --lr-scale of 'protgraph
+    train' select. For a checkpoint file, its data, results and digest are printed, and the checkpoints from which it
+    was trained.
 
     \b
     Examples:
       protgraph info knn
       protgraph info gcn --kind layers
+      protgraph info my.safetensors
     """
     selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
     matches = [registry for registry in selected.values() if name in registry]
+    if not matches and Path(name).suffix == ".safetensors":
+        from protgraph.cli.model_info import checkpoint_facts
+
+        facts = [_fact(label, value) for label, value in checkpoint_facts(name)]
+        typer.echo("\n".join([typer.style(f"checkpoint {name}", bold=True), *facts]))
+        return
     if not matches:
         raise _unknown(name, selected)
     for i, registry in enumerate(matches):
@@ -138,6 +151,10 @@ def _describe(registry: Registry, name: str) -> str:
         lines.append(_fact("better", "higher" if component.mode == "max" else "lower"))
     if registry.kind == "task":
         lines += [_fact(label, value) for label, value in _task_facts(component) if value]
+    if registry.kind in ("model", "trained_model"):
+        from protgraph.cli.model_info import parts_of_model
+
+        lines.append(_fact("parts", ", ".join(parts_of_model(component))))
     if callable(component):
         options = map(_option, component_options(component).values())
         lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]

@@ -25,6 +25,18 @@ from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
+from protgraph.cli.start_options import (
+    Freeze,
+    HeadOption,
+    LearningRateScale,
+    LowRank,
+    StartFrom,
+    UnfreezeAfter,
+    check_head,
+    model_to_train,
+    parse_pairs,
+    parse_ranks,
+)
 from protgraph.errors import OptionError, OutputFileError
 
 if TYPE_CHECKING:
@@ -41,13 +53,15 @@ ENTRY_POINTS = {"protgraph.commands": {"train": "train_command"}}
 
 @reads_structures()
 def train_command(
-    model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
     data: Annotated[
         list[str],
         typer.Option(
             help="Dataset by name, folder or graph store, structure or FASTA file, pattern; repeat for more files."
         ),
     ],
+    model: Annotated[
+        str | None, typer.Argument(help="Model by name: 'gat', 'gat.v1'.  [default: that of --from]")
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(help="Task of the dataset, or label column of the table. Required if there are several."),
@@ -57,6 +71,12 @@ def train_command(
     kind: Kind = None,
     unknown: UnknownTexts = None,
     leave_out_absent: LeaveOutAbsent = False,
+    start_from: StartFrom = None,
+    head: HeadOption = None,
+    freeze: Freeze = None,
+    unfreeze_after: UnfreezeAfter = None,
+    lr_scale: LearningRateScale = None,
+    lora: LowRank = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -78,6 +98,13 @@ def train_command(
         typer.Option(
             metavar="CLASS=WEIGHT",
             help="Weight of a class in the loss, others have 1; repeat for more classes, or 'balanced'.",
+        ),
+    ] = None,
+    auxiliary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TASK=WEIGHT",
+            help="Train the layers on this task of the dataset, too, with this factor of its loss; repeat for more.",
         ),
     ] = None,
     no_standardize: Annotated[
@@ -138,6 +165,13 @@ def train_command(
     Loggers need no network. WANDB_MODE=online, MLFLOW_TRACKING_URI or TRACKIO_SPACE_ID in the environment select a
     service.
 
+    --from starts from the weights of a trained model, and prints which parts were loaded. For another task, the layers
+    are loaded and the head is new. --freeze, --unfreeze-after and --lr-scale select parts by the names that 'protgraph
+    info NAME' prints.
+
+    --lora 8 trains low-rank terms and the head only. OUT has the sums; the terms alone are in a file beside it, with
+    '.adapters.safetensors', which needs the model of --from.
+
     --dry-run runs a few batches of three sizes and prints the peak memory and time per epoch.
 
     --cv 5 tests each protein once, by a model that was trained without its fold; splits are ignored. OUT is a table of
@@ -158,6 +192,8 @@ def train_command(
       protgraph train gcn --data pdb_core --task interface --epochs 60 --resume
       protgraph train gat --data graphs --batch-residues auto --memory-limit 4GiB
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
+      protgraph train site_mpnn --data my --task site --labels l.csv --auxiliary secondary_structure=0.3
+      protgraph train --from ligand_site --data my --labels labels.csv --task site --freeze "layers.*"
     """
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
@@ -175,10 +211,18 @@ def train_command(
         class_weight=_class_weights(class_weight),
         standardize=not no_standardize,
         noise=noise,
+        auxiliary=parse_pairs("--auxiliary", auxiliary, float),
         max_time=max_time,
         precision=cast('Literal["float32", "bfloat16"]', precision),  # FitConfig checks it
         compile=compile_layers,
+        start_from=start_from,
+        head=check_head(head),
+        freeze=freeze or [],
+        unfreeze_after=parse_pairs("--unfreeze-after", unfreeze_after, int),
+        lr_scale=parse_pairs("--lr-scale", lr_scale, float),
+        lora=parse_ranks(lora),
     )
+    spec = model_to_train(model, start_from)
     if budget is not None:
         config = replace(config, batch_residues=budget)
     inputs: list[str | Path | None] = [*data, labels]
@@ -189,19 +233,23 @@ def train_command(
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
     if dry_run:
-        print_dry_run(model, dataset, task, config, memory_limit, auto=budget is None)
+        print_dry_run(spec, dataset, task, config, memory_limit, auto=budget is None)
         return
-    out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
+    name = spec if isinstance(spec, str) else spec.name
+    out = out or check(Path(f"{name}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
+    adapters = out.with_suffix(".adapters.safetensors")
+    if lora and cv is None:
+        check(adapters)
     if budget is None:
-        config = choose_budget(model, dataset, task, config, memory_limit)
+        config = choose_budget(spec, dataset, task, config, memory_limit)
     callbacks = [callback_by_name(text) for text in callback or ()]
     if cv is not None:
         if calibrate is not None:
             raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
         run_cross_validation(
-            model,
+            spec,
             dataset,
             task,
             cv,
@@ -216,7 +264,7 @@ def train_command(
         return
     with failures_of_errors(out), _keep_best_epoch(out, run_dir, resume=resume):
         result = fit(
-            model,
+            spec,
             dataset,
             task,
             config=config,
@@ -232,6 +280,8 @@ def train_command(
             on_epoch=None if quiet else _print_epoch,
         )
         if is_first_process():
+            if result.adapters is not None:
+                typer.echo(f"adapters: {result.save_adapters(adapters)}")
             _report(result, out)
 
 

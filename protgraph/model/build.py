@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from protgraph.featurize.coordinate_gradient import recompute_features, require_
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.model.attention_maps import AttentionMap, attention_maps
+from protgraph.model.frozen_parts import FrozenParts, freeze_parts
 from protgraph.model.spec import ModelSpec, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
@@ -77,6 +78,7 @@ class ProteinModel(nn.Module):
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.head, self.head_reads = self._make_head()
         self._needs = self._fields_needed()
+        self._frozen = FrozenParts()
 
     def _make_head(self) -> tuple[Head, dict[str, str]]:
         name = self.target.head_name
@@ -150,6 +152,34 @@ class ProteinModel(nn.Module):
     def dtype(self) -> torch.dtype:
         """Floating-point type of the parameters."""
         return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    def freeze(self, is_frozen: Callable[[str], bool]) -> None:
+        """Freeze the parts whose names are frozen, and release those that an earlier call froze.
+
+        Frozen parameters have no gradients. Modules with frozen names, and those with frozen parameters only, stay in
+        evaluation mode, without dropout.
+
+        Examples
+        --------
+        >>> import protgraph as pg
+        >>> model = pg.build_model("gcn", pg.tasks.get("secondary_structure").target, seed=0)
+        >>> model.freeze(lambda name: name.startswith("layers"))
+        >>> [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+        ['head.mlp.0.weight', 'head.mlp.0.bias']
+        """
+        for parameter in self._frozen.parameters:
+            parameter.requires_grad_(True)
+        for module in self._frozen.modules:
+            module.train(self.training)
+        self._frozen = freeze_parts(self, is_frozen)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> ProteinModel:
+        """Set the training mode; frozen parts stay in evaluation mode, see :meth:`freeze`."""
+        super().train(mode)
+        for module in self._frozen.modules:
+            module.eval()
+        return self
 
     @property
     def num_parameters(self) -> int:

@@ -17,6 +17,7 @@ from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, r
 from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.irreps import irreps_blocks, named_irreps_blocks
 from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
+from protgraph.nn.lora import LowRankTerm, add_low_rank_terms, merge_low_rank_terms
 from protgraph.nn.mlp import activation, gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer, Head
 from protgraph.nn.multihead import (
@@ -74,6 +75,7 @@ __all__ = [
     "Head",
     "IrrepsLinear",
     "LOOPS_OVER_PROTEINS",
+    "LowRankTerm",
     "LearnedPositions",
     "LearnedQueries",
     "MultiHeadAttention",
@@ -87,6 +89,7 @@ __all__ = [
     "Standardize",
     "TensorProductBackend",
     "activation",
+    "add_low_rank_terms",
     "check_pair_factors",
     "check_parameter_names",
     "extend_by_factors",
@@ -96,6 +99,7 @@ __all__ = [
     "invariants_are_chiral",
     "irreps_blocks",
     "load_reference_state",
+    "merge_low_rank_terms",
     "named_irreps_blocks",
     "offset_bins",
     "pair_term",

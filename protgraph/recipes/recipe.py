@@ -48,7 +48,8 @@ class Recipe(BaseModel):
         Members: registry names or model specs as plain data (``[[models]]``), each trained with every seed. All have
         the same featurizers.
     fit : mapping
-        Options of :class:`protgraph.train.FitConfig`, without the seed.
+        Options of :class:`protgraph.train.FitConfig`, without the seed. A file ``start_from`` is relative to the TOML
+        file.
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "linear", "none"}
@@ -132,6 +133,9 @@ class Recipe(BaseModel):
         for key in ("dataset", "labels"):
             if isinstance(data.get(key), str) and (key == "labels" or data[key] not in registry.datasets):
                 data[key] = str(path.parent / data[key])
+        fit = data.get("fit", {})
+        if isinstance(fit, dict) and (path.parent / str(fit.get("start_from"))).is_file():
+            data["fit"] = fit | {"start_from": str(path.parent / fit["start_from"])}
         return cls.from_dict(data, where=str(path))
 
     @classmethod

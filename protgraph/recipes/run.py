@@ -11,7 +11,13 @@ from typing import Any
 
 from protgraph import __version__, registry
 from protgraph.argument_types import check_arguments
-from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint, round_to_half, save_checkpoint
+from protgraph.checkpoint.checkpoint_file import (
+    Checkpoint,
+    load_checkpoint,
+    load_parent,
+    round_to_half,
+    save_checkpoint,
+)
 from protgraph.checkpoint.component_source import components_of
 from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
 from protgraph.checkpoint.training_set import summarize_training_set
@@ -137,6 +143,9 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
     """Return True if a checkpoint is of this model, dataset and these options, and of the installed code."""
     trained, installed = member.trained, components_of(member.model, member.task)
     if {(c.kind, c.name, c.digest) for c in member.components} != {(c.kind, c.name, c.digest) for c in installed}:
+        return False
+    digest = None if config.start_from is None else load_parent(config.start_from).digest
+    if trained.get("start", {}).get("digest") != digest:
         return False
     data = (trained["dataset"], trained["dataset_version"]) == (dataset.name, dataset.version)
     return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)

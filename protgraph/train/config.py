@@ -12,6 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from protgraph.errors import OptionError, suggest
 from protgraph.model.devices import find_device
+from protgraph.model.frozen_parts import last_match, matches_part
+from protgraph.nn.lora import is_low_rank_term
 from protgraph.validation import Seed
 
 __all__ = ["FitConfig"]
@@ -72,6 +74,26 @@ class FitConfig:
         ``{"secondary_structure": 0.3}``. Each has a head of its own on the layers of the model, and its own inputs,
         e.g. masked residues. It is trained on those proteins of a batch that have labels of it. The checkpoint has the
         head of the main task only, which also selects the best epoch.
+    start_from : str, optional
+        Trained weights to start from: the name of a trained model (``"ligand_site"``, its first member;
+        ``"ligand_site[2]"`` is another one) or of a model with published weights (``"proteinmpnn.v_48_020"``), or a
+        checkpoint file. Layers that the model has in common with it are loaded, with their standardization.
+    head : {"keep", "new"}, optional
+        With ``start_from``: load the head, too, or train a new one. By default it is loaded if both predict the same
+        target. A loaded head may have fewer classes; they are matched by name.
+    freeze : list of str
+        Patterns of parts that are not trained, e.g. ``["layers.*"]``: no gradients, no dropout, no optimizer state. A
+        pattern is a name of a parameter, layer or head, or a shell pattern of such names, in which ``*`` also matches
+        dots.
+    unfreeze_after : dict of str to int
+        Pattern → number of epochs in which these parts are frozen, before they are trained: gradual unfreezing. It has
+        precedence over ``freeze``; of several patterns for a part the largest number counts.
+    lr_scale : dict of str to float
+        Pattern → factor of the learning rate of these parts. Of several patterns for a part the last one counts.
+    lora : dict of str to int
+        Pattern → rank of a low-rank term that is added to the linear maps of these parts (LoRA,
+        :class:`protgraph.nn.LowRankTerm`), e.g. ``{"layers": 8}``. Of the layers, only these terms are trained, and the
+        head is. The model has the sums at the end; :meth:`FitResult.save_adapters` writes the terms alone.
     max_time : float, optional
         Seconds after which training stops, within an epoch if necessary. Such a run is not reproducible.
 
@@ -104,6 +126,12 @@ class FitConfig:
     standardize: bool = True
     noise: NonNegativeFloat = 0.0
     auxiliary: dict[str, PositiveFloat] = field(default_factory=dict)
+    start_from: str | None = None
+    head: Literal["keep", "new"] | None = None
+    freeze: list[str] = field(default_factory=list)
+    unfreeze_after: dict[str, PositiveInt] = field(default_factory=dict)
+    lr_scale: dict[str, PositiveFloat] = field(default_factory=dict)
+    lora: dict[str, PositiveInt] = field(default_factory=dict)
     max_time: Seconds | None = None
 
     @model_validator(mode="wrap")
@@ -119,6 +147,20 @@ class FitConfig:
             choices = re.findall(r"'(\w+)'", str(first.get("ctx", {}).get("expected", "")))
             hint = suggest(str(first["input"]), choices) if key else ""
             raise OptionError(f"FitConfig: {key} = {first['input']!r}.{hint} {'; or '.join(reasons)}.") from e
+
+    def is_frozen(self, name: str, epoch: float) -> bool:
+        """Return True if the parameter or module of a name is frozen after a number of epochs."""
+        ends = [end for pattern, end in self.unfreeze_after.items() if matches_part(name, pattern)]
+        if ends:
+            return epoch < max(ends)
+        if self.lora and matches_part(name, "layers.*") and not is_low_rank_term(name):
+            return True
+        return any(matches_part(name, pattern) for pattern in self.freeze)
+
+    def learning_rate(self, name: str) -> float:
+        """Return the peak learning rate of the parameter of a name."""
+        factor = last_match(self.lr_scale, name)
+        return self.lr if factor is None else self.lr * factor
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain data."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint
+from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint, load_parent
 from protgraph.data.datasets.dataset import Dataset, Example
 from protgraph.data.datasets.folds import FoldAssignment, Folds, assign_folds, fold_datasets
 from protgraph.data.datasets.target import Target
@@ -193,10 +193,11 @@ class _Run:
             RunFolder(folder).remove_state()
         return result.checkpoint(), False
 
-    def baseline(self, part: Dataset) -> Checkpoint:
+    def baseline(self, dataset: Dataset) -> Checkpoint:
         """Return the trained baseline of a fold."""
-        config = replace(self.config, epochs=1, pos_weight=None, class_weight=None, noise=0.0)
-        return fit(_BASELINE, part, self.task, config=config, cache=self.cache).checkpoint()
+        run = self.config
+        config = FitConfig(epochs=1, batch_residues=run.batch_residues, device=run.device, seed=run.seed)
+        return fit(_BASELINE, dataset, self.task, config=config, cache=self.cache).checkpoint()
 
     def test(self, checkpoint: Checkpoint, part: Dataset) -> tuple[SplitPredictions, Prepared]:
         """Predict the test fold; ``protein`` is the number of the example in the dataset."""
@@ -212,12 +213,15 @@ class _Run:
     def _finished(self, path: Path, part: Dataset) -> Checkpoint:
         """Return the model of a finished fold of an interrupted run."""
         checkpoint, config = load_checkpoint(path), self.config.to_dict()
-        expected = {"model": self.spec.to_dict(), "data": part.version, "config": config}
+        expected = {"model": self.spec.to_dict(), "data": part.version, "config": config, "parent": None}
+        if self.config.start_from is not None:
+            expected["parent"] = load_parent(self.config.start_from).digest
         trained = checkpoint.trained
         recorded = {
             "model": checkpoint.model.spec.to_dict(),
             "data": trained["dataset_version"],
             "config": trained["config"],
+            "parent": trained.get("start", {}).get("digest"),
         }
         changed = [key for key, value in expected.items() if value != recorded[key]]
         if changed:

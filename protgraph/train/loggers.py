@@ -17,6 +17,7 @@ from typing import Any
 from lightning.pytorch.loggers import CSVLogger, Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from protgraph.checkpoint.starting_point import StartingPoint
 from protgraph.errors import MissingExtraError, OptionError, ProtgraphError, suggest
 
 __all__ = ["LOGGERS", "PlacePrinter", "logger_by_name", "named_loggers"]
@@ -103,7 +104,7 @@ LOGGERS: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str], tuple[Logger,
 
 
 class PlacePrinter(Logger):
-    """Lightning logger that writes no values; it prints where other loggers write when a run starts.
+    """Lightning logger that writes no values; when a run starts, it prints its starting point and where others write.
 
     Parameters
     ----------
@@ -119,7 +120,10 @@ class PlacePrinter(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *args: Any, **kwargs: Any) -> None:
-        """Print where the logs are written."""
+        """Print what the run starts from, and where the logs are written."""
+        if isinstance(params, dict) and "start" in params:
+            for line in StartingPoint(**params["start"]).lines():
+                self._show(line)
         for place in self._places:
             self._show(f"logs: {place}")
 

@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch_geometric.data import Batch
 
-from protgraph.errors import CheckpointError, ComponentError
+from protgraph.errors import CheckpointError, ComponentError, OptionError
 from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_batch
 from protgraph.model.build import ProteinModel
 from protgraph.model.nonfinite import find_nonfinite_component
@@ -117,7 +117,18 @@ class FitModule(pl.LightningModule):
         return self.model(batch)["logits"]
 
     def configure_model(self) -> None:
-        """Shard the weights if the strategy is ``"fsdp"``; a complete copy is kept for :meth:`unshard`."""
+        """Freeze parts, and shard the weights if the strategy is ``"fsdp"``; a copy is kept for :meth:`unshard`."""
+        if self.config.unfreeze_after and self.trainer.world_size > 1:
+            raise OptionError(
+                f"FitConfig: unfreeze_after = {self.config.unfreeze_after!r}, but {self.trainer.world_size} processes "
+                "train. They agree once, at the start, which parameters are trained. Use devices=1, or freeze alone."
+            )
+        self.freeze_parts(self.current_epoch)
+        if self.config.lora and isinstance(self.trainer.strategy, ShardedStrategy):
+            raise OptionError(
+                f"FitConfig: lora = {self.config.lora!r} does not work with strategy 'fsdp'. Use 'ddp': the optimizer "
+                "has no state of frozen weights."
+            )
         if isinstance(self.trainer.strategy, ShardedStrategy) and not is_sharded(self.model):
             self._complete = (copy.deepcopy(self.model),)  # a tuple: not a part of this module
             shard_model(self.model, self.trainer.strategy.device_mesh["data_parallel"])
@@ -131,15 +142,29 @@ class FitModule(pl.LightningModule):
         """Return AdamW with the learning rate of :func:`learning_rate_factor` at each step."""
         c = self.config
         fused = c.precision == "float32"  # Lightning cannot clip gradients of a fused optimizer in mixed precision
-        optimizer = torch.optim.AdamW(self.parameters(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
+        optimizer = torch.optim.AdamW(self._parameter_groups(), lr=c.lr, weight_decay=c.weight_decay, fused=fused)
         steps = _total_steps(self.trainer)
         scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, partial(learning_rate_factor, steps=steps, schedule=c.schedule)
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
+    def _parameter_groups(self) -> list[dict[str, Any]]:
+        """Return the parameters of each learning rate, without those that are never trained."""
+        groups: dict[float, list[torch.nn.Parameter]] = {}
+        for full_name, parameter in self.named_parameters():
+            name = full_name.removeprefix("model.")
+            if not self.config.is_frozen(name, math.inf):
+                groups.setdefault(self.config.learning_rate(name), []).append(parameter)
+        return [{"params": parameters, "lr": rate} for rate, parameters in groups.items()]
+
+    def freeze_parts(self, epoch: int) -> None:
+        """Freeze the parts of the model that are not trained after a number of epochs, and release the others."""
+        self.model.freeze(partial(self.config.is_frozen, epoch=epoch))
+
     def on_train_start(self) -> None:
         """Seed the random streams of this process, or restore those of the interrupted run."""
+        self.freeze_parts(self.current_epoch)  # of a resumed run, too
         seed, states, self._random = self.config.seed + self.global_rank, self._random, None
         self._generator = torch.Generator(self.device).manual_seed(seed)
         if states is not None and len(states) == self.trainer.world_size:
@@ -171,7 +196,8 @@ class FitModule(pl.LightningModule):
             group["lr"] = rate
 
     def on_train_epoch_start(self) -> None:
-        """Reset the loss, the counts and the clock of the epoch."""
+        """Freeze the parts of this epoch; reset the loss, the counts and the clock."""
+        self.freeze_parts(self.current_epoch)
         self._loss = torch.zeros((), device=self.device)
         self._count = torch.zeros((), device=self.device)
         self._nodes = 0

@@ -267,6 +267,7 @@ class _Steps:
 
     def __init__(self, module: FitModule, device: torch.device) -> None:
         self.module, self.device = module.to(device), device
+        module.freeze_parts(module.config.epochs - 1)  # the last epoch trains the most parts
         self.optimizer = torch.optim.AdamW(module.model.parameters(), lr=module.config.lr)
         self.generator = torch.Generator(device).manual_seed(module.config.seed)
 

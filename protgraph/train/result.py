@@ -8,8 +8,11 @@ from pathlib import Path
 
 from torch import Tensor
 
+from protgraph.checkpoint.adapters import Adapters
 from protgraph.checkpoint.checkpoint_file import Checkpoint, save_checkpoint
+from protgraph.checkpoint.starting_point import StartingPoint
 from protgraph.checkpoint.training_set import TrainingSetSummary
+from protgraph.errors import OptionError
 from protgraph.evaluation.bootstrap import SplitScores
 from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.failure import Failure
@@ -63,6 +66,10 @@ class FitResult:
         Map from logits to probabilities, fitted on validation.
     notes : tuple of str
         Messages for the user, e.g. that features of a graph store are recomputed.
+    start : StartingPoint, optional
+        Trained weights from which the training started, with the parts that were loaded, resized and skipped.
+    adapters : Adapters, optional
+        Low-rank terms (option ``lora``) without the weights that they are added to; the model has the sums.
     interrupted : str
         Name of the signal that stopped the run, ``"SIGINT"`` or ``"SIGTERM"``; the best epoch so far was not tested.
     """
@@ -88,6 +95,8 @@ class FitResult:
     calibration: CalibrationMap | None = None
     notes: tuple[str, ...] = ()
     interrupted: str = ""
+    start: StartingPoint | None = None
+    adapters: Adapters | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"FitResult of {self.summary()}"
@@ -141,12 +150,29 @@ class FitResult:
                 "standardized": standardized_inputs(self.model),
                 "sizes": {split: list(size) for split, size in self.sizes.items()},
                 **({"interrupted": self.interrupted} if self.interrupted else {}),
+                **({} if self.start is None else {"start": self.start.to_dict()}),
             },
         )
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint file, and replace an existing one; see :func:`protgraph.checkpoint.save_checkpoint`."""
         return save_checkpoint(path, self.checkpoint())
+
+    def save_adapters(self, path: str | Path) -> Path:
+        """Write the low-rank terms and the head without the other weights, as a checkpoint that needs its base.
+
+        The name or file of ``config.start_from`` must exist, and be the same, when the file is loaded.
+
+        Raises
+        ------
+        OptionError
+            The run had no option ``lora``.
+        """
+        if self.adapters is None:
+            raise OptionError(
+                "save_adapters: this run has no low-rank terms. Train with FitConfig(lora={'layers': 8})."
+            )
+        return save_checkpoint(path, self.checkpoint(), adapters=self.adapters)
 
     def summary(self) -> str:
         """Return lines of text: model, data, cost and metrics."""
@@ -159,6 +185,10 @@ class FitResult:
             f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters} parameters, "
             f"{self.residues_per_second:.0f} residues/s, {self.peak_memory:.0f} MiB, {self.seconds:.1f} s",
         ]
+        if self.start is not None:
+            lines.append(f"started from {self.start.source}, {count_noun(len(self.start.loaded), 'part')} loaded")
+        if self.adapters is not None:
+            lines.append(f"low-rank terms: {100 * self.adapters.share:.2g} % of the parameters")
         lines += [
             f"{split:5} " + "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
             for split, values in self.metrics.items()

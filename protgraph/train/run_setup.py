@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from protgraph.checkpoint.adapters import add_adapters
+from protgraph.checkpoint.checkpoint_file import load_parent
+from protgraph.checkpoint.checkpoint_header import AdapterBase
+from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.store.graph_store import GraphStore
@@ -23,6 +28,8 @@ from protgraph.labels.preparation import Prepared, prepare
 from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
+from protgraph.model.frozen_parts import matches_part
+from protgraph.model.parts import check_pattern
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.module import Head
 from protgraph.nn.standardize import Standardize
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RunSetup",
+    "check_parts",
     "class_weights",
     "count_labels",
     "initialize_head",
@@ -64,6 +72,8 @@ class RunSetup:
     config: FitConfig
     prepared: Prepared  # graphs with labels; the notes include those about the splits
     auxiliary: Sequence[AuxiliaryTask] = ()
+    start: StartingPoint | None = None  # of trained weights
+    base: AdapterBase | None = None  # of low-rank terms
 
     def module(self) -> FitModule:
         """Standardize the inputs, initialize the head, and return the Lightning module.
@@ -74,16 +84,19 @@ class RunSetup:
 
         network, task, train = self.network, self.task, self.prepared.splits["train"]
         if self.config.standardize:
-            standardize_inputs(network, task, train)
+            standardize_inputs(network, task, train, start=self.start)
         counts = count_labels(task, train, seed=self.config.seed)
         weight = positive_weight(task, self.config, counts)
         if weight is None:
             weight = class_weights(task, self.config, counts)
-        initialize_head(network.head, task, counts, weight)
+        if self.start is None or not self.start.keeps_head:
+            initialize_head(network.head, task, counts, weight)
         for one in self.auxiliary:
             labels = count_labels(one.task, one.splits["train"], seed=self.config.seed)
             initialize_head(one.model.head, one.task, labels)
             one.loss = training_loss(one.task, None, labels)
+        if self.config.lora:
+            add_adapters(network, self.config.lora, seed=self.config.seed)
         if self.config.compile:
             compile_layers(network)
         loss = training_loss(task, weight, counts)
@@ -104,6 +117,14 @@ def set_up_run(
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
+    start = (
+        None if config.start_from is None else load_starting_point(network, load_parent(config.start_from), config.head)
+    )
+    check_parts(network, config)
+    base = None
+    if config.lora:
+        digest = weights_digest(network.layers)
+        base = AdapterBase(source=config.start_from, seed=config.seed, digest=digest, lora=config.lora)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
@@ -111,7 +132,43 @@ def set_up_run(
         notes = (*notes, *more)
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), auxiliary)
+    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), auxiliary, start, base)
+
+
+def check_parts(network: ProteinModel, config: FitConfig) -> None:
+    """Raise if a pattern of the options matches nothing, nothing is left to train, or ``head`` has no effect."""
+    for option in ("freeze", "unfreeze_after", "lr_scale"):
+        for pattern in getattr(config, option):
+            check_pattern(network, pattern, f"FitConfig: {option}")
+    if config.head is not None and config.start_from is None:
+        raise OptionError(
+            f"FitConfig: head = {config.head!r} has no effect without start_from. Give a checkpoint, or leave it out."
+        )
+    if config.lora:
+        _check_lora(network, config)
+    else:
+        _check_trainable(network, config)
+
+
+def _check_lora(network: ProteinModel, config: FitConfig) -> None:
+    linear_maps = [path for path, module in network.named_modules() if isinstance(module, nn.Linear)]
+    for pattern in config.lora:
+        if not any(matches_part(path, pattern) for path in linear_maps):
+            raise OptionError(
+                f"FitConfig: lora: {pattern!r} matches no linear map of model {network.spec.name!r}. It has "
+                f"{list_first(linear_maps, 20) or 'none'}."
+            )
+
+
+def _check_trainable(network: ProteinModel, config: FitConfig) -> None:
+    """Raise if no parameter is trained in an epoch; a model without parameters may have none."""
+    trainable = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
+    for epoch in range(config.epochs) if trainable else ():
+        if all(config.is_frozen(name, epoch) for name in trainable):
+            raise OptionError(
+                f"FitConfig: all parts of model {network.spec.name!r} are frozen in epoch {epoch + 1}. Leave at least "
+                "one part out of freeze and unfreeze_after, e.g. the head."
+            )
 
 
 def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
@@ -275,8 +332,12 @@ class _Statistics:
         return torch.where(self.is_binary, 0.0, mean).float(), torch.where(self.is_binary, 1.0, scale).float()
 
 
-def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> None:
+def standardize_inputs(
+    model: ProteinModel, task: Task, store: GraphStore, *, start: StartingPoint | None = None
+) -> None:
     """Set mean and scale of the features that enter linear maps, from the training split.
+
+    Layers that a starting point has loaded keep theirs.
 
     Notes
     -----
@@ -286,7 +347,7 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
     only, and fields that a layer wrote, are left as they are. Unknown values (NaN) are not counted, and neither are
     rows of a field with 0 in every column: some featurizers compute some residues only, e.g. mutated ones.
     """
-    readers = list(_readers(model))
+    readers = list(_readers(model, start))
     names = {field for _, fields in readers for field in fields.values()}
     if not names:
         return
@@ -300,11 +361,12 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
             standardize.set_columns(mean, scale)
 
 
-def _readers(model: ProteinModel) -> Iterator[tuple[Standardize, dict[str, str]]]:
-    """Yield each standardization and the floating-point features that it reads, local name to field."""
+def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple[Standardize, dict[str, str]]]:
+    """Yield each standardization to set and the floating-point features that it reads, local name to field."""
     written: set[str] = set()
-    for w, layer in zip(model.wires, model.layers, strict=True):
-        if isinstance(standardize := getattr(layer, "standardize", None), Standardize):
+    for number, (w, layer) in enumerate(zip(model.wires, model.layers, strict=True)):
+        is_loaded = start is not None and start.keeps_layer(number)
+        if not is_loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             reads = {local: w.reads[local] for local in standardize.columns}
             yield (
                 standardize,

@@ -91,6 +91,7 @@ def quiet_lightning() -> Iterator[None]:
             warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # a resumed run
             warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`")  # without patience or time limit
             warnings.filterwarnings("ignore", "The `srun` command is available")  # one process needs none
+            warnings.filterwarnings("ignore", "Found .* in eval mode")  # frozen parts
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)  # Lightning 2.6's use of torch's pytree
             yield
     finally:

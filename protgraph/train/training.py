@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from protgraph import __version__
 from protgraph.argument_types import check_arguments
+from protgraph.checkpoint.adapters import adapters_of
 from protgraph.checkpoint.training_set import summarize_training_set
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError
@@ -26,6 +28,7 @@ from protgraph.labels.split_checks import with_failures
 from protgraph.model.build import ProteinModel
 from protgraph.model.compiled_layers import uncompile_layers
 from protgraph.model.spec import ModelSpec
+from protgraph.nn.lora import merge_low_rank_terms
 from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
@@ -252,14 +255,20 @@ def _result(
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
     dataset, prepared, device = setup.dataset, setup.prepared, setup.config.torch_device()
-    metrics, confusion, scores = _evaluate(module.model.to(device), tested, module.task, best)
-    training_set = None if interrupted else summarize_training_set(module.model, module.task, prepared.splits)
+    network, adapters = module.model, None
+    if setup.base is not None:
+        adapters = adapters_of(network, setup.base)
+        network = copy.deepcopy(network)  # the state of an interrupted run has the terms
+        merge_low_rank_terms(network)
+    network.freeze(lambda name: False)
+    metrics, confusion, scores = _evaluate(network.to(device), tested, module.task, best)
+    training_set = None if interrupted else summarize_training_set(network, module.task, prepared.splits)
     calibration = None
     if calibrate is not None and not interrupted:
-        validation = predict_split(module.model, prepared.splits["val"], module.task)
+        validation = predict_split(network, prepared.splits["val"], module.task)
         calibration = fit_calibration(calibrate, validation, module.task.target)
     return FitResult(
-        model=module.model.cpu().eval(),
+        model=network.cpu().eval(),
         task=module.task,
         config=module.config,
         dataset=dataset.name,
@@ -280,6 +289,8 @@ def _result(
         calibration=calibration,
         notes=(*prepared.notes, *module.notes),
         interrupted=interrupted,
+        start=setup.start,
+        adapters=adapters,
     )
 
 
@@ -317,4 +328,5 @@ def _identity(setup: RunSetup) -> dict[str, Any]:
     data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
     versions = {name: version(name) for name in ("lightning", "torch")} | {"protgraph": __version__}
     plain = {"model": setup.network.spec.to_dict(), "dataset": data, "task": setup.task.name, "config": options}
-    return plain | {"versions": versions}
+    start = {} if setup.start is None else {"start": setup.start.to_dict()}
+    return plain | {"versions": versions} | start

@@ -19,6 +19,12 @@ STRATEGIES = {name: {"devices": 2, "strategy": name} for name in ("ddp", "fsdp")
 TRAINED = [("helix", "ddp"), ("buried", "ddp"), ("size", "ddp"), ("inverse_folding", "ddp"), ("helix", "fsdp")]
 # Some global batches have one protein: the second process has no share of them.
 PLAIN = {"config": {"epochs": 3}}
+# Some parts are frozen, or only low-rank terms are trained.
+PARTLY = {
+    "frozen": {"config": {"epochs": 2, "freeze": ["layers.[01]"]}},
+    "lora": {"config": {"epochs": 2, "lora": {"layers": 2}}},
+}
+ADAPTED = [("frozen", "ddp"), ("frozen", "fsdp"), ("lora", "ddp")]
 # Stopped within an epoch and between two: they have 5, 4, 5 and 5 batches.
 RECORDED = {"config": {"epochs": 4, "batch_residues": 130}, "record": True}
 RESUMED = [("ddp", "one", 11), ("one", "fsdp", 9)]
@@ -77,6 +83,7 @@ def runs(structures_dir, tmp_path_factory) -> Runs:
         runs.one("one-fsdp", runs.resumable("one", "fsdp", 9))
     assert len(runs.batches("one-fsdp")) == 9
     trained = {f"{task}-{strategy}": PLAIN | {"task": task} | STRATEGIES[strategy] for task, strategy in TRAINED}
+    trained |= {f"{parts}-{strategy}": PARTLY[parts] | STRATEGIES[strategy] for parts, strategy in ADAPTED}
     resumed = RECORDED | {"run_dir": str(runs.folder / "one-fsdp" / "run"), "resume": True} | STRATEGIES["fsdp"]
     stopped = runs.resumable("ddp", "one", 11) | STRATEGIES["ddp"]
     done = runs.two({**trained, "one-fsdp": resumed, "ddp-one": stopped})
@@ -89,6 +96,15 @@ def runs(structures_dir, tmp_path_factory) -> Runs:
 def test_two_processes_train_like_one(task, strategy, runs):
     two, one = runs.numbers(f"{task}-{strategy}"), runs.one(f"{task}-{strategy}-one", PLAIN | {"task": task})
     assert len(one["history"]) == len(two["history"]) == 3
+    for row, expected in zip(two["history"], one["history"], strict=True):
+        assert row == pytest.approx(expected, **EQUAL)
+    assert two["metrics"]["test"] == pytest.approx(one["metrics"]["test"], **EQUAL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("parts", "strategy"), ADAPTED)
+def test_two_processes_train_the_same_parts_as_one(parts, strategy, runs):
+    two, one = runs.numbers(f"{parts}-{strategy}"), runs.one(f"{parts}-{strategy}-one", PARTLY[parts])
     for row, expected in zip(two["history"], one["history"], strict=True):
         assert row == pytest.approx(expected, **EQUAL)
     assert two["metrics"]["test"] == pytest.approx(one["metrics"]["test"], **EQUAL)

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 from protgraph_plugins.esm import embedding
-from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, checkpoint_width, load_esm
+from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest, load_esm
 from protgraph_plugins.esm.contact import predict_contacts
 from protgraph_plugins.esm.embedding import Embedder
 from protgraph_plugins.esm.featurizer import EsmEmbedding
+from protgraph_plugins.esm.language_model import checkpoint_width
 from protgraph_plugins.esm.vocabulary import TOKENS
 from protgraph_plugins.esm.weights import load_encoder
 from safetensors.torch import load_file, save_file
@@ -185,7 +186,8 @@ def test_names_load_from_the_cache_of_the_hub_offline(esm_folder, tmp_path):
         import protgraph_plugins.esm.family, protgraph_plugins.esm.featurizer
         assert not any(name.startswith("transformers.models.esm") for name in sys.modules)
         from protgraph.errors import CheckpointError
-        from protgraph_plugins.esm.checkpoint import checkpoint_digest, checkpoint_width, load_esm
+        from protgraph_plugins.esm.checkpoint import checkpoint_digest, load_esm
+        from protgraph_plugins.esm.language_model import checkpoint_width
         assert checkpoint_digest("some/esm") == "ab" * 20 and checkpoint_width("some/esm") == 24
         assert load_esm("some/esm").config.hidden_size == 24
         try:
