@@ -84,7 +84,8 @@ def measure_equivariance(component: Component) -> EquivarianceRow:
             row.errors[column.title] = f"fails ({str(e).splitlines()[0]})"
         else:
             row.errors[column.title] = max(error for error, _ in errors)
-            if any(not error <= limit for error, limit in errors):
+            has_limit = not (column.tf32 or column.autocast)
+            if has_limit and any(not error <= limit for error, limit in errors):
                 row.notes[column.title] = _reason(component, column)
     return row
 
@@ -130,7 +131,8 @@ def _introduction(command: str) -> str:
 
         In float64, an error above 1e-10 is a failure, except for featurizers that compute in float32. In float32, the
         limit is the component's tolerance, in the last column. A number with a footnote is beyond its limit: the
-        component states this failure and its reason, and the conformity suite checks that it still occurs.
+        component states this failure and its reason, and the conformity suite checks that it still occurs. Products
+        in TF32 and automatic mixed precision with bfloat16 have no limit: their columns show what they cost.
     """
     source = f"Written by `{command}` on {machine}; Python {platform.python_version()}, {versions}."
     return f"{dedent(text).strip()}\n\n{source}"

@@ -268,7 +268,7 @@ class _Steps:
     def __init__(self, module: FitModule, device: torch.device) -> None:
         self.module, self.device = module.to(device), device
         module.freeze_parts(module.config.epochs - 1)  # the last epoch trains the most parts
-        self.optimizer = torch.optim.AdamW(module.model.parameters(), lr=module.config.lr)
+        self.optimizer = torch.optim.AdamW(module.parameters(), lr=module.config.lr)
         self.generator = torch.Generator(device).manual_seed(module.config.seed)
 
     def train(self, store: GraphStore, members: Sequence[int]) -> None:
@@ -281,6 +281,10 @@ class _Steps:
         self.optimizer.zero_grad()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             loss = task.batch_loss(self.module.loss, self.module(batch).float(), y, batch)
+            for one in self.module.auxiliary:
+                other = one.collate([store.names[i] for i in members])
+                if other is not None:
+                    loss = loss + one.weighted_loss(other.to(self.device), self.generator, noise=config.noise)
         loss.backward()
         self.optimizer.step()
 
