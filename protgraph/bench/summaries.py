@@ -293,29 +293,29 @@ def _reservations(trivial: Sequence[Summary], outcome: _Outcome) -> list[str]:
     return sentences
 
 
-def _beats(one: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:
+def _beats(summary: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:
     """Return True if the paired test shows that one model is better than another."""
-    test = tests.get((one.model, other.model))
+    test = tests.get((summary.model, other.model))
     if test is None or not test.p_holm < LEVEL:
         return False
-    is_higher = (test.difference > 0) == (test.one == one.model)
-    return is_higher == (one.modes.get(one.monitor) != "min")
+    is_higher = (test.difference > 0) == (test.one == summary.model)
+    return is_higher == (summary.modes.get(summary.monitor) != "min")
 
 
-def _within_noise(one: Summary, baselines: Sequence[Summary]) -> bool:
+def _within_noise(summary: Summary, baselines: Sequence[Summary]) -> bool:
     """Return True if the means of a model and a baseline differ by less than the sum of their standard deviations."""
     for baseline in baselines:
-        noise = sum(sd for sd in (one.score.sd, baseline.score.sd) if not math.isnan(sd))
-        if abs(one.score.mean - baseline.score.mean) < noise:
+        noise = sum(sd for sd in (summary.score.sd, baseline.score.sd) if not math.isnan(sd))
+        if abs(summary.score.mean - baseline.score.mean) < noise:
             return True
     return False
 
 
-def _metrics_below(one: Summary, baselines: Sequence[Summary]) -> list[str]:
+def _metrics_below(summary: Summary, baselines: Sequence[Summary]) -> list[str]:
     """Return the metrics in which the mean of a baseline is better."""
     metrics = []
-    for metric in one.modes:
-        if any(baseline.is_better(one, metric) for baseline in baselines):
+    for metric in summary.modes:
+        if any(baseline.is_better(summary, metric) for baseline in baselines):
             metrics.append(metric)
     return metrics
 
