@@ -25,6 +25,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import ModelSpec, ProteinModel, build_model
+from protgraph.nn import GraphLayer
 from protgraph.nn.invariant import invariants
 from protgraph.registry.component import ComponentSpec, component
 from protgraph.structure import Residues
@@ -173,10 +174,7 @@ def network_of(name: str, options: Mapping[str, Any]) -> PointNetwork:
     if name == "mace":
         return _mace(options)
     layer = registry.layers.get(name)
-    absent = [local for local in layer.reads if local not in FIELDS]
-    if layer.variadic or absent or "h" not in layer.writes or not {"edges", "proteins"} & set(layer.reads):
-        problem = f"reads {absent[0]!r}, which a point cloud does not have" if absent else "passes no messages"
-        raise WiringError(f"layer {name!r} {problem}. The report needs a layer from h of neighbors to h.")
+    _require_messages(name, layer)
     # Without these, the layer has no coordinates.
     places = [local for local in ("frame", "pos") if local in layer.optional]
     reads = {local: FIELDS[local] for local in (*layer.reads, *places)}
@@ -190,6 +188,16 @@ def network_of(name: str, options: Mapping[str, Any]) -> PointNetwork:
         else:
             return with_edges
     return PointNetwork((START,), (component(name, reads=reads, **options),))
+
+
+def _require_messages(name: str, layer: type[GraphLayer]) -> None:
+    """Require a layer that reads neighbors and writes h, of fields that a point cloud has."""
+    required = "The report needs a layer from h of neighbors to h."
+    for local in layer.reads:
+        if local not in FIELDS:
+            raise WiringError(f"layer {name!r} reads {local!r}, which a point cloud does not have. {required}")
+    if layer.variadic or "h" not in layer.writes or not {"edges", "proteins"} & set(layer.reads):
+        raise WiringError(f"layer {name!r} passes no messages. {required}")
 
 
 def _gvp(options: Mapping[str, Any]) -> PointNetwork:

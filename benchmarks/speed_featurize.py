@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -55,21 +54,30 @@ def measure(*, seconds: float = 5.0, files: Sequence[Path] = ()) -> list[Measure
     The error is the largest difference of the distances from those of brute force and of the coordinates from gemmi's,
     Å; infinite if the atoms of a file differ from biotite's.
     """
-    files = [Path(file) for file in files]
-    missing = [file for file in files if not file.exists()]
-    if missing:
-        raise StructureFileError(f"{missing[0]}: file not found. Give structure files or folders.")
     if files:
-        usable = [file for file in sorted(files, key=_suffix) if _suffix(file) in FORMATS and _has_protein(file)]
-        by_format = {suffix: list(group) for suffix, group in groupby(usable, _suffix)}
-        if not by_format:
-            raise DatasetError(
-                f"{len(files)} files: no structure file of a protein. Allowed suffixes: {', '.join(FORMATS)}."
-            )
-        return [_measure(suffix, paths, seconds / len(by_format)) for suffix, paths in by_format.items()]
+        return _measure_formats(_by_format([Path(file) for file in files]), seconds)
     with tempfile.TemporaryDirectory() as folder:
-        written = _write_entries(Path(folder))
-        return [_measure(suffix, paths, seconds / len(written)) for suffix, paths in written.items()]
+        return _measure_formats(_write_entries(Path(folder)), seconds)
+
+
+def _by_format(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return the structure files of each format, by suffix."""
+    for file in files:
+        if not file.exists():
+            raise StructureFileError(f"{file}: file not found. Give structure files or folders.")
+    by_format: dict[str, list[Path]] = {}
+    for file in sorted(files, key=_suffix):
+        if _suffix(file) in FORMATS and _has_protein(file):
+            by_format.setdefault(_suffix(file), []).append(file)
+    if not by_format:
+        raise DatasetError(
+            f"{len(files)} files: no structure file of a protein. Allowed suffixes: {', '.join(FORMATS)}."
+        )
+    return by_format
+
+
+def _measure_formats(by_format: Mapping[str, Sequence[Path]], seconds: float) -> list[Measurement]:
+    return [_measure(suffix, paths, seconds / len(by_format)) for suffix, paths in by_format.items()]
 
 
 def _has_protein(path: Path) -> bool:

@@ -120,14 +120,23 @@ def _check(value: object, hint: object, path: str, error: type[ProtgraphError]) 
 
 
 def _matches(value: object, hint: Any) -> bool:
-    origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if hint is None:
         return value is None
-    if hint in (int, float):
-        number = numbers.Integral if hint is int else numbers.Real
-        return isinstance(value, number) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if hint is float:
+        return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if hint is Callable:
+        return callable(value)
+    origin = get_origin(hint)
+    if origin is None:
+        return isinstance(value, hint)
+    return _matches_generic(value, origin, get_args(hint))
+
+
+def _matches_generic(value: object, origin: Any, args: tuple[Any, ...]) -> bool:
     if origin is Literal:
         return value in args
     if origin in (Union, types.UnionType):
@@ -136,9 +145,9 @@ def _matches(value: object, hint: Any) -> bool:
         return _matches(value, args[0])
     if origin in (tuple, list, Sequence, Iterable):
         return _matches_container(value, origin, args)
-    if origin is Callable or hint is Callable:
+    if origin is Callable:
         return callable(value)
-    return isinstance(value, origin or hint)
+    return isinstance(value, origin)
 
 
 def _matches_container(value: object, origin: type, args: tuple[object, ...]) -> bool:

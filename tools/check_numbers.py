@@ -129,18 +129,24 @@ def measurements(text: str) -> Iterator[tuple[int, str, str]]:
         first, rows = text.count("\n", 0, block.start()) + 1, block.group().split("\n")
         if rows[0].startswith("|") and _METRIC_CELL.search(original.split("\n")[0]):
             numbers = re.findall(rf"(?<!\w){_NUMBER}", "\n".join(rows[2:]))
-            decimals = [number for number in numbers if "." in number]
+            decimals = sum("." in number for number in numbers)
             if decimals:
-                yield first, "score", f"table of {len(decimals)} scores"
+                yield first, "score", f"table of {decimals} scores"
                 continue
-        for number, line in enumerate(rows):
-            spans: set[int] = set()
-            for kind, pattern in (("cost", _UNIT), ("score", _SHARE), ("score", _SPREAD), ("score", _SCORE)):
-                for match in pattern.finditer(line):
-                    before = line[: match.start("number")]
-                    if match.start("number") not in spans and not LIMIT.search(before):
-                        spans.add(match.start("number"))
-                        yield first + number, kind, match.group().strip()
+        for number, line in enumerate(rows, first):
+            for kind, measurement in _measurements_of_line(line):
+                yield number, kind, measurement
+
+
+def _measurements_of_line(line: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each measurement of a line; a number of several patterns counts as the first of them."""
+    starts: set[int] = set()
+    for kind, pattern in (("cost", _UNIT), ("score", _SHARE), ("score", _SPREAD), ("score", _SCORE)):
+        for match in pattern.finditer(line):
+            start = match.start("number")
+            if start not in starts and not LIMIT.search(line[:start]):
+                starts.add(start)
+                yield kind, match.group().strip()
 
 
 def number_findings(path: Path) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from radon.visitors import ComplexityVisitor
 
-__all__ = ["RULES", "Finding", "findings_of", "main"]
+__all__ = ["RULES", "Comparison", "Finding", "compare", "findings_of", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMITS = ROOT / "tools" / "readability.toml"
@@ -176,6 +176,25 @@ def findings_of(rule: str, root: Path = ROOT) -> list[Finding]:
     return sorted(findings)
 
 
+class Comparison(NamedTuple):
+    """Findings of a rule that the file does not list, whether it lists too many, and its line for the findings."""
+
+    new: list[Finding]
+    is_outdated: bool
+    line: str
+
+
+def compare(rule: str, findings: list[Finding], limit: int | list[str]) -> Comparison:
+    """Compare the findings of a rule with their largest number, or with the names of the functions allowed."""
+    if isinstance(limit, list):
+        new = [finding for finding in findings if finding.function not in limit]
+        current = sorted({finding.function for finding in findings})
+        names = "".join(f'    "{name}",\n' for name in current)
+        return Comparison(new, set(limit) > set(current), f"{rule} = [\n{names}]\n")
+    new = findings if len(findings) > limit else []
+    return Comparison(new, len(findings) < limit, f"{rule} = {len(findings)}\n")
+
+
 def _print(findings: list[Finding]) -> None:
     for finding in findings:
         print(f"{finding.path}:{finding.line}: {finding.text}")
@@ -193,22 +212,13 @@ def main(arguments: list[str]) -> int:
     limits = tomllib.loads(LIMITS.read_text(encoding="utf-8"))
     lines, code = [], 0
     for rule in RULES:
-        findings = findings_of(rule)
-        if rule == "complexity":
-            allowed = set(limits[rule])
-            new = [finding for finding in findings if finding.function not in allowed]
-            current = sorted({finding.function for finding in findings})
-            is_outdated = allowed > set(current)
-            lines.append(f"{rule} = [\n" + "".join(f'    "{name}",\n' for name in current) + "]\n")
-        else:
-            new = findings if len(findings) > limits[rule] else []
-            is_outdated = len(findings) < limits[rule]
-            lines.append(f"{rule} = {len(findings)}\n")
-        if new:
-            _print(new)
+        comparison = compare(rule, findings_of(rule), limits[rule])
+        lines.append(comparison.line)
+        if comparison.new:
+            _print(comparison.new)
             print(f"{rule}: more than in {LIMITS.name}. Write the new ones in plain statements.")
             code = 1
-        elif is_outdated and not options.update:
+        elif comparison.is_outdated and not options.update:
             print(f"{rule}: fewer than in {LIMITS.name}. Run python tools/check_readability.py --update.")
             code = 1
     if options.update and code == 0:

@@ -136,21 +136,32 @@ def words_in_help() -> Iterator[Finding]:
 
 def module_form(path: Path) -> Iterator[Finding]:
     """Yield modules that are undocumented, vaguely named, or without ``__all__``."""
+    parts = path.relative_to(ROOT).parts
+    if VAGUE_FILES & {part.removesuffix(".py") for part in parts}:
+        yield path, 1, f"a file name must state its content; not {', '.join(sorted(VAGUE_FILES))}"
+    if path.name.startswith("test_") or path.name == "conftest.py" or "tests" in parts:
+        return
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source, str(path))
-    if VAGUE_FILES & {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}:
-        yield path, 1, f"a file name must state its content; not {', '.join(sorted(VAGUE_FILES))}"
-    if path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.relative_to(ROOT).parts:
-        return
+    is_package = path.name == "__init__.py"
     if not ast.get_docstring(tree):
         yield path, 1, "no module docstring"
-    if path.name != "__init__.py" and "from __future__ import annotations" not in source:
+    if not is_package and "from __future__ import annotations" not in source:
         yield path, 1, "no `from __future__ import annotations`"
+    for message in _export_faults(tree, is_package=is_package):
+        yield path, 1, message
+
+
+def _export_faults(tree: ast.Module, *, is_package: bool) -> Iterator[str]:
+    """Yield what is wrong with ``__all__``; a package may list names that it imports lazily."""
     declared, public = exported(tree), public_names(tree)
-    if declared is None and public:
-        yield path, 1, f"no __all__, but public names: {', '.join(sorted(public))}"
-    elif declared is not None and not declared <= bound_names(tree) and path.name != "__init__.py":
-        yield path, 1, f"__all__ lists names that do not exist: {', '.join(sorted(declared - bound_names(tree)))}"
+    if declared is None:
+        if public:
+            yield f"no __all__, but public names: {', '.join(sorted(public))}"
+        return
+    absent = declared - bound_names(tree)
+    if absent and not is_package:
+        yield f"__all__ lists names that do not exist: {', '.join(sorted(absent))}"
 
 
 def public_names(tree: ast.Module) -> set[str]:

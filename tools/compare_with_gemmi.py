@@ -17,7 +17,7 @@ import re
 import sys
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -163,17 +163,25 @@ def _float32(values: Iterable[float]) -> tuple[float, ...]:
 
 def _judge(name: str, ours: object, theirs: object, record: str) -> str:
     """Return why a value differs, by the text of the record; "" if unknown."""
+    if name == "chain":
+        return _judge_chain(ours, theirs, record)
     symbol = record[76:78].strip().upper()
     if name == "element" and (not symbol or gemmi.Element(symbol).atomic_number == 0):
         return "columns 77-78 hold no element: ours by residue and name, gemmi's by the columns of the name or X"
-    if name == "B factor" and not record[60:66].strip() and (ours, theirs) == (0.0, 20.0):
+    is_blank = not record[60:66].strip()
+    if name == "B factor" and is_blank and (ours, theirs) == (0.0, 20.0):
         return "blank B factor: ours 0 with a note, gemmi 20"
-    if name == "chain" and record[20] != " " and theirs == record[20:22].strip():
-        return "column 21 is part of a long residue name; gemmi reads two-character chain ids"
-    if name == "chain" and record[21] == " " and ours == record[72:76].strip():
-        return "no chain ids: ours are the segment ids"
-    if name == "number" and re.fullmatch("[0-9a-f]{4}", record[22:26]) and ours == int(record[22:26], 16):
+    is_hexadecimal = re.fullmatch("[0-9a-f]{4}", record[22:26]) is not None
+    if name == "number" and is_hexadecimal and ours == int(record[22:26], 16):
         return "hexadecimal residue numbers after 9999"
+    return ""
+
+
+def _judge_chain(ours: object, theirs: object, record: str) -> str:
+    if record[20] != " " and theirs == record[20:22].strip():
+        return "column 21 is part of a long residue name; gemmi reads two-character chain ids"
+    if record[21] == " " and ours == record[72:76].strip():
+        return "no chain ids: ours are the segment ids"
     return ""
 
 
@@ -197,33 +205,59 @@ def _reference(model: gemmi.Model) -> dict[Identity, _Reference]:
     for chain in model:
         for residue in chain:
             fragments[chain.name, residue.seqid.num, residue.seqid.icode.strip()].append(residue)
-    return {identity: _one_conformation(parts) for identity, parts in fragments.items()}
+    return {identity: _one_conformation(residues) for identity, residues in fragments.items()}
 
 
-def _one_conformation(parts: Sequence[gemmi.Residue]) -> _Reference:
-    located = {a.name for r in parts for a in r if a.altloc != "\0"}
-    names = {r.name for r in parts if any(a.altloc != "\0" for a in r)}
-    collide = any(a.name in located for r in parts for a in r if a.altloc == "\0")
-
-    def altloc(residue: gemmi.Residue, atom: gemmi.Atom) -> str:
-        """Return the id of an atom; " " for one without an id that has an alternate location."""
-        is_location = collide and (atom.name in located or residue.name not in names)
-        return atom.altloc if atom.altloc != "\0" else " " if is_location else ""
-
-    total: Counter[str] = Counter()
-    for residue in parts:
+def _one_conformation(fragments: Sequence[gemmi.Residue]) -> _Reference:
+    """Return the conformation of the highest summed occupancy of a residue."""
+    location_of = _locations(fragments)
+    best = _best_location(fragments, location_of)
+    chosen = []
+    for residue in fragments:
         for atom in residue:
-            total[altloc(residue, atom)] += atom.occ
-    ids = [i for i in total if i]
-    best = min(ids, key=lambda i: (-round(total[i], 3), i)) if ids else ""
-    chosen = [(r, a) for r in parts for a in r if altloc(r, a) in ("", best)]
-    residue = next((r for r, a in chosen if a.name == "CA"), chosen[0][0])
+            if location_of(residue, atom) in ("", best):
+                chosen.append((residue, atom))
+    residue = next((residue for residue, atom in chosen if atom.name == "CA"), chosen[0][0])
     atoms: dict[str, tuple[str, tuple[float, ...]]] = {}
     for other, atom in chosen:
         if other.name == residue.name and not atom.is_hydrogen():
             atoms.setdefault(atom.name, (atom.element.name.upper(), _float32(atom.pos.tolist())))
-    is_polymer = any(r.entity_type == gemmi.EntityType.Polymer for r in parts)
+    is_polymer = any(r.entity_type == gemmi.EntityType.Polymer for r in fragments)
     return _Reference(residue.name, atoms, is_polymer, residue.het_flag == "H")
+
+
+def _locations(fragments: Sequence[gemmi.Residue]) -> Callable[[gemmi.Residue, gemmi.Atom], str]:
+    """Return the function from an atom to the id of its alternate location; "" for an atom of all conformations.
+
+    Atoms without an id are a location of their own, " ", if one of them has the name of an atom with an id.
+    """
+    atoms_without_id, atoms_with_id, residues_with_id = set(), set(), set()
+    for residue in fragments:
+        for atom in residue:
+            if atom.altloc == "\0":
+                atoms_without_id.add(atom.name)
+            else:
+                atoms_with_id.add(atom.name)
+                residues_with_id.add(residue.name)
+    collide = bool(atoms_without_id & atoms_with_id)
+
+    def location_of(residue: gemmi.Residue, atom: gemmi.Atom) -> str:
+        if atom.altloc != "\0":
+            return atom.altloc
+        is_location = collide and (atom.name in atoms_with_id or residue.name not in residues_with_id)
+        return " " if is_location else ""
+
+    return location_of
+
+
+def _best_location(fragments: Sequence[gemmi.Residue], location_of: Callable[[gemmi.Residue, gemmi.Atom], str]) -> str:
+    """Return the location of the highest summed occupancy, the first in sorted order of equal ones; "" without any."""
+    total: Counter[str] = Counter()
+    for residue in fragments:
+        for atom in residue:
+            total[location_of(residue, atom)] += atom.occ
+    del total[""]
+    return min(total, key=lambda location: (-round(total[location], 3), location), default="")
 
 
 def _compare_residues(file: str, residues: Residues | None, model: gemmi.Model) -> Iterator[Difference]:
@@ -242,19 +276,25 @@ def _compare_residues(file: str, residues: Residues | None, model: gemmi.Model) 
             findings["residue", _judge_identity(residues, identity)].append(f"{identity} {name}; gemmi: none")
             continue
         if identity not in expected:
-            findings["residue", _judge_extra(identity, other, theirs)].append(
-                f"{identity} {name}; gemmi: not a polymer"
-            )
+            reason = _judge_extra(identity, other, theirs)
+            findings["residue", reason].append(f"{identity} {name}; gemmi: not a polymer")
         if (name, atoms) != (other.name, other.atoms):
             findings["atoms of residue", _judge_content(residues, atoms, other)].append(f"{identity} {name}")
-    both = [i for i in theirs if i in ours]
-    order = [i for i in ours if i in theirs]
-    if order != both:
-        moved = [i for i, j in zip(order, both, strict=True) if i != j]
-        reason = _judge_order(theirs, order, both)
-        findings["order", reason].append(f"{moved[0]} {theirs[moved[0]].name}")
     for (kind, judgement), examples in findings.items():
         yield Difference(file, kind, len(examples), examples[0], judgement)
+    yield from _compare_order(file, ours, theirs)
+
+
+def _compare_order(
+    file: str, ours: Mapping[Identity, object], theirs: Mapping[Identity, _Reference]
+) -> Iterator[Difference]:
+    """Yield the first residue that is at another place than in gemmi's order."""
+    order = [identity for identity in ours if identity in theirs]
+    expected = [identity for identity in theirs if identity in ours]
+    moved = [identity for identity, other in zip(order, expected, strict=True) if identity != other]
+    if moved:
+        example = f"{moved[0]} {theirs[moved[0]].name}"
+        yield Difference(file, "order", 1, example, _judge_order(theirs, order, expected))
 
 
 def _ours(r: Residues) -> dict[Identity, tuple[str, dict[str, tuple[str, tuple[float, ...]]]]]:
@@ -325,19 +365,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="PDB files, folders, tar archives")
     parser.add_argument("--all", action="store_true", help="print one line per file and difference")
     options = parser.parse_args(arguments)
-    count, groups = 0, defaultdict(list)
+    count, differing, unexplained = 0, 0, 0
+    groups: dict[tuple[str, str], list[Difference]] = defaultdict(list)
     for file, content in pdb_files(options.paths):
+        differences = compare(file, content)
         count += 1
-        for difference in compare(file, content):
+        differing += bool(differences)
+        for difference in differences:
             groups[difference.kind, difference.judgement].append(difference)
+            if not difference.judgement:
+                unexplained += difference.count
     for (kind, judgement), group in sorted(groups.items()):
         print(f"{kind}: {judgement or 'NOT EXPLAINED'}")
         print(f"  {sum(d.count for d in group)} in {len({d.file for d in group})} files, e.g.")
-        for d in group if options.all or not judgement else group[:1]:
+        listed = group if options.all or not judgement else group[:1]
+        for d in listed:
             print(f"  {d.file}: {d.count}, {d.example}")
-    differing = {d.file for group in groups.values() for d in group}
-    unexplained = sum(d.count for (_, judgement), group in groups.items() if not judgement for d in group)
-    print(f"{count} files: {count - len(differing)} equal, {len(differing)} differ, {unexplained} not explained")
+    print(f"{count} files: {count - differing} equal, {differing} differ, {unexplained} not explained")
     return int(unexplained > 0)
 
 

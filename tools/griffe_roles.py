@@ -76,12 +76,12 @@ def _comment(obj: griffe.Object) -> str:
     """Return the comment above or behind a constant, or a text without content."""
     lines = obj.lines_collection[obj.filepath]
     first, last = (obj.lineno or 1) - 1, (obj.endlineno or obj.lineno or 1) - 1
-    found: list[str] = []
+    above: list[str] = []
     while first > 0 and lines[first - 1].startswith("#"):
         first -= 1
-        found.insert(0, lines[first].lstrip("#: "))
+        above.insert(0, lines[first].lstrip("#: "))
     behind = lines[last].partition("  # ")[2]
-    return " ".join(found) or (behind[:1].upper() + behind[1:]) or "Constant."
+    return " ".join(above) or (behind[:1].upper() + behind[1:]) or "Constant."
 
 
 def _resolve(target: str, obj: griffe.Object | None) -> str | None:

@@ -71,14 +71,22 @@ def anchor(path: str) -> str | None:
         return path if _path(path).name == "__init__.py" or public_names(path) else None
     module, _, name = path.rpartition(".")
     if _path(module).exists():
-        found = home(module, name)
-        return found if name in public_names(found.rpartition(".")[0]) else None
+        exported = home(module, name)
+        return exported if name in public_names(exported.rpartition(".")[0]) else None
     owner = anchor(module)
-    if owner is None or not _path(owner.rpartition(".")[0]).exists():
+    if owner is None:
+        return None
+    module_of_class, _, class_name = owner.rpartition(".")
+    if not _path(module_of_class).exists():
         return owner
-    inner, _, kind = owner.rpartition(".")
-    body = next((i.body for i in _tree(_path(inner)).body if getattr(i, "name", "") == kind), [])
-    return f"{owner}.{name}" if any(getattr(i, "name", "") == name for i in body) else owner
+    return f"{owner}.{name}" if _has_method(module_of_class, class_name, name) else owner
+
+
+def _has_method(module: str, class_name: str, name: str) -> bool:
+    for item in _tree(_path(module)).body:
+        if getattr(item, "name", "") == class_name:
+            return any(getattr(member, "name", "") == name for member in item.body)
+    return False
 
 
 def exports(package: str) -> list[str]:

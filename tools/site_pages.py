@@ -104,18 +104,18 @@ _PLACES = _places()
 
 def generated_pages() -> dict[str, str]:
     """Return page of the site → Markdown text, of all generated pages."""
-    pages = {
-        uri: (ROOT / source).read_text(encoding="utf-8") for source, uri in _PLACES.items() if source.endswith(".md")
-    }
-    for uri in pages:
-        folder, _, name = uri.removesuffix(".md").rpartition("/")
-        if folder == "families" and name != "template":
-            pages[uri] += f"\n\n## API\n\n{_modules(f'protgraph_plugins.{name}', level=3)}"
-    for uri in sorted(uri for uri in set(_PLACES.values()) if uri.startswith("dataset_cards/")):
-        pages[uri] = dataset_page(ROOT / "datasets" / posixpath.basename(uri).removesuffix(".md"))
+    pages = {}
+    for source, uri in _PLACES.items():
+        if source.endswith(".md"):
+            pages[uri] = (ROOT / source).read_text(encoding="utf-8")
+            pages[uri] += _family_api(uri)
+    for uri in sorted(set(_PLACES.values())):
+        if uri.startswith("dataset_cards/"):
+            pages[uri] = dataset_page(ROOT / "datasets" / posixpath.basename(uri).removesuffix(".md"))
     packages = sorted({module.rpartition(".")[0] for module in modules_of("protgraph") if "." in module})
-    for package in (p for p in packages if p != "protgraph" and not p.startswith(WITHOUT_API)):
-        pages[f"reference/{package}.md"] = _package_page(package)
+    for package in packages:
+        if package != "protgraph" and not package.startswith(WITHOUT_API):
+            pages[f"reference/{package}.md"] = _package_page(package)
     pages["reference/protgraph.md"] = _top_page([p for p in packages if f"reference/{p}.md" in pages])
     pages["reference/protgraph_datasets.md"] = (
         "# protgraph_datasets {#protgraph_datasets}\n\nDatasets of this distribution.\n\n"
@@ -123,6 +123,14 @@ def generated_pages() -> dict[str, str]:
     )
     pages["reference/components.md"] = _components_page()
     return pages
+
+
+def _family_api(uri: str) -> str:
+    """Return the section that the page of a model family ends with; "" for other pages."""
+    folder, _, name = uri.removesuffix(".md").rpartition("/")
+    if folder != "families" or name == "template":
+        return ""
+    return f"\n\n## API\n\n{_modules(f'protgraph_plugins.{name}', level=3)}"
 
 
 def _package_page(package: str) -> str:

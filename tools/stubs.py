@@ -42,13 +42,15 @@ def stub_of(tree: ast.Module, package: str) -> str:
     value = _value(tree, "_HOME")
     if not isinstance(value, dict):
         return ""
-    home: dict[str, str] = value
     lines = ["# Written by tools/stubs.py."]
     packages = _value(tree, "_PACKAGES")
     if isinstance(packages, tuple):
         lines.append(_import(package, sorted(packages)))
-    for module in sorted(set(home.values())):
-        lines.append(_import(module, sorted(name for name in home if home[name] == module)))
+    names_of_module: dict[str, list[str]] = {}
+    for name, module in sorted(value.items()):
+        names_of_module.setdefault(module, []).append(name)
+    for module, names in sorted(names_of_module.items()):
+        lines.append(_import(module, names))
     for item in tree.body:
         if isinstance(item, ast.ImportFrom) and item.module not in ("__future__", "protgraph.lazy_names"):
             lines.append(_import(str(item.module), [alias.name for alias in item.names]))
@@ -59,11 +61,11 @@ def stub_of(tree: ast.Module, package: str) -> str:
 
 def _import(module: str, names: list[str]) -> str:
     """Return an import statement that exports its names."""
-    parts = [f"{name} as {name}" for name in names]
-    line = f"from {module} import {', '.join(parts)}"
+    exports = [f"{name} as {name}" for name in names]
+    line = f"from {module} import {', '.join(exports)}"
     if len(line) <= _LINE:
         return line
-    return f"from {module} import (\n" + "".join(f"    {part},\n" for part in parts) + ")"
+    return f"from {module} import (\n" + "".join(f"    {export},\n" for export in exports) + ")"
 
 
 def _value(tree: ast.Module, name: str) -> object:

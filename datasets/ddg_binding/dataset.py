@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -79,19 +79,20 @@ class DdgBinding(MutationDataset):
                 yield SourceVariant(
                     f"skempi_v2.csv row {number}", complex_, mutations, split[complex_], math.nan, problem=refusal
                 )
-        for (complex_, mutations), rows in measured.items():
+        for (complex_, mutations), numbered_rows in measured.items():
+            numbers = ", ".join(str(number) for number, _ in numbered_rows)
+            rows = [row for _, row in numbered_rows]
             columns = {}
             for name, values in predictions.items():
-                keys = [(complex_, row["Mutation(s)_cleaned"]) for _, row in rows]
-                predicted = [values[key] for key in keys if key in values]
+                predicted = _predicted_rows(values, complex_, rows)
                 if predicted:
                     columns[name] = _mean(predicted)
             yield SourceVariant(
-                f"skempi_v2.csv row {', '.join(str(number) for number, _ in rows)}",
+                f"skempi_v2.csv row {numbers}",
                 complex_,
                 mutations,
                 split[complex_],
-                _mean([_measured_ddg(row) for _, row in rows]),
+                _mean([_measured_ddg(row) for row in rows]),
                 columns,
             )
 
@@ -167,6 +168,14 @@ def binding_ddg(mutant: float, wild_type: float, temperature: float) -> float:
     4.09
     """
     return _GAS_CONSTANT * temperature * math.log(mutant / wild_type)
+
+
+def _predicted_rows(
+    values: Mapping[tuple[str, str], float], complex_: str, rows: Iterable[Mapping[str, str]]
+) -> list[float]:
+    """Return the predicted values of the rows of a variant that a method has."""
+    keys = [(complex_, row["Mutation(s)_cleaned"]) for row in rows]
+    return [values[key] for key in keys if key in values]
 
 
 def _problem(row: Mapping[str, str]) -> tuple[str, str] | None:

@@ -114,18 +114,31 @@ def parse_foldcomp_header(entry: bytes, path: str | os.PathLike[str] = "content"
         _refuse(path, f"{residues} residues and {anchors} anchors", "foldcomp restores chains of 2 or more")
     if not np.isfinite(scale).all():
         _refuse(path, "scales of angles that are not finite", "the file is damaged")
-    places = np.frombuffer(entry, "<i4", anchors, _START)
-    if places[0] != 0 or places[-1] != residues - 1 or (np.diff(places) < (0 if residues == 2 else 1)).any():
-        _refuse(path, f"anchors at residues {places.tolist()}", f"they increase from 0 to {residues - 1}")
-    backbone = np.frombuffer(entry, np.uint8, 8 * residues, header.backbone_start)
-    if (expected := int(_TORSIONS[backbone[::8] >> 3].sum())) != torsions:
+    _check_anchors(entry, header, path)
+    _check_torsions(entry, header, path)
+    return header
+
+
+def _check_anchors(entry: bytes, header: FoldcompHeader, path: str | os.PathLike[str]) -> None:
+    """Refuse anchors that do not increase from the first to the last residue; those of two residues may be equal."""
+    anchors = np.frombuffer(entry, "<i4", header.anchors, _START)
+    last = header.residues - 1
+    least_step = 0 if header.residues == 2 else 1
+    if anchors[0] != 0 or anchors[-1] != last or (np.diff(anchors) < least_step).any():
+        _refuse(path, f"anchors at residues {anchors.tolist()}", f"they increase from 0 to {last}")
+
+
+def _check_torsions(entry: bytes, header: FoldcompHeader, path: str | os.PathLike[str]) -> None:
+    """Refuse another number of side-chain torsions than that of the residue types."""
+    backbone = np.frombuffer(entry, np.uint8, 8 * header.residues, header.backbone_start)
+    expected = int(_TORSIONS[backbone[::8] >> 3].sum())
+    if expected != header.torsions:
         _refuse(
             path,
-            f"{torsions} torsions of side chains",
+            f"{header.torsions} torsions of side chains",
             f"its residues have {expected}. Residues lacked backbone atoms or had insertion codes when the chain was "
             "compressed",
         )
-    return header
 
 
 def foldcomp_text(entry: bytes, path: str | os.PathLike[str] = "content") -> tuple[str, tuple[str, ...]]:

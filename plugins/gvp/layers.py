@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -70,14 +71,13 @@ class GVPLayer(GraphLayer):
     ) -> None:
         super().__init__(fields)
         level = self.common_level()
-        for name, spec in fields.items():
-            if spec.irreps in ("point", "index", "object") or spec.is_category:
-                raise WiringError(f"gvp reads {name!r}, which has no real features. Add a layer 'embed' before.")
-            if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
-                raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}.")
-        of = [block for spec in fields.values() for block in spec.o3]
-        widths_in = ScalarVectorWidths(sum(b.mul for b in of if b.ir.l == 0), sum(b.mul for b in of if b.ir.l == 1))
-        out = FieldSpec("h", level, irreps, chiral=any(str(b.ir) == "0o" for b in of))
+        _check_fields(fields)
+        channels: Counter[str] = Counter()
+        for spec in fields.values():
+            for mul, ir in spec.o3:
+                channels[str(ir)] += mul
+        widths_in = ScalarVectorWidths(channels["0e"] + channels["0o"], channels["1o"])
+        out = FieldSpec("h", level, irreps, chiral="0o" in channels)
         widths_out = ScalarVectorWidths.of(out, "gvp")
         if not (widths_in.scalars and widths_in.vectors and widths_out.vectors):
             raise WiringError(
@@ -227,3 +227,12 @@ class GVPConv(GraphLayer):
         # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
         gate = linear(x, gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)).sigmoid()  # (E, V)
         return ScalarVector(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
+
+
+def _check_fields(fields: Mapping[str, FieldSpec]) -> None:
+    """Require real scalars and vectors."""
+    for name, spec in fields.items():
+        if spec.irreps in ("point", "index", "object") or spec.is_category:
+            raise WiringError(f"gvp reads {name!r}, which has no real features. Add a layer 'embed' before.")
+        if any(str(ir) not in ("0e", "0o", "1o") for _, ir in spec.o3):
+            raise WiringError(f"gvp reads {name!r} as scalars and vectors, but it is {spec.irreps}.")

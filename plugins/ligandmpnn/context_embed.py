@@ -50,20 +50,18 @@ class ContextEmbed(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
         super().__init__(fields)
-        shapes = {name: spec.trailing_shape for name, spec in fields.items() if spec.is_tensor and spec.is_scalar}
-        wrong = [n for n, spec in fields.items() if len(shapes.get(n, ())) != (1 if spec.is_category else 2)]
-        if wrong or not fields or len({shape[0] for shape in shapes.values()}) > 1:
-            shapes_text = ", ".join(f"{n} (N, {', '.join(map(str, s.trailing_shape))})" for n, s in fields.items())
-            raise WiringError(
-                f"wrong inputs of context_embed: {shapes_text or 'none'}. Required: categories (N, k) and scalars "
-                "(N, k, F) of the same k context atoms, e.g. 'context_element' and 'context_rbf'."
-            )
-        self.tables = nn.ModuleDict({n: nn.Embedding(s.classes, dim) for n, s in fields.items() if s.is_category})
-        self.real = tuple(name for name in fields if name not in self.tables)
-        width = sum(shapes[name][1] for name in self.real)
+        k = _num_atoms(fields)
+        self.tables = nn.ModuleDict()
+        self.real: tuple[str, ...] = ()
+        width = 0
+        for name, spec in fields.items():
+            if spec.is_category:
+                self.tables[name] = nn.Embedding(spec.classes, dim)
+            else:
+                self.real += (name,)
+                width += spec.trailing_shape[1]
         self.linear = nn.Linear(width, dim) if width else None
         self.norm, self.out_map = nn.LayerNorm(dim), nn.Linear(dim, dim)
-        k = next(iter(shapes.values()))[0]
         self.declare(context=FieldSpec("context", "node", f"{k * dim}x0e", shape=(k, dim)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -72,3 +70,19 @@ class ContextEmbed(GraphLayer):
         if self.linear is not None:
             parts.append(self.linear(torch.cat([f[name].to(self.linear.weight.dtype) for name in self.real], -1)))
         return {"context": self.out_map(self.norm(sum(parts[1:], start=parts[0])))}
+
+
+def _num_atoms(fields: Mapping[str, FieldSpec]) -> int:
+    """Return the number of context atoms of each residue, k, of categories ``(N, k)`` and scalars ``(N, k, F)``."""
+    numbers, is_valid = set(), True
+    for spec in fields.values():
+        shape = spec.trailing_shape if spec.is_tensor and spec.is_scalar else ()
+        is_valid = is_valid and len(shape) == (1 if spec.is_category else 2)
+        numbers.add(shape[0] if shape else 0)
+    if is_valid and len(numbers) == 1:
+        return numbers.pop()
+    shapes = [f"{name} (N, {', '.join(map(str, spec.trailing_shape))})" for name, spec in fields.items()]
+    raise WiringError(
+        f"wrong inputs of context_embed: {', '.join(shapes) or 'none'}. Required: categories (N, k) and scalars "
+        "(N, k, F) of the same k context atoms, e.g. 'context_element' and 'context_rbf'."
+    )

@@ -73,12 +73,8 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
     keep = o3.Irreps(wanted)
     size = num_monomials(x.dim, degree)
     if degree == 1:
-        blocks: dict[str, list[Tensor]] = {str(ir): [] for _, ir in keep}
-        for (_, ir), where in zip(x, x.slices(), strict=True):
-            if str(ir) in blocks:
-                blocks[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, where])
-        return {ir: torch.stack(basis) if basis else _none(ir, size) for ir, basis in blocks.items()}
-    lower = sorted({str(c) for _, a in keep for _, b in x for c in a * b})
+        return _linear(x, keep)
+    lower = _factors(keep, x)
     table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
     monomials, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
     out = {}
@@ -95,6 +91,24 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
                     _add_independent(basis, raised.index_add_(0, monomials[:, where].flatten(), terms), weight)
         out[str(ir)] = torch.stack(basis) if basis else _none(str(ir), size)
     return out
+
+
+def _linear(x: o3.Irreps, wanted: o3.Irreps) -> dict[str, Tensor]:
+    """Return the basis of degree 1: the blocks of x."""
+    blocks: dict[str, list[Tensor]] = {str(ir): [] for _, ir in wanted}
+    for (_, ir), columns in zip(x, x.slices(), strict=True):
+        if str(ir) in blocks:
+            blocks[str(ir)].append(torch.eye(x.dim, dtype=torch.float64)[:, columns])
+    return {ir: torch.stack(basis) if basis else _none(ir, x.dim) for ir, basis in blocks.items()}
+
+
+def _factors(wanted: o3.Irreps, x: o3.Irreps) -> list[str]:
+    """Return the irreps whose product with an irrep of x may have a wanted irrep, sorted."""
+    factors = set()
+    for _, output in wanted:
+        for _, factor in x:
+            factors |= {str(other) for other in output * factor}
+    return sorted(factors)
 
 
 def _none(ir: str, size: int) -> Tensor:

@@ -80,28 +80,34 @@ class ProductBasis(GraphLayer):
         self._dim = self.irreps_in.dim // self.channels
         self._widths = [mul * dim for mul, dim in irreps_blocks(self.irreps_in)]
         self._dims = [ir.dim for _, ir in self.irreps_out]
-        one, wanted = _single(self.irreps_in), _single(self.irreps_out)
-        tables = [equivariant_polynomials(one, degree, wanted) for degree in range(1, correlation + 1)]
-        for _, ir in self.irreps_out:
-            if not any(len(table[str(ir)]) for table in tables):
-                raise WiringError(
-                    f"product_basis: {ir} is not a product of {self.irreps_in} with correlation={correlation}."
-                )
         # Neither parameters nor buffers, so that conversions of the module to float32 lose no precision.
-        self._exact = [[table[str(ir)] for _, ir in self.irreps_out] for table in tables]
+        self._exact = self._polynomials()
         self._basis: list[list[Tensor]] = []
-        self.weights = nn.ParameterDict(
-            {
-                f"{n + 1}_{o}": torch.randn(len(b), self.channels)
-                / math.sqrt(len(b) * math.factorial(n + 1) * correlation)
-                for n, table in enumerate(self._exact)
-                for o, b in enumerate(table)
-                if len(b)
-            }
-        )
+        weights = {}
+        for degree, table in enumerate(self._exact, 1):
+            for o, basis in enumerate(table):
+                if len(basis):
+                    scale = math.sqrt(len(basis) * math.factorial(degree) * correlation)
+                    weights[f"{degree}_{o}"] = torch.randn(len(basis), self.channels) / scale
+        self.weights = nn.ParameterDict(weights)
         between = FieldSpec("h", "node", "+".join(f"{self.channels}x{ir}" for _, ir in self.irreps_out))
         self.linear = IrrepsLinear({"h": between}, irreps=str(self.irreps_out))
         self.declare(h=str(self.irreps_out))
+
+    def _polynomials(self) -> list[list[Tensor]]:
+        """Return the basis of each degree and output irrep."""
+        single, wanted = _single(self.irreps_in), _single(self.irreps_out)
+        tables = [equivariant_polynomials(single, degree, wanted) for degree in range(1, self.correlation + 1)]
+        names = [str(ir) for _, ir in self.irreps_out]
+        for name in names:
+            if not any(len(table[name]) for table in tables):
+                raise WiringError(
+                    f"product_basis: {name} is not a product of {self.irreps_in} with correlation={self.correlation}."
+                )
+        polynomials = []
+        for table in tables:
+            polynomials.append([table[name] for name in names])
+        return polynomials
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: symmetric tensor products of the node's own irreps."""

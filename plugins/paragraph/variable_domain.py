@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -210,13 +211,7 @@ def variable_fragments(residues: Residues) -> list[np.ndarray]:
         ``(M,)`` int64, ascending, one for each fragment; empty without a variable domain.
     """
     domains = find_domains(residues)
-    heavy = [i for i, domain in enumerate(domains) if domain.kind == "H"]
-    light = [i for i, domain in enumerate(domains) if domain.kind == "L"]
-    contacts = {(i, j): _count_contacts(residues, domains[i], domains[j]) for i in heavy for j in light}
-    partner: dict[int, int] = {}
-    for i, j in sorted(contacts, key=lambda pair: -contacts[pair]):
-        if contacts[i, j] >= _PAIR_CONTACTS and i not in partner and j not in partner:
-            partner[i], partner[j] = j, i
+    partner = _partners(residues, domains)
     rows = [_with_chain_ends(residues, domain.rows) for domain in domains]
     fragments = []
     for i in range(len(domains)):
@@ -225,6 +220,20 @@ def variable_fragments(residues: Residues) -> list[np.ndarray]:
         elif i < partner[i]:
             fragments.append(np.sort(np.concatenate([rows[i], rows[partner[i]]])))
     return fragments
+
+
+def _partners(residues: Residues, domains: Sequence[Domain]) -> dict[int, int]:
+    """Return the partner of each domain that has one: the heavy and light domains with the most contacts are paired."""
+    contacts = {}
+    for i, heavy in enumerate(domains):
+        for j, light in enumerate(domains):
+            if (heavy.kind, light.kind) == ("H", "L"):
+                contacts[i, j] = _count_contacts(residues, heavy, light)
+    partner: dict[int, int] = {}
+    for i, j in sorted(contacts, key=lambda pair: -contacts[pair]):
+        if contacts[i, j] >= _PAIR_CONTACTS and i not in partner and j not in partner:
+            partner[i], partner[j] = j, i
+    return partner
 
 
 def _count_contacts(residues: Residues, a: Domain, b: Domain) -> int:

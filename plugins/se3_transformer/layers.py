@@ -112,20 +112,15 @@ class SE3Transformer(GraphLayer):
         h = fields["h"].o3
         values = o3.Irreps(value or irreps).simplify()
         keys = o3.Irreps([block for block in values if h.count(block.ir)])
-        if heads < 1 or any(mul % heads for mul, _ in values) or not keys:
-            raise OptionError(
-                f"se3_transformer: heads={heads} must divide the multiplicities of keys {keys} and values {values}."
-            )
+        _check_heads(heads, keys, values)
         self.gate = Gate(irreps) if gate else None
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") or basis
         self.query = IrrepsLinear({"h": fields["h"]}, irreps=str(keys))
         if mode == "full":
-            # One kernel computes the value and key channels of each block side by side.
-            fused = o3.Irreps([(2 * mul if ir in keys else mul, ir) for mul, ir in values])
             kernel = PairwiseKernel(
                 h,
-                fused,
+                _values_and_keys(values, keys),
                 lmax=lmax,
                 width=width,
                 radial=radial,
@@ -139,8 +134,12 @@ class SE3Transformer(GraphLayer):
             product = ChannelwiseProduct(h, lmax, values, parity=parity, backend=backend)
             self.attention = ChannelwiseAttention(product, values, keys, heads, width=width, radial=radial)
         both = {"value": FieldSpec("value", "node", str(values)), "h": fields["h"]}
-        self.project = IrrepsLinear(both, irreps=str(self.gate.irreps_in) if gate else irreps)
-        out = self.gate.irreps_out if gate else self.project.irreps_out
+        if self.gate is None:
+            self.project = IrrepsLinear(both, irreps=irreps)
+            out = self.project.irreps_out
+        else:
+            self.project = IrrepsLinear(both, irreps=str(self.gate.irreps_in))
+            out = self.gate.irreps_out
         self.declare(h=FieldSpec("h", "node", str(out), chiral=not parity))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -293,3 +292,15 @@ class NormReLU(GraphLayer):
             size = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
             out.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
         return {"h": torch.cat(out, 1)}
+
+
+def _values_and_keys(values: o3.Irreps, keys: o3.Irreps) -> o3.Irreps:
+    """Return the irreps of a kernel that computes the value and key channels of each block side by side."""
+    return o3.Irreps([(2 * mul if ir in keys else mul, ir) for mul, ir in values])
+
+
+def _check_heads(heads: int, keys: o3.Irreps, values: o3.Irreps) -> None:
+    if heads < 1 or any(mul % heads for mul, _ in values) or not keys:
+        raise OptionError(
+            f"se3_transformer: heads={heads} must divide the multiplicities of keys {keys} and values {values}."
+        )

@@ -5,7 +5,7 @@ Not scikit-learn: its ``NearestNeighbors`` with the cosine metric does not break
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -84,31 +84,43 @@ def search_embeddings(
     CheckpointError
         The embeddings are of another model.
     """
+    _check_search(k, level, residue)
+    known = embeddings if isinstance(embeddings, Embeddings) else Embeddings.read(embeddings)
+    where = "embeddings" if isinstance(embeddings, Embeddings) else str(embeddings)
+    named = [] if isinstance(query, Embeddings) else [p for p, name in enumerate(known.names) if name == str(query)]
+    if named:  # the query is a protein of the embeddings, which is not a hit of itself
+        queries = _rows(known, np.array(named, np.int64), level, residue)
+        vectors = _vectors(known, level)
+        hits, similarity = nearest_by_cosine(vectors[queries], vectors, k + 1)
+        hits, similarity = _without_itself(hits, similarity, queries, k)
+        return _ranked(known, known, level, queries, hits, similarity)
+    # it has embeddings of its own
+    asked = query if isinstance(query, Embeddings) else _embed_query(query, known, checkpoint, read, device)
+    if asked.model_digest != known.model_digest:
+        raise CheckpointError(f"{where}: {_other_model('query')}")
+    queries = _rows(asked, np.arange(len(asked.files)), level, residue)
+    hits, similarity = nearest_by_cosine(_vectors(asked, level)[queries], _vectors(known, level), k)
+    ranked = _ranked(asked, known, level, queries, hits, similarity)
+    return replace(ranked, failures=asked.failures, notes=asked.notes)
+
+
+def _check_search(k: int, level: str, residue: str | None) -> None:
     if level not in LEVELS:
         raise OptionError(f"level {level!r}. Allowed: {', '.join(LEVELS)}.{suggest(level, LEVELS)}")
     if k < 1:
         raise OptionError(f"k {k}: the number of hits is 1 or more.")
     if residue is not None and level != "residue":
         raise OptionError(f"residue {residue!r} is for searches of residues. Add level='residue' (--level residue).")
-    known = embeddings if isinstance(embeddings, Embeddings) else Embeddings.read(embeddings)
-    where = "embeddings" if isinstance(embeddings, Embeddings) else str(embeddings)
-    # the query is a protein of the embeddings, which is not a hit of itself, or has embeddings of its own
-    named = [] if isinstance(query, Embeddings) else [p for p, name in enumerate(known.names) if name == str(query)]
-    if named:
-        asked, proteins = known, np.array(named, np.int64)
-    else:
-        asked = query if isinstance(query, Embeddings) else _embed_query(query, known, checkpoint, read, device)
-        proteins = np.arange(len(asked.files))
-        if asked.model_digest != known.model_digest:
-            raise CheckpointError(f"{where}: {_other_model('query')}")
-    queries = _rows(asked, proteins, level, residue)
-    vectors = (asked.protein, known.protein) if level == "protein" else (asked.node, known.node)
-    if named:
-        hits, similarity = nearest_by_cosine(vectors[0][queries], vectors[1], k + 1)
-        hits, similarity = _without_itself(hits, similarity, queries, k)
-    else:
-        hits, similarity = nearest_by_cosine(vectors[0][queries], vectors[1], k)
-    # a row per hit
+
+
+def _vectors(embeddings: Embeddings, level: str) -> np.ndarray:
+    return embeddings.protein if level == "protein" else embeddings.node
+
+
+def _ranked(
+    asked: Embeddings, known: Embeddings, level: str, queries: np.ndarray, hits: np.ndarray, similarity: np.ndarray
+) -> SearchHits:
+    """Return a row per hit; ``hits (Q, k)`` are rows of ``known``, or −1 after the last one."""
     table: list[tuple] = []
     for query_row, rows, values in zip(queries.tolist(), hits.tolist(), similarity.tolist(), strict=True):
         _, name, chains, *residues = _identity(asked, query_row, level)
@@ -116,10 +128,8 @@ def search_embeddings(
         valid = [(row, value) for row, value in zip(rows, values, strict=True) if row >= 0]
         for rank, (row, value) in enumerate(valid, 1):
             table.append((label, rank, *_identity(known, row, level), value))
-    columns = ("query", "rank", "file", "protein", "chains", *(("residue",) if level == "residue" else ()), "cosine")
-    if named:
-        return SearchHits(columns, table, [])
-    return SearchHits(columns, table, asked.failures, asked.notes)
+    residue_column = ("residue",) if level == "residue" else ()
+    return SearchHits(("query", "rank", "file", "protein", "chains", *residue_column, "cosine"), table, [])
 
 
 def _embed_query(

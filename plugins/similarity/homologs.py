@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
@@ -200,57 +201,91 @@ def find_homologs(
 
     Examples
     --------
-    >>> found = find_homologs(["MKTAYIAKQRQISFVKSHFSRQLEERLG", "MKTAYIAKQRQISFVKSHFSRQLEERLG", "GGGGSGGGGS"])
-    >>> found.first.tolist(), found.second.tolist(), found.identity.tolist()
+    >>> homologs = find_homologs(["MKTAYIAKQRQISFVKSHFSRQLEERLG", "MKTAYIAKQRQISFVKSHFSRQLEERLG", "GGGGSGGGGS"])
+    >>> homologs.first.tolist(), homologs.second.tolist(), homologs.identity.tolist()
     ([0], [1], [1.0])
     """
     rule = rule or HomologyRule()
     if engine not in (None, *ENGINES):
         raise OptionError(f"engine: {engine!r} is not known. Allowed: {', '.join(ENGINES)}.")
-    # different sequences in order of length, and the numbers of those that are equal to each
-    sequences = [_standard_letters(sequence) for sequence in sequences]
-    unique = sorted({s for s in sequences if set(s) - {"X"}}, key=lambda s: (len(s), s))
-    number_of = {sequence: k for k, sequence in enumerate(unique)}
-    members: list[list[int]] = [[] for _ in unique]
-    for i, sequence in enumerate(sequences):
-        if sequence in number_of:
-            members[number_of[sequence]].append(i)
-    engine = engine or ("mmseqs" if len(unique) > _EXHAUSTIVE and find_mmseqs() else default_aligner())
-    # significant alignments of different sequences, then those that the rule and the groups allow
-    lengths, residues = np.array([len(s) for s in unique], np.int64), sum(map(len, sequences))
-    unique_groups = None if groups is None else _single_groups(members, np.asarray(groups))
-    compare = _Alignments(unique, residues, rule.max_evalue, engine)
+    unique = _unique_sequences(sequences)
+    if engine is None:
+        engine = _default_engine(len(unique.sequences))
+    residues = sum(map(len, sequences))
+    unique_groups = _single_groups(unique.members, groups)
+    # significant alignments of different sequences, without those that the groups exclude
+    lengths = np.array([len(sequence) for sequence in unique.sequences], np.int64)
+    compare = _Alignments(unique.sequences, residues, rule.max_evalue, engine)
     search = PairSearch(lengths, rule.last_partners(lengths), compare, unique_groups)
-    content = [_FORMAT, unique, asdict(rule), residues, None if groups is None else unique_groups.tolist(), engine]
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]
-    folder = None if cache is None else cache / "homologs" / digest
+    folder = None if cache is None else cache / "homologs" / _search_digest(search, rule)
     if engine == "mmseqs":
         table, total = _search_with_mmseqs(search, rule, workers, folder)
-        if report is not None and len(unique) > 1:
+        if report is not None and len(lengths) > 1:
             report(total, total)
     else:
         table, total = search_pairs(search, cells=_CELLS, workers=workers, folder=folder, report=report)
+    # those that the rule allows
     table = table.reshape(-1, 6)
     pairs = table[:, :2].astype(np.int64)
     table = table[rule.holds(table[:, 2], table[:, 3], table[:, 4], lengths[pairs])]
     # pairs of all sequences
     aligner = engine if engine in ALIGNERS else default_aligner()
-    rows = [*_pairs_of_members(table, members), *_equal_pairs(unique, members, residues, aligner)]
+    rows = [*_pairs_of_members(table, unique.members), *_equal_pairs(unique, residues, aligner)]
+    table = np.array(sorted(rows), np.float64).reshape(-1, 6)
     if groups is not None:
-        rows = [row for row in rows if groups[int(row[0])] != groups[int(row[1])]]
-    found = np.array(sorted(rows), np.float64).reshape(-1, 6)
-    first, second = found[:, :2].T.astype(np.int64)
-    return Homologs(len(sequences), first, second, *found[:, 2:].T, total, engine)
+        first_group, second_group = np.asarray(groups)[table[:, :2].T.astype(np.int64)]
+        table = table[first_group != second_group]
+    first, second = table[:, :2].T.astype(np.int64)
+    return Homologs(len(sequences), first, second, *table[:, 2:].T, total, engine)
+
+
+@dataclass(frozen=True)
+class _UniqueSequences:
+    """Different sequences in order of length, and the numbers of the given sequences that are equal to each."""
+
+    sequences: list[str]
+    members: list[list[int]]
+
+
+def _unique_sequences(sequences: Sequence[str]) -> _UniqueSequences:
+    """Return the different sequences, without those of unknown types only."""
+    members: dict[str, list[int]] = {}
+    for number, sequence in enumerate(sequences):
+        letters = _standard_letters(sequence)
+        if set(letters) - {"X"}:
+            members.setdefault(letters, []).append(number)
+    unique = sorted(members, key=lambda letters: (len(letters), letters))
+    return _UniqueSequences(unique, [members[letters] for letters in unique])
+
+
+def _default_engine(number: int) -> str:
+    """Return the program for a number of different sequences."""
+    if number > _EXHAUSTIVE and find_mmseqs():
+        return "mmseqs"
+    return default_aligner()
+
+
+def _search_digest(search: PairSearch, rule: HomologyRule) -> str:
+    """Return the name of the folder of finished blocks: a digest of everything on which they depend."""
+    compare = search.compare
+    groups = None if search.groups is None else search.groups.tolist()
+    content = [_FORMAT, compare.sequences, asdict(rule), compare.residues, groups, compare.engine]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]
 
 
 def _standard_letters(sequence: str) -> str:
     """Return one-letter codes with X for everything but the 20 amino acids."""
-    return sequence if _KNOWN.issuperset(sequence) else "".join(c if c in _KNOWN else "X" for c in sequence)
+    if _KNOWN.issuperset(sequence):
+        return sequence
+    return "".join(c if c in _KNOWN else "X" for c in sequence)
 
 
-def _single_groups(members: list[list[int]], groups: np.ndarray) -> np.ndarray:
-    """Return the group of each unique sequence, −1 if it is in several."""
-    sets = [set(groups[numbers].tolist()) for numbers in members]
+def _single_groups(members: list[list[int]], groups: Sequence[int] | None) -> np.ndarray | None:
+    """Return the group of each unique sequence, −1 if it is in several; None without groups."""
+    if groups is None:
+        return None
+    group_of = np.asarray(groups)
+    sets = [set(group_of[numbers].tolist()) for numbers in members]
     return np.array([numbers.pop() if len(numbers) == 1 else -1 for numbers in sets], np.int64)
 
 
@@ -309,14 +344,14 @@ def _pairs_of_members(table: np.ndarray, members: list[list[int]]) -> Iterator[t
                 yield (a, b, identity, first, second, e) if a < b else (b, a, identity, second, first, e)
 
 
-def _equal_pairs(
-    unique: list[str], members: list[list[int]], residues: int, engine: str
-) -> Iterator[tuple[float, ...]]:
+def _equal_pairs(unique: _UniqueSequences, residues: int, engine: str) -> Iterator[tuple[float, ...]]:
     """Yield the rows of equal sequences."""
-    for sequence, numbers in zip(unique, members, strict=True):
-        aligned = local_aligner(sequence, PROTEIN, engine)(sequence, 0) if len(numbers) > 1 else None
-        if aligned is None:
+    for sequence, members in zip(unique.sequences, unique.members, strict=True):
+        if len(members) < 2:
             continue
-        e = float(evalue(aligned.score, len(sequence), residues))
-        for k, a in enumerate(numbers):
-            yield from ((a, b, 1.0, 1.0, 1.0, e) for b in numbers[k + 1 :])
+        alignment = local_aligner(sequence, PROTEIN, engine)(sequence, 0)
+        if alignment is None:
+            continue
+        e = float(evalue(alignment.score, len(sequence), residues))
+        for first, second in combinations(members, 2):
+            yield first, second, 1.0, 1.0, 1.0, e

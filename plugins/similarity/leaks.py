@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -379,9 +380,9 @@ def _shared(chains: ChainSequences, kind: str) -> Iterator[SplitLeak]:
             groups.setdefault(key, []).append(example)
     rank = {name: i for i, name in enumerate(order_splits({e.split for e in chains.examples}))}
     for members in groups.values():
-        for k, first in enumerate(members):
-            for second in members[k + 1 :]:
-                if first.split == second.split or (kind == "entry" and first.path == second.path):
-                    continue
-                later, earlier = (second, first) if rank[first.split] < rank[second.split] else (first, second)
-                yield SplitLeak(kind, later.split, later.id, earlier.split, earlier.id)
+        for first, second in combinations(members, 2):
+            is_other_kind = kind == "entry" and first.path == second.path  # chains of one file
+            if first.split == second.split or is_other_kind:
+                continue
+            earlier, later = sorted((first, second), key=lambda example: rank[example.split])
+            yield SplitLeak(kind, later.split, later.id, earlier.split, earlier.id)

@@ -26,6 +26,7 @@ __all__ = ["PoseCheck", "PoseLeak", "check_pose", "move_rows"]
 _TOLERANCE = 1e-3  # of a probability, or of the largest value of a regression; float32 gives about 1e-5
 _GAP = 60.0  # Å between the moved residues and the others; beyond the cutoff of any edge
 _SHOWN = 5
+_UNITS = {"chain": "has several chains with coordinates", "protein": "has coordinates"}  # unit → what it requires
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def check_pose(
     DatasetError
         No protein can be moved, e.g. none has several chains, or none has predictions.
     """
-    if unit not in ("chain", "protein"):
+    if unit not in _UNITS:
         raise OptionError(f"unit: {unit!r} is not known. Allowed: 'chain', 'protein'.")
     model = checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
     target = model.model.target
@@ -147,8 +148,7 @@ def check_pose(
     data = load_proteins(dataset, labels=labels, task=task, seed=seed, read=read, cache=cache)
     chosen = list(_movable(data, unit, proteins))
     if not chosen:
-        what = "has several chains with coordinates" if unit == "chain" else "has coordinates"
-        raise DatasetError(f"dataset {data.name!r}: no protein {what}; nothing can be moved.")
+        raise DatasetError(f"dataset {data.name!r}: no protein {_UNITS[unit]}; nothing can be moved.")
     movements: list[PoseLeak] = []
     failures: list[Failure] = []
     for number, (example, residues) in enumerate(chosen):
@@ -162,9 +162,9 @@ def check_pose(
             report(number + 1, len(chosen))
     if not movements:
         raise DatasetError(f"dataset {data.name!r}: no protein has predictions. The first failure: {failures[0]}")
-    leaks = sorted((movement for movement in movements if movement.rows), key=lambda leak: -leak.change)
-    largest = max(movement.change for movement in movements)
-    return PoseCheck(unit, len(chosen), len(movements), largest, tuple(leaks), tuple(failures))
+    movements.sort(key=lambda movement: -movement.change)
+    leaks = tuple(movement for movement in movements if movement.rows)
+    return PoseCheck(unit, len(chosen), len(movements), movements[0].change, leaks, tuple(failures))
 
 
 def _movable(data: Dataset, unit: str, most: int) -> Iterator[tuple[Example, Residues]]:

@@ -181,15 +181,32 @@ def _table(
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows: those of the label table, or one row per example."""
     if labels is not None and isinstance(data, FolderDataset):
-        (_, names), *body = read_cells(labels).rows
-        keep = [i for i, name in enumerate(names) if name.strip().lower() not in ("cluster", "split")]
-        cells = {number: tuple(row[i] if i < len(row) else "" for i in keep) for number, row in body}
-        found = [(n, (*cells[n], clusters[e.id], e.split)) for e in examples for n in data.rows(e).tolist()]
-        return (*(names[i] for i in keep), "cluster", "split"), tuple(row for _, row in sorted(found))
+        return _label_table(data, labels, examples, clusters)
     folder = Path(os.path.commonpath([e.path.parent.resolve() for e in examples]))
-    files = [e.record or e.path.resolve().relative_to(folder).as_posix() for e in examples]
-    of_file = list(zip(files, examples, strict=True))
-    if all(e.chains is None for e in examples):
-        return ("file", "cluster", "split"), tuple((file, clusters[e.id], e.split) for file, e in of_file)
-    rows = [(file, chain, clusters[e.id], e.split) for file, e in of_file for chain in e.chains or ("",)]
-    return ("file", "chain", "cluster", "split"), tuple(rows)
+    has_chains = any(example.chains is not None for example in examples)
+    rows = []
+    for example in examples:
+        file = example.record or example.path.resolve().relative_to(folder).as_posix()
+        assigned = (clusters[example.id], example.split)
+        if has_chains:
+            rows += [(file, chain, *assigned) for chain in example.chains or ("",)]
+        else:
+            rows.append((file, *assigned))
+    return ("file", *(["chain"] if has_chains else []), "cluster", "split"), tuple(rows)
+
+
+def _label_table(
+    data: FolderDataset, labels: Any, examples: Sequence[Example], clusters: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return header and rows of the label table, its columns cluster and split replaced."""
+    (_, names), *body = read_cells(labels).rows
+    columns = [i for i, name in enumerate(names) if name.strip().lower() not in ("cluster", "split")]
+    cells_of_row = dict(body)
+    rows = []
+    for example in examples:
+        for number in data.rows(example).tolist():
+            row = cells_of_row[number]
+            cells = [row[i] if i < len(row) else "" for i in columns]
+            rows.append((number, (*cells, clusters[example.id], example.split)))
+    header = (*(names[i] for i in columns), "cluster", "split")
+    return header, tuple(row for _, row in sorted(rows))

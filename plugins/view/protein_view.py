@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from protgraph_plugins.view.residue_colors import (
@@ -97,9 +97,8 @@ def view(
     """
     is_single = isinstance(prediction, str | Path | Checkpoint)
     models = [prediction] if is_single else list(prediction or ())
-    _check_options(protein, models, edges, attention=attention, attribution=attribution)
-    if label is not None and labels is None:
-        raise OptionError(f"label={label!r} requires a table. Add labels=.")
+    _check_models(models, attention=attention, attribution=attribution)
+    _check_options(protein, models, edges, labels, label)
     if isinstance(protein, ProteinGraph):
         return _graph_scene(protein, color, labels, label)
     residues = _read(protein)
@@ -111,25 +110,15 @@ def view(
     edge_components = as_components(edges, "edges")
 
     # Values that the page can show as color: attributions, predictions, labels.
-    columns: dict[str, Color] = {}
-    beside = None
-    for number, model in enumerate(models):
-        trained = as_checkpoint(model)
-        model_input = residues if trained.model.plan.needs_ligands else without_ligands
-        predicted, prediction_notes = prediction_colors(trained, model_input)
-        if len(models) > 1:
-            name = trained.task if isinstance(model, Checkpoint) else Path(model).name
-            predicted = _named(predicted, name, columns)
-            prediction_notes = tuple(_of_model(note, name) for note in prediction_notes)
-        notes += prediction_notes
-        if attribution:
-            is_explained = isinstance(color, str) and color in predicted and predicted[color].is_probability
-            explained = attribution_color(trained, model_input, value=color if is_explained else None)
-            columns["attribution"], attribution_notes = explained
-            notes += attribution_notes
-        if number == 1:
-            beside = next(iter(predicted))
-        columns |= predicted
+    checkpoints = [as_checkpoint(model) for model in models]
+    if len(models) > 1:
+        values = _values_of_models(models, checkpoints, residues)
+    elif models:
+        values = _values_of_model(checkpoints[0], residues, color, attribution=attribution)
+    else:
+        values = _Values({}, ())
+    columns, beside = values.columns, values.beside
+    notes += values.notes
     if labels is not None:
         label_columns, label_notes = _label_columns(columns, without_ligands, labels, label)
         if columns:
@@ -139,8 +128,50 @@ def view(
 
     scene = _colored_scene(without_ligands, color, columns, edge_components)
     if attention:
-        scene = replace(scene, edges=(*scene.edges, attention_edges(trained, model_input)))
+        attended = attention_edges(checkpoints[0], _model_input(checkpoints[0], residues))
+        scene = replace(scene, edges=(*scene.edges, attended))
     return replace(scene, residues=residues, beside=beside, notes=tuple(notes))
+
+
+class _Values(NamedTuple):
+    """Values of models that the page can show as color, notes, and the name of the values beside the first ones."""
+
+    columns: dict[str, Color]
+    notes: tuple[str, ...]
+    beside: str | None = None
+
+
+def _values_of_model(trained: Checkpoint, residues: Residues, color: Any, *, attribution: bool) -> _Values:
+    """Return the predictions of a model; with ``attribution``, before them the attributions to the column ``color``."""
+    model_input = _model_input(trained, residues)
+    predicted, notes = prediction_colors(trained, model_input)
+    if not attribution:
+        return _Values(predicted, notes)
+    is_explained = isinstance(color, str) and color in predicted and predicted[color].is_probability
+    explained, attribution_notes = attribution_color(trained, model_input, value=color if is_explained else None)
+    return _Values({"attribution": explained, **predicted}, (*notes, *attribution_notes))
+
+
+def _values_of_models(
+    models: Sequence[str | Path | Checkpoint], checkpoints: Sequence[Checkpoint], residues: Residues
+) -> _Values:
+    """Return the predictions of several models, with the model in their names; the second one is shown beside."""
+    columns: dict[str, Color] = {}
+    first_columns: list[str] = []
+    notes: list[str] = []
+    for model, trained in zip(models, checkpoints, strict=True):
+        name = trained.task if isinstance(model, Checkpoint) else Path(model).name
+        predicted, prediction_notes = prediction_colors(trained, _model_input(trained, residues))
+        named = _named(predicted, name, columns)
+        columns |= named
+        first_columns.append(next(iter(named)))
+        notes += [_of_model(note, name) for note in prediction_notes]
+    return _Values(columns, tuple(notes), beside=first_columns[1])
+
+
+def _model_input(trained: Checkpoint, residues: Residues) -> Residues:
+    """Return the protein, without ligands unless the model reads them."""
+    return residues if trained.model.plan.needs_ligands else replace(residues, ligands=None)
 
 
 def _named(predicted: Mapping[str, Color], model: str, columns: Mapping[str, Color]) -> dict[str, Color]:
@@ -156,19 +187,24 @@ def _of_model(note: str, model: str) -> str:
     return f"{prefix}{model}: {note.removeprefix(prefix)}"
 
 
-def _check_options(
-    protein: object, models: Sequence[object], edges: Sequence[object], *, attention: bool, attribution: bool
-) -> None:
-    for name, given in (("attention", attention), ("attribution", attribution)):
-        if given and not models:
+def _check_models(models: Sequence[object], *, attention: bool, attribution: bool) -> None:
+    for name, is_on in (("attention", attention), ("attribution", attribution)):
+        if is_on and not models:
             raise OptionError(f"{name}=True requires a trained model. Add prediction=.")
-        if given and len(models) > 1:
+        if is_on and len(models) > 1:
             raise OptionError(f"{name}=True: {len(models)} models. Allowed: one model. Remove the other predictions.")
+
+
+def _check_options(
+    protein: object, models: Sequence[object], edges: Sequence[object], labels: object, label: str | None
+) -> None:
     if isinstance(protein, ProteinGraph):
         if models:
             raise OptionError("prediction= requires a structure: a graph lacks side chains. Give the structure file.")
         if len(edges):
             raise OptionError("edges= is for structures: of a graph, its own edges are shown. Remove edges=.")
+    if label is not None and labels is None:
+        raise OptionError(f"label={label!r} requires a table. Add labels=.")
 
 
 def _graph_scene(graph: ProteinGraph, color: Any, labels: Any, label: str | None) -> Scene:
@@ -189,8 +225,8 @@ def _colored_scene(
 ) -> Scene:
     """Return a scene in the chosen color, with the other columns as text."""
     chosen, values = _choose(color, columns, residues)
-    shown = [column for name, column in columns.items() if name != chosen]
-    return make_scene(residues, edges=edges, color=values, shown=shown)
+    other_columns = [column for name, column in columns.items() if name != chosen]
+    return make_scene(residues, edges=edges, color=values, shown=other_columns)
 
 
 def _label_columns(
@@ -221,18 +257,23 @@ def _choose(color: Any, columns: Mapping[str, Color], residues: Residues) -> tup
                 f"color {color!r} not found.{hint} Allowed: a featurizer, or a column: {', '.join(columns)}."
             )
         return color, columns.get(color, color)
+    return "value", Color("value", _values_per_residue(color, len(residues)))
+
+
+def _values_per_residue(color: Any, number: int) -> np.ndarray:
+    """Return an array or tensor ``(N,)`` or ``(N, 1)`` as float64 ``(N,)``."""
     try:
         values = np.asarray(color.detach().cpu() if hasattr(color, "detach") else color, dtype=float)
     except (TypeError, ValueError) as e:
         raise OptionError(f"color {color!r} has no numbers. Allowed: a name, or one number per residue.") from e
-    values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.shape != (len(residues),):
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.reshape(-1)
+    if values.shape != (number,):
         first = list_first([f"{value:g}" for value in values.ravel()], 3)
         raise OptionError(
-            f"color = {first} has the shape {values.shape}. Allowed: a name, or one number per residue, "
-            f"({len(residues)},)."
+            f"color = {first} has the shape {values.shape}. Allowed: a name, or one number per residue, ({number},)."
         )
-    return "value", Color("value", values)
+    return values
 
 
 def _read(protein: str | os.PathLike[str] | Structure | Residues) -> Residues:

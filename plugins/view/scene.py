@@ -212,20 +212,12 @@ def color_of(residues: Residues, name: str, edges: Sequence[ComponentSpec] = ())
             "featurizers'); predicted columns require a trained model (--prediction)."
         )
     plan = FeaturePlan([*(edges or [ComponentSpec("knn")]), ComponentSpec(featurizer)])
-    keys = _node_fields(plan, featurizer)
-    if not keys:
-        raise OptionError(
-            f"color {name!r}: featurizer {featurizer!r} writes no node field. Allowed: node featurizers, see "
-            "'protgraph list featurizers'."
-        )
-    key = featurizer if featurizer in keys else keys[0]
+    key = _node_field(plan, name, featurizer)
     spec = plan.fields[key]
     values = _as_table(plan.featurize(plan.precompute(residues))[key])  # (N, C)
     # Classes, and columns of which one is 1, are categories.
     if spec.classes is not None:
-        letters = getattr(next(f for n, f in plan.structure if n.name == featurizer), "letters", None)
-        labels = range(spec.classes) if letters is None else letters
-        return Color(key, values[:, 0], tuple(map(str, labels)))
+        return Color(key, values[:, 0], _class_labels(plan, featurizer, spec.classes))
     if ":" not in name and values.shape[1] > 1 and _is_one_hot(values):
         labels = ALPHABET if values.shape[1] == len(ALPHABET) else range(values.shape[1])
         return Color(key, values.argmax(1).astype(float), tuple(map(str, labels)))
@@ -241,6 +233,16 @@ def is_color(name: str) -> bool:
     return name in PLAIN_COLORS or name.partition(":")[0] in featurizers
 
 
+def _class_labels(plan: FeaturePlan, featurizer: str, number: int) -> tuple[str, ...]:
+    """Return the letters of the classes that a featurizer writes, else their numbers."""
+    letters = None
+    for component, writer in plan.structure:
+        if component.name == featurizer:
+            letters = getattr(writer, "letters", None)
+    labels = range(number) if letters is None else letters
+    return tuple(map(str, labels))
+
+
 def _plain_color(residues: Residues, name: str) -> Color:
     if name == "chain":
         return Color(name, residues.chain_number.astype(float), tuple(c or "blank" for c in residues.chain_names))
@@ -252,13 +254,19 @@ def _plain_color(residues: Residues, name: str) -> Color:
     return Color(name, values, unit="Å²" if name == "b_factor" else "")
 
 
-def _node_fields(plan: FeaturePlan, name: str) -> list[str]:
-    """Return the node fields that a featurizer of the plan writes, in the order of the plan."""
+def _node_field(plan: FeaturePlan, color: str, featurizer: str) -> str:
+    """Return the node field of a featurizer with its name, else the first one in the order of the plan."""
     written = set()
-    for component, featurizer in (*plan.structure, *plan.tensor):
-        if component.name == name:
-            written |= {component.output_field(key) for key in featurizer.out}
-    return [key for key, spec in plan.fields.items() if spec.level == "node" and key in written]
+    for component, writer in (*plan.structure, *plan.tensor):
+        if component.name == featurizer:
+            written |= {component.output_field(field) for field in writer.out}
+    keys = [key for key, spec in plan.fields.items() if spec.level == "node" and key in written]
+    if not keys:
+        raise OptionError(
+            f"color {color!r}: featurizer {featurizer!r} writes no node field. Allowed: node featurizers, see "
+            "'protgraph list featurizers'."
+        )
+    return featurizer if featurizer in keys else keys[0]
 
 
 def _as_table(values: Tensor) -> np.ndarray:

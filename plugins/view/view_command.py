@@ -81,18 +81,14 @@ def view_command(
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
       protgraph view 1ubq.cif --color b_factor --format pymol -o 1ubq.pml
     """
-    if form not in _SUFFIX:
-        raise OptionError(f"--format {form!r}.{suggest(form, _SUFFIX)} Allowed: {', '.join(_SUFFIX)}.")
-    for option, given in (("--attention", attention), ("--attribution", attribution)):
-        if given and not prediction:
+    _check_form(form, read)
+    for option, is_on in (("--attention", attention), ("--attribution", attribution)):
+        if is_on and not prediction:
             raise OptionError(f"{option} requires a trained model. Add --prediction MODEL.")
-        if given and len(prediction or ()) > 1:
-            raise OptionError(f"{option}: {len(prediction or ())} models. Allowed: one --prediction.")
-    if form != "html" and (read.assembly is not None or read.model_number != 1):
-        raise OptionError(
-            f"--format {form} shows the file unmodified. Remove --assembly and --model-number, or use html."
-        )
-    out = Path(_stem(file) + _SUFFIX[form]) if out is None else out
+        if is_on and prediction and len(prediction) > 1:
+            raise OptionError(f"{option}: {len(prediction)} models. Allowed: one --prediction.")
+    if out is None:
+        out = Path(_stem(file) + _SUFFIX[form])
     out = check_output(out, inputs=[file, *(prediction or ()), labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
     options = {"prediction": prediction, "attribution": attribution, "labels": labels, "label": label}
     _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
@@ -101,6 +97,15 @@ def view_command(
 def _stem(file: str) -> str:
     """Return the name of a structure without folder and suffixes, e.g. "1ubq" of pdb:1ubq and a/1ubq.cif.gz."""
     return Path(file.partition(":")[2] or file).name.split(".")[0]
+
+
+def _check_form(form: str, read: ReadOptions) -> None:
+    if form not in _SUFFIX:
+        raise OptionError(f"--format {form!r}.{suggest(form, _SUFFIX)} Allowed: {', '.join(_SUFFIX)}.")
+    if form != "html" and (read.assembly is not None or read.model_number != 1):
+        raise OptionError(
+            f"--format {form} shows the file unmodified. Remove --assembly and --model-number, or use html."
+        )
 
 
 def _write(file: str, out: Path, form: str, read: ReadOptions, edges: str, options: dict[str, Any]) -> None:

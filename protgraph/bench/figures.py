@@ -70,11 +70,7 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
 
     Each model ends where its first seed stopped. Markers are the chosen epochs. None if no run has two epochs.
     """
-    curves: dict[str, list[tuple[BenchRow, np.ndarray]]] = {}
-    for row in rows:
-        values = np.array([point.get(row.monitor, math.nan) for point in row.history])
-        if not row.error and len(values) > 1 and not np.isnan(values).all():  # undefined for a constant prediction
-            curves.setdefault(row.model, []).append((row, values))
+    curves = _curves(rows)
     if not curves:
         return None
     figure, axes = _figure(6.4, 3.4)
@@ -89,8 +85,8 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
             axes.fill_between(epochs, mean - sd, mean + sd, color=style.color, alpha=0.14, linewidth=0, gid=gid)
         for row, values in runs:
             if 1 <= row.best_epoch <= len(values):
-                chosen = (row.best_epoch, values[row.best_epoch - 1])
-                axes.plot(*chosen, "o", color=style.color, markersize=3.5, gid=gid)
+                score = values[row.best_epoch - 1]
+                axes.plot(row.best_epoch, score, "o", color=style.color, markersize=3.5, gid=gid)
     first = next(row for row in rows if not row.error)
     from matplotlib.ticker import MaxNLocator
 
@@ -101,6 +97,16 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
     axes.set_ylabel(f"validation {first.monitor}{_direction(first)}")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     return figure
+
+
+def _curves(rows: Sequence[BenchRow]) -> dict[str, list[tuple[BenchRow, np.ndarray]]]:
+    """Return the runs of each model with two epochs or more, and the monitored validation metric by epoch."""
+    curves: dict[str, list[tuple[BenchRow, np.ndarray]]] = {}
+    for row in rows:
+        values = np.array([point.get(row.monitor, math.nan) for point in row.history])
+        if not row.error and len(values) > 1 and not np.isnan(values).all():  # undefined for a constant prediction
+            curves.setdefault(row.model, []).append((row, values))
+    return curves
 
 
 def scores_figure(
@@ -116,11 +122,7 @@ def scores_figure(
     ``intervals`` are 95 % over proteins; models without one have ± one standard deviation over seeds. None if no model
     has a value.
     """
-    scores: dict[str, list[float]] = {}
-    for row in rows:
-        value = row.metrics.get(split, {}).get(row.monitor, math.nan)
-        if not row.error and not math.isnan(value):
-            scores.setdefault(row.model, []).append(value)
+    scores = _scores(rows, split)
     if not scores:
         return None
     figure, axes = _figure(6.4, 1.0 + 0.3 * len(scores))
@@ -140,6 +142,16 @@ def scores_figure(
     bars = "95 % intervals over proteins" if intervals else "± s.d. over seeds"
     axes.set_xlabel(f"{split} {first.monitor}{_direction(first)}; {bars}")
     return figure
+
+
+def _scores(rows: Sequence[BenchRow], split: str) -> dict[str, list[float]]:
+    """Return the monitored metric on a split of each finished run that has it, by model."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        value = row.metrics.get(split, {}).get(row.monitor, math.nan)
+        if not row.error and not math.isnan(value):
+            scores.setdefault(row.model, []).append(value)
+    return scores
 
 
 def _bar(values: Sequence[float], interval: BootstrapInterval | None) -> tuple[float, float, float]:

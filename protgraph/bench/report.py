@@ -363,20 +363,33 @@ def _card_tables(spec: BenchSpec, task: str, dataset: Dataset) -> list[str]:
 
 def _failed(rows: Sequence[BenchRow], optional: Sequence[str]) -> str:
     """List runs that failed, models that could not run, and proteins that could not be used."""
-    failed = [row for row in rows if row.error and row.model not in optional]
-    absent = {row.model: _first_line(row.error) for row in rows if row.error and row.model in optional}
-    done = [row for row in rows if not row.error]
-    often = Counter((row.task, f.protein or f.source, f.reason) for row in done for f in row.failures)
-    runs = Counter(row.task for row in done)
+    failed: list[str] = []
+    reason_of_optional: dict[str, str] = {}
+    for row in rows:
+        if row.error and row.model in optional:
+            reason_of_optional[row.model] = _first_line(row.error)
+        elif row.error:
+            failed.append(f"{row.model}, {row.task}, seed {row.seed}: {_first_line(row.error)}")
     lists = {
-        "Failed runs": [f"{row.model}, {row.task}, seed {row.seed}: {_first_line(row.error)}" for row in failed],
-        "Optional models that could not run": [f"{name}: {why}" for name, why in absent.items()],
-        f"Proteins left out (all: {FAILURES})": [
-            f"{name}: {_first_line(reason)} ({task}, {number} of {count_noun(runs[task], 'run')})"
-            for (task, name, reason), number in sorted(often.items())
-        ],
+        "Failed runs": failed,
+        "Optional models that could not run": [f"{name}: {reason}" for name, reason in reason_of_optional.items()],
+        f"Proteins left out (all: {FAILURES})": _left_out(rows),
     }
     return "".join(f"<h2>{title}</h2>{_items(lines)}" for title, lines in lists.items() if lines)
+
+
+def _left_out(rows: Sequence[BenchRow]) -> list[str]:
+    """Return the proteins that finished runs could not use, and the number of runs of each."""
+    runs: Counter[str] = Counter()
+    runs_without: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:
+        if not row.error:
+            runs[row.task] += 1
+            runs_without.update((row.task, f.protein or f.source, f.reason) for f in row.failures)
+    lines = []
+    for (task, name, reason), number in sorted(runs_without.items()):
+        lines.append(f"{name}: {_first_line(reason)} ({task}, {number} of {count_noun(runs[task], 'run')})")
+    return lines
 
 
 def _first_line(error: str) -> str:

@@ -70,17 +70,23 @@ def run_bench(
     """
     path, log = spec.folder / "rows.jsonl", spec.folder / "workers.log"
     jobs, broken = plan_jobs(spec)
-    finished: dict[str, BenchRow] = {}
-    if not overwrite:
-        finished = finished_rows(path)
-    remaining = [job for job in jobs if job.key not in finished and job.key not in broken]
-    rows = {job.key: finished[job.key] for job in jobs if job.key in finished} | broken
-    in_process = any(source.startswith(SESSION) for job in remaining for source in job.sources.values())
-    workers = 1 if in_process else min(spec.jobs or os.cpu_count() or 1, max(len(remaining), 1))
+    finished = {} if overwrite else finished_rows(path)
+    remaining: list[BenchJob] = []
+    rows: dict[str, BenchRow] = {}
+    for job in jobs:
+        if job.key in finished:
+            rows[job.key] = finished[job.key]
+        elif job.key not in broken:
+            remaining.append(job)
+    rows |= broken
+    queue = _short_jobs_last(remaining)
+    if _is_of_this_process(remaining):
+        workers, results = 1, _run_here(queue, train)
+    else:
+        workers = _count_workers(spec, len(remaining))
+        results = run_in_workers(queue, train, workers=workers, log=log)
     if callback:
         callback.start(remaining, list(rows.values()), workers)
-    queue = _short_jobs_last(remaining)
-    results = _run_here(queue, train) if in_process else run_in_workers(queue, train, workers=workers, log=log)
     try:
         with closing(results):
             for row in results:
@@ -92,6 +98,18 @@ def run_bench(
         if callback:
             callback.stop()
     return [rows[job.key] for job in jobs]
+
+
+def _is_of_this_process(jobs: Sequence[BenchJob]) -> bool:
+    """Return True if a job has a component that is registered in this process only."""
+    sources = [source for job in jobs for source in job.sources.values()]
+    return any(source.startswith(SESSION) for source in sources)
+
+
+def _count_workers(spec: BenchSpec, jobs: int) -> int:
+    """Return the number of processes for a number of jobs."""
+    most = spec.jobs or os.cpu_count() or 1
+    return min(most, max(jobs, 1))
 
 
 def _short_jobs_last(jobs: Sequence[BenchJob]) -> list[BenchJob]:

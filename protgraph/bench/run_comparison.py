@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,22 +100,28 @@ def compare_runs(
     OptionError
         The runs have no task, model or seed in common.
     """
-    sides = [_read(Path(folder)) for folder in (a, b)]
-    tasks_of_a = dict.fromkeys(task for task, _ in sides[0])
-    tasks_of_b = dict.fromkeys(task for task, _ in sides[1])
-    pairs = _model_pairs([_models(side) for side in sides], models)
-    tasks = [task for task in tasks_of_a if task in tasks_of_b]
-    if not tasks:
-        raise OptionError(
-            f"bench compare: no common task. {a} has {', '.join(tasks_of_a)}; {b} has {', '.join(tasks_of_b)}."
-        )
+    runs_a, runs_b = _read(Path(a)), _read(Path(b))
+    pairs = _model_pairs([_models(runs_a), _models(runs_b)], models)
     differences: list[RunDifference] = []
-    for task in tasks:
-        for one, other in pairs:
-            if (task, one) in sides[0] and (task, other) in sides[1]:
-                differences += _differences((Path(a), sides[0][task, one]), (Path(b), sides[1][task, other]), resamples)
+    for task in _common_tasks(a, b, runs_a, runs_b):
+        for model_a, model_b in pairs:
+            if (task, model_a) in runs_a and (task, model_b) in runs_b:
+                side_a, side_b = (Path(a), runs_a[task, model_a]), (Path(b), runs_b[task, model_b])
+                differences += _differences(side_a, side_b, resamples)
     adjusted = holm([row.p_value for row in differences])
     return [replace(row, p_holm=p) for row, p in zip(differences, adjusted, strict=True)]
+
+
+def _common_tasks(
+    a: str | Path, b: str | Path, runs_a: Iterable[tuple[str, str]], runs_b: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Return the tasks of the (task, model) of A that B has, too."""
+    tasks_a = dict.fromkeys(task for task, _ in runs_a)
+    tasks_b = dict.fromkeys(task for task, _ in runs_b)
+    tasks = [task for task in tasks_a if task in tasks_b]
+    if not tasks:
+        raise OptionError(f"bench compare: no common task. {a} has {', '.join(tasks_a)}; {b} has {', '.join(tasks_b)}.")
+    return tasks
 
 
 def _models(rows: Mapping[tuple[str, str], object]) -> list[str]:
@@ -166,21 +172,22 @@ def _model_pairs(models: Sequence[Sequence[str]], chosen: Mapping[str, str] | No
 
 
 def _differences(
-    one: tuple[Path, dict[int, BenchRow]], other: tuple[Path, dict[int, BenchRow]], resamples: int
+    side_a: tuple[Path, dict[int, BenchRow]], side_b: tuple[Path, dict[int, BenchRow]], resamples: int
 ) -> list[RunDifference]:
     """Return the differences of one pair of models on one task, without adjusted p-values."""
-    seeds = [seed for seed in one[1] if seed in other[1]]
-    a, b = next(iter(one[1].values())), next(iter(other[1].values()))
+    rows_a, rows_b = side_a[1], side_b[1]  # by seed
+    seeds = [seed for seed in rows_a if seed in rows_b]
+    a, b = next(iter(rows_a.values())), next(iter(rows_b.values()))
     _require_equal_data(a, b)
     if not seeds:
         raise OptionError(
-            f"bench compare: no common seed of {a.model} and {b.model} on {a.task}. A has {sorted(one[1])}, B has "
-            f"{sorted(other[1])}."
+            f"bench compare: no common seed of {a.model} and {b.model} on {a.task}. A has {sorted(rows_a)}, B has "
+            f"{sorted(rows_b)}."
         )
     differences = []
     for split in [split for split in a.predictions if split in b.predictions]:
         models: list[ModelRuns] = []
-        for folder, rows in (one, other):
+        for folder, rows in (side_a, side_b):
             runs = {seed: load_predictions(folder / rows[seed].predictions[split]) for seed in seeds}
             models.append(ModelRuns(rows[seeds[0]].model, rows[seeds[0]].modes, runs))
         _require_equal_rows(a, split, models[0].first, models[1].first)
@@ -215,14 +222,14 @@ def _difference(
 
 
 def _require_equal_data(a: BenchRow, b: BenchRow) -> None:
-    for setting, one, other in (
+    for setting, value_a, value_b in (
         ("dataset", a.dataset, b.dataset),
         ("dataset version", a.dataset_version, b.dataset_version),
     ):
-        if one != other:
+        if value_a != value_b:
             raise DatasetError(
-                f"bench compare: task {a.task!r}: the {setting} differs: A {one!r}, B {other!r}. Compare runs on the "
-                "same data."
+                f"bench compare: task {a.task!r}: the {setting} differs: A {value_a!r}, B {value_b!r}. Compare runs on "
+                "the same data."
             )
 
 

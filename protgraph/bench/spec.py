@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -100,6 +100,34 @@ def _models_and_graphs(models: Any, graphs: Mapping[str, ModelSpec]) -> dict[str
         names.append(model.name if isinstance(model, ModelSpec) else model)
     used = {name: specs[name] for name in names if isinstance(name, str) and name in specs}
     return {"models": tuple(names), "graphs": used}
+
+
+def _relative_to(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a file in ``folder`` with the paths that it has; values of a wrong type stay as they are."""
+    spec = dict(data)
+    if "dataset" in data:
+        spec["dataset"] = _relative_path(folder, data["dataset"], registry.datasets)
+    if "labels" in data:
+        spec["labels"] = _relative_path(folder, data["labels"])
+    if isinstance(data.get("datasets"), dict):
+        spec["datasets"] = dict(data["datasets"])
+        for task in data.get("tasks", ()):
+            if task in spec["datasets"]:
+                spec["datasets"][task] = _relative_path(folder, data["datasets"][task], registry.datasets)
+    if isinstance(data.get("trained"), dict):
+        spec["trained"] = {}
+        for task, names in data["trained"].items():
+            is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            paths = [_relative_path(folder, name, registry.trained_models) for name in names] if is_list else names
+            spec["trained"][task] = paths
+    return spec
+
+
+def _relative_path(folder: Path, name: Any, registered: Container[object] = ()) -> Any:
+    """Return a path relative to the folder; a registered name, and a value of a wrong type, stays as it is."""
+    if not isinstance(name, str) or name in registered:
+        return name
+    return str(folder / name)
 
 
 class BenchSpec(BaseModel):
@@ -317,20 +345,7 @@ class BenchSpec(BaseModel):
             raise OptionError(f"BenchSpec.from_toml: path = {path!r}. Allowed: a path.")
         path = Path(path)
         data = read_toml(path, "bench spec")
-        # Folders and files are relative to the spec; values of a wrong type are left to the validation.
-        for table, keys in ((data, ("dataset", "labels")), (data.get("datasets"), data.get("tasks", ()))):
-            if not isinstance(table, dict):
-                continue
-            for key in keys:
-                name = table.get(key)
-                if isinstance(name, str) and (key == "labels" or name not in registry.datasets):
-                    table[key] = str(path.parent / name)
-        trained = data.get("trained")
-        if isinstance(trained, dict):
-            for task, names in trained.items():
-                if isinstance(names, list) and all(isinstance(name, str) for name in names):
-                    trained[task] = [n if n in registry.trained_models else str(path.parent / n) for n in names]
-        return cls.from_dict(data, where=str(path))
+        return cls.from_dict(_relative_to(path.parent, data), where=str(path))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, where: str = "bench spec") -> BenchSpec:

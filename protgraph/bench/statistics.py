@@ -224,11 +224,12 @@ def split_statistics(
     )
 
 
-def same_rows(one: RunPredictions, other: RunPredictions) -> bool:
+def same_rows(run: RunPredictions, other: RunPredictions) -> bool:
     """Return True if two runs are of the same proteins, in the same order, with the same labels."""
-    if one.names != other.names or one.rows.y.shape != other.rows.y.shape:
+    y, other_y = run.rows.y, other.rows.y
+    if run.names != other.names or y.shape != other_y.shape:
         return False
-    return np.array_equal(one.rows.y.numpy(), other.rows.y.numpy(), equal_nan=one.rows.y.is_floating_point())
+    return np.array_equal(y.numpy(), other_y.numpy(), equal_nan=y.is_floating_point())
 
 
 def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:

@@ -116,10 +116,6 @@ def summarize(rows: Sequence[BenchRow]) -> list[Summary]:
 def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summary:
     good = [row for row in rows if not row.error]
     last = good[-1] if good else rows[-1]
-    splits: dict[str, dict[str, Spread]] = {"test": {}, "val": {}}
-    for split in dict.fromkeys(split for row in good for split in row.metrics):
-        metrics = dict.fromkeys(metric for row in good for metric in row.metrics.get(split, {}))
-        splits[split] = {metric: _spread(good, split, metric) for metric in metrics}
     return Summary(
         model=model,
         task=task,
@@ -128,7 +124,7 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
         failed=len(rows) - len(good),
         monitor=last.monitor,
         modes=last.modes,
-        splits=splits,
+        splits=_spreads(good),
         parameters=last.parameters,
         residues_per_second=Spread.of(row.residues_per_second for row in good),
         peak_memory_mib=Spread.of(row.peak_memory_mib for row in good),
@@ -139,8 +135,18 @@ def _summary(dataset: str, task: str, model: str, rows: list[BenchRow]) -> Summa
     )
 
 
-def _spread(rows: Sequence[BenchRow], split: str, metric: str) -> Spread:
-    return Spread.of(row.metrics.get(split, {}).get(metric, math.nan) for row in rows)
+def _spreads(rows: Sequence[BenchRow]) -> dict[str, dict[str, Spread]]:
+    """Return split → metric → spread over the rows that have it; the test and the validation split are always there."""
+    values: dict[str, dict[str, list[float]]] = {"test": {}, "val": {}}
+    for row in rows:
+        for split, metrics in row.metrics.items():
+            of_split = values.setdefault(split, {})
+            for metric, value in metrics.items():
+                of_split.setdefault(metric, []).append(value)
+    spreads: dict[str, dict[str, Spread]] = {}
+    for split, of_split in values.items():
+        spreads[split] = {metric: Spread.of(of_metric) for metric, of_metric in of_split.items()}
+    return spreads
 
 
 def _mean_protein_scores(rows: Sequence[BenchRow]) -> tuple[float, ...]:
@@ -172,25 +178,71 @@ def compare_with_baselines(summaries: Sequence[Summary], baselines: Sequence[str
 
 def _comparison(task: str, group: Sequence[Summary], baselines: Sequence[str]) -> str:
     defined = [s for s in group if s.seeds and not math.isnan(s.score.mean)]
-    undefined = [s for s in group if s.seeds and s not in defined]
     trivial = [s for s in defined if s.model in baselines]
     compared = [s for s in defined if s.model not in baselines]
+    not_compared = _not_compared(group, baselines)
+    if trivial and compared:
+        return f"**{task}**, {_compared_with(trivial, compared, _tests(defined))}{not_compared}"
+    if not_compared and baselines:
+        return f"**{task}**: nothing to compare.{not_compared}"
+    return ""
+
+
+def _not_compared(group: Sequence[Summary], baselines: Sequence[str]) -> str:
+    """Return sentences about the models without a finished run, and those without a defined score."""
+    sentences = ""
     missing = [s.model for s in group if not s.seeds]
-    unfinished = f" No run finished of: {', '.join(missing)}." if missing else ""
+    if missing:
+        sentences += f" No run finished of: {', '.join(missing)}."
+    undefined = [s for s in group if s.seeds and math.isnan(s.score.mean)]
     if undefined and baselines:
-        unfinished += f" {undefined[0].monitor} is undefined, not compared: {', '.join(s.model for s in undefined)}."
-    if not trivial or not compared:
-        return f"**{task}**: nothing to compare.{unfinished}" if unfinished and baselines else ""
-    names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
+        sentences += f" {undefined[0].monitor} is undefined, not compared: {', '.join(s.model for s in undefined)}."
+    return sentences
+
+
+def _compared_with(
+    trivial: Sequence[Summary], compared: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]
+) -> str:
+    """Return the test metric, the baselines ``trivial``, and how the models compare with them."""
     size = trivial[0].test_size
     over = f" of {size.text()}" if size.proteins else ""
-    text = f"**{task}**, test {trivial[0].monitor}{over}, baselines {names}: "
+    names = " and ".join(f"{s.model} ({s.score.text()})" for s in trivial)
+    heading = f"test {trivial[0].monitor}{over}, baselines {names}: "
     if size.has_no_interval:
-        return f"{text}too few test proteins to compare.{unfinished}"
-    text += _verdict(trivial, compared, _tests(defined))
-    if size.proteins and size.is_small:
-        text += f" {size.warning().capitalize()}."
-    return text + unfinished
+        return f"{heading}too few test proteins to compare."
+    warning = f" {size.warning().capitalize()}." if size.proteins and size.is_small else ""
+    outcome = _outcome(trivial, compared, tests)
+    sentences = [*_verdict(outcome), *_reservations(trivial, outcome)]
+    return f"{heading}{' '.join(sentences)}{warning}"
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """Models by their comparison with every baseline in the monitored metric."""
+
+    beating: list[Summary]
+    better: list[Summary]  # by the mean score alone, without a test
+    not_better: list[Summary]
+    is_tested: bool  # at least one model is tested against every baseline
+
+
+def _outcome(
+    trivial: Sequence[Summary], compared: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]
+) -> _Outcome:
+    outcome = _Outcome([], [], [], any(_is_tested(s, trivial, tests) for s in compared))
+    for s in compared:
+        if _is_tested(s, trivial, tests):
+            is_beating = all(_beats(s, baseline, tests) for baseline in trivial)
+            models = outcome.beating if is_beating else outcome.not_better
+        else:
+            is_better = all(s.is_better(baseline, s.monitor) for baseline in trivial)
+            models = outcome.better if is_better else outcome.not_better
+        models.append(s)
+    return outcome
+
+
+def _is_tested(summary: Summary, baselines: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> bool:
+    return all((summary.model, baseline.model) in tests for baseline in baselines)
 
 
 def _tests(group: Sequence[Summary]) -> dict[tuple[str, str], PairTest]:
@@ -206,71 +258,64 @@ def _tests(group: Sequence[Summary]) -> dict[tuple[str, str], PairTest]:
     return tests
 
 
-def _verdict(trivial: Sequence[Summary], compared: Sequence[Summary], tests: Mapping[tuple[str, str], PairTest]) -> str:
-    """Return sentences about models, compared with the baselines ``trivial`` in the monitored metric."""
-    untested: list[Summary] = []
-    beating: list[Summary] = []
-    better: list[Summary] = []  # by the mean score alone
-    not_better: list[Summary] = []
-    for s in compared:
-        is_tested = all((s.model, baseline.model) in tests for baseline in trivial)
-        if not is_tested:
-            untested.append(s)
-        if is_tested and all(_beats(s, baseline, tests) for baseline in trivial):
-            beating.append(s)
-        elif not is_tested and all(s.is_better(baseline, s.monitor) for baseline in trivial):
-            better.append(s)
-        else:
-            not_better.append(s)
+def _verdict(outcome: _Outcome) -> list[str]:
+    """Return sentences about the models that beat the baselines, and those that do not."""
     sentences = []
-    if not_better and beating:
-        sentences.append(f"beaten by {_scores(beating)}; not shown to be beaten by {_scores(not_better)}.")
-    elif not_better:
-        sentences.append(f"not shown to be beaten by {_scores(not_better)}.")
-    elif beating:
-        sentences.append(f"every {'other ' if better else ''}model beats them.")
-    if len(untested) < len(compared):
+    if outcome.not_better and outcome.beating:
+        not_shown = f"not shown to be beaten by {_scores(outcome.not_better)}"
+        sentences.append(f"beaten by {_scores(outcome.beating)}; {not_shown}.")
+    elif outcome.not_better:
+        sentences.append(f"not shown to be beaten by {_scores(outcome.not_better)}.")
+    elif outcome.beating:
+        sentences.append(f"every {'other ' if outcome.better else ''}model beats them.")
+    if outcome.is_tested:
         sentences.append(
             "A model beats a baseline if p < 0.05 in the paired test over proteins, adjusted by Holm's method."
         )
-    if better:
-        sentences.append(f"Better by the mean score alone, without a test: {_scores(better)}.")
-    close = [s for s in (*beating, *better) if _within_noise(s, trivial)]
+    if outcome.better:
+        sentences.append(f"Better by the mean score alone, without a test: {_scores(outcome.better)}.")
+    return sentences
+
+
+def _reservations(trivial: Sequence[Summary], outcome: _Outcome) -> list[str]:
+    """Return sentences about differences within seed noise, and about metrics in which a baseline is better."""
+    sentences = []
+    close = [s for s in (*outcome.beating, *outcome.better) if _within_noise(s, trivial)]
     if close:
         sentences.append(f"Within seed noise of a baseline: {_scores(close)}.")
     worse = []
-    for s in beating:
+    for s in outcome.beating:
         metrics = _metrics_below(s, trivial)
         if metrics:
             worse.append(f"{s.model} ({', '.join(metrics)})")
     if worse:
         sentences.append(f"In another metric the mean of a baseline is better: {', '.join(worse)}.")
-    return " ".join(sentences)
+    return sentences
 
 
-def _beats(one: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:
+def _beats(summary: Summary, other: Summary, tests: Mapping[tuple[str, str], PairTest]) -> bool:
     """Return True if the paired test shows that one model is better than another."""
-    test = tests.get((one.model, other.model))
+    test = tests.get((summary.model, other.model))
     if test is None or not test.p_holm < LEVEL:
         return False
-    is_higher = (test.difference > 0) == (test.one == one.model)
-    return is_higher == (one.modes.get(one.monitor) != "min")
+    is_higher = (test.difference > 0) == (test.one == summary.model)
+    return is_higher == (summary.modes.get(summary.monitor) != "min")
 
 
-def _within_noise(one: Summary, baselines: Sequence[Summary]) -> bool:
+def _within_noise(summary: Summary, baselines: Sequence[Summary]) -> bool:
     """Return True if the means of a model and a baseline differ by less than the sum of their standard deviations."""
     for baseline in baselines:
-        noise = sum(sd for sd in (one.score.sd, baseline.score.sd) if not math.isnan(sd))
-        if abs(one.score.mean - baseline.score.mean) < noise:
+        noise = sum(sd for sd in (summary.score.sd, baseline.score.sd) if not math.isnan(sd))
+        if abs(summary.score.mean - baseline.score.mean) < noise:
             return True
     return False
 
 
-def _metrics_below(one: Summary, baselines: Sequence[Summary]) -> list[str]:
+def _metrics_below(summary: Summary, baselines: Sequence[Summary]) -> list[str]:
     """Return the metrics in which the mean of a baseline is better."""
     metrics = []
-    for metric in one.modes:
-        if any(baseline.is_better(one, metric) for baseline in baselines):
+    for metric in summary.modes:
+        if any(baseline.is_better(summary, metric) for baseline in baselines):
             metrics.append(metric)
     return metrics
 

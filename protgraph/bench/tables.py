@@ -138,28 +138,55 @@ def score_table(
     """
     finished = [s for s in group if s.seeds]
     scores, modes = _scores(finished, split, estimates)
-    columns = list(dict.fromkeys(key for cells in scores.values() for key in cells))
-    columns.sort(key=lambda column: (column[0] == CALIBRATION_ERROR, column[0] != finished[0].monitor))
-    columns += [(row.metric, "pooled") for row in published if (row.metric, "pooled") not in columns]
-    best = {}
-    for column in columns:
-        means = {model: cells[column][0].mean for model, cells in scores.items() if column in cells}
-        best[column] = _best(means, modes.get(column, "max"))
+    columns = _score_columns(scores, finished[0].monitor, published)
+    best = {column: _best(_means(scores, column), modes.get(column, "max")) for column in columns}
+    heads = [Column("model", "ascending", True)]
+    for metric, average in columns:
+        heads.append(_metric_column(metric, modes.get((metric, average), "max"), _AVERAGES[average]))
+    heads += [Column("seeds"), Column("parameters", "ascending")]
     rows = []
     for s in finished:
-        name = f"{s.model} (baseline)" if s.model in baselines else s.model
-        cells = [_name(name)]
+        is_baseline = s.model in baselines
+        cells = [_name(f"{s.model} (baseline)" if is_baseline else s.model)]
         for column in columns:
-            spread, interval = scores.get(s.model, {}).get(column, (Spread(math.nan, math.nan), ""))
-            is_defined = not math.isnan(spread.mean)
-            cell = Cell(spread.text(), spread.mean, interval, is_best=best[column] == s.model)
-            cells.append(cell if is_defined else Cell())
+            cells.append(_score_cell(scores.get(s.model, {}).get(column), is_best=best[column] == s.model))
         cells += [_number(s.seeds, "d"), _number(s.parameters, ",")]
-        rows.append(("baseline" if s.model in baselines else "", cells))
+        rows.append(("baseline" if is_baseline else "", cells))
+    # published scores are pooled: the columns of other averages stay empty
     names = [metric if average == "pooled" else "" for metric, average in columns]
     rows += [_published_row(row, names, 2) for row in published]
-    heads = [_metric_column(m, modes.get((m, average), "max"), _AVERAGES[average]) for m, average in columns]
-    return Table([Column("model", "ascending", True), *heads, Column("seeds"), Column("parameters", "ascending")], rows)
+    return Table(heads, rows)
+
+
+def _means(
+    scores: Mapping[str, Mapping[tuple[str, str], tuple[Spread, str]]], column: tuple[str, str]
+) -> dict[str, float]:
+    """Return the mean of each model that has a score of this (metric, average)."""
+    return {model: cells[column][0].mean for model, cells in scores.items() if column in cells}
+
+
+def _score_cell(score: tuple[Spread, str] | None, *, is_best: bool) -> Cell:
+    """Return the cell of a spread with its interval; an empty one without a defined mean."""
+    if score is None or math.isnan(score[0].mean):
+        return Cell()
+    spread, interval = score
+    return Cell(spread.text(), spread.mean, interval, is_best=is_best)
+
+
+def _score_columns(
+    scores: Mapping[str, Mapping[tuple[str, str], tuple[Spread, str]]],
+    monitor: str,
+    published: Sequence[PublishedScore],
+) -> list[tuple[str, str]]:
+    """Return (metric, average) of each column: the monitored metric first, the calibration error last, then published.
+
+    A published metric has a column of its own if no model has it.
+    """
+    columns: dict[tuple[str, str], None] = {}
+    for cells in scores.values():
+        columns |= dict.fromkeys(cells)
+    ordered = sorted(columns, key=lambda column: (column[0] == CALIBRATION_ERROR, column[0] != monitor))
+    return ordered + [(row.metric, "pooled") for row in published if (row.metric, "pooled") not in columns]
 
 
 def _scores(
@@ -249,34 +276,47 @@ def markdown_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) 
 
 
 def _summary_table(group: Sequence[Summary], baselines: Sequence[str]) -> Table:
-    monitor = next((s.monitor for s in group if s.monitor), "")
     modes = next((s.modes for s in group if s.modes), {})
-    metrics = [monitor] if monitor else []
-    metrics += [metric for s in group for metric in s.splits["test"] if metric not in metrics]
-    places = [(metric, "test") for metric in dict.fromkeys(metrics)]
-    others = dict.fromkeys(split for s in group if s.seeds for split in s.splits if split != "test")
-    places += [(monitor, split) for split in others]
-    titles = []
-    for metric, split in places:
+    columns = _summary_columns(group)
+    titles, best = [], []
+    for metric, split in columns:
         name = metric if split == "test" else f"{split} {metric}"
         titles.append(f"{name} {_ARROWS[modes[name]]}" if name in modes else name)
-    best = []
-    for metric, split in places:
-        means = {s.model: s.of(metric).mean for s in group}
-        best.append(_best(means, modes.get(metric)) if split == "test" else "")
+        if split == "test":
+            best.append(_best({s.model: s.of(metric).mean for s in group}, modes.get(metric)))
+        else:
+            best.append("")
     rows = []
     for s in group:
-        is_baseline = s.model in baselines
-        cells = [_name(f"{s.model} (baseline)" if is_baseline else s.model)]
-        for (metric, split), winner in zip(places, best, strict=True):
+        cells = [_name(f"{s.model} (baseline)" if s.model in baselines else s.model)]
+        for (metric, split), best_model in zip(columns, best, strict=True):
             spread = s.of(metric, split)
-            cells.append(Cell(spread.text(), spread.mean, is_best=s.model == winner))
-        cells.append(Cell(f"{s.seeds} ({s.failed} failed)" if s.failed else str(s.seeds)))
-        cells.append(Cell(f"{s.parameters:,}" if s.seeds else "–"))
-        costs = (s.residues_per_second, s.peak_memory_mib, s.seconds)
-        rows.append(("", [*cells, *(Cell(_rounded(cost.mean)) for cost in costs)]))
+            cells.append(Cell(spread.text(), spread.mean, is_best=s.model == best_model))
+        rows.append(("", [*cells, *_cost_cells(s)]))
     heads = ["model", *titles, "seeds", "parameters", "residues per second", "memory, MiB", "seconds per run"]
     return Table([Column(head) for head in heads], rows)
+
+
+def _summary_columns(group: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Return metric and split of each column: the test metrics, the monitored one first, then it on other splits."""
+    monitor = next((s.monitor for s in group if s.monitor), "")
+    metrics = dict.fromkeys([monitor] if monitor else [])
+    other_splits: dict[str, None] = {}
+    for s in group:
+        metrics |= dict.fromkeys(s.splits["test"])
+        if s.seeds:
+            other_splits |= dict.fromkeys(split for split in s.splits if split != "test")
+    return [(metric, "test") for metric in metrics] + [(monitor, split) for split in other_splits]
+
+
+def _cost_cells(summary: Summary) -> list[Cell]:
+    """Return the cells of runs, parameters, speed, memory and time of a model."""
+    seeds = str(summary.seeds)
+    if summary.failed:
+        seeds += f" ({summary.failed} failed)"
+    parameters = f"{summary.parameters:,}" if summary.seeds else "–"
+    costs = (summary.residues_per_second, summary.peak_memory_mib, summary.seconds)
+    return [Cell(seeds), Cell(parameters), *(Cell(_rounded(cost.mean)) for cost in costs)]
 
 
 def _rounded(value: float) -> str:

@@ -323,16 +323,7 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
     try:
         with safe_open(path, framework="pt") as file:
             content = json.loads((file.metadata() or {})[KEY])
-            if content["format"] != FORMAT:
-                raise KeyError("format")
-            if content["format_version"] not in READABLE_VERSIONS:
-                version = content["format_version"]
-                is_newer = isinstance(version, int) and version > FORMAT_VERSION
-                raise CheckpointError(
-                    f"{path} has format version {version}; protgraph {__version__} reads versions "
-                    f"{' and '.join(map(str, READABLE_VERSIONS))}. "
-                    f"{'Upgrade protgraph.' if is_newer else 'Train the model again.'}"
-                )
+            _check_format(content, path)
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
         reason = "it is a folder" if path.is_dir() else e.strerror or e
@@ -352,6 +343,19 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
         first = e.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise CheckpointError(f"{path} has a damaged header: {where}: {first['msg']}.") from e
+
+
+def _check_format(content: Mapping[str, Any], path: Path) -> None:
+    if content["format"] != FORMAT:
+        raise KeyError("format")
+    version = content["format_version"]
+    if version not in READABLE_VERSIONS:
+        is_newer = isinstance(version, int) and version > FORMAT_VERSION
+        raise CheckpointError(
+            f"{path} has format version {version}; protgraph {__version__} reads versions "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}. "
+            f"{'Upgrade protgraph.' if is_newer else 'Train the model again.'}"
+        )
 
 
 def _hint(name: str) -> str:

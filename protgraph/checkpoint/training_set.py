@@ -45,7 +45,7 @@ class TrainingSetSummary:
 
     def distance(self, descriptors: Tensor) -> Tensor:
         """Return the distance of proteins from the training set, ``(P,)``, of descriptors ``(P, F)``."""
-        return _nearest((descriptors - self.mean) / self.scale, self.descriptors, own=False)
+        return _nearest((descriptors - self.mean) / self.scale, self.descriptors, are_known=False)
 
     def is_unlike(self, descriptors: Tensor) -> Tensor:
         """Return True, ``(P,)`` bool, for ``descriptors (P, F)`` beyond the threshold, and for undefined ones."""
@@ -96,7 +96,7 @@ def summarize_training_set(
     scale = scale.clamp(min=_FLOOR * float(scale.max()))
     known = (known - mean) / scale
     held_out = (_describe(network, splits["val"], task) - mean) / scale
-    usual = [_nearest(known, known, own=True), _nearest(held_out, known, own=False)]
+    usual = [_nearest(known, known, are_known=True), _nearest(held_out, known, are_known=False)]
     threshold = max(float(distance.nan_to_num().quantile(_QUANTILE)) for distance in usual)
     return TrainingSetSummary(known, mean, scale, torch.tensor(threshold))
 
@@ -113,9 +113,10 @@ def _describe(network: ProteinModel, store: GraphStore, task: Task) -> Tensor:
     return torch.cat(batches)
 
 
-def _nearest(points: Tensor, known: Tensor, *, own: bool) -> Tensor:
-    """Return the mean distance to the nearest known points, ``(P,)``; ``own``: without the point itself."""
+def _nearest(points: Tensor, known: Tensor, *, are_known: bool) -> Tensor:
+    """Return the mean distance to the nearest known points, ``(P,)``; ``are_known``: without the point itself."""
     distance = torch.cdist(points, known) / max(known.size(1), 1) ** 0.5
-    count = min(_NEIGHBORS, len(known) - own)
-    nearest = distance.sort(dim=1).values[:, int(own) : int(own) + count]
+    first = 1 if are_known else 0
+    count = min(_NEIGHBORS, len(known) - first)
+    nearest = distance.sort(dim=1).values[:, first : first + count]
     return nearest.mean(1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.interrupted import end_interrupted
 from protgraph.cli.output_path import check_output_folder
+
+if TYPE_CHECKING:
+    from protgraph.bench import BenchSpec
 
 __all__ = ["GROUP", "bench_command"]
 
@@ -100,18 +103,13 @@ def bench_command(
       protgraph bench sequences
       protgraph bench run spec.toml --jobs 4
     """
-    from protgraph.bench import BenchSpec, ProgressBar, run_bench, write_report
+    from protgraph.bench import ProgressBar, run_bench, write_report
     from protgraph.bench.job_plan import describe_folder
     from protgraph.bench.report import FAILURES
     from protgraph.bench.summaries import compare_with_baselines, summarize
     from protgraph.wording import count_noun
 
-    is_file = spec.endswith(".toml") or Path(spec).exists()
-    bench_spec = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
-    if jobs is not None:
-        bench_spec = bench_spec.replace(jobs=jobs)
-    if out is not None:
-        bench_spec = bench_spec.replace(out=out)
+    bench_spec = _read_spec(spec, jobs, out)
     check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):
         typer.echo(text, err=True)
@@ -126,9 +124,27 @@ def bench_command(
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
     for line in compare_with_baselines(summarize(rows), bench_spec.baselines):
         typer.echo(line)
-    failures = {failure for row in rows for failure in row.failures}
+    failures = set()
+    has_failed = False
+    for row in rows:
+        failures.update(row.failures)
+        if row.error and row.model not in bench_spec.optional:
+            has_failed = True
     if failures:
         typer.echo(f"{count_noun(len(failures), 'protein')} left out; see {report.parent / FAILURES}")
     typer.echo(f"\nreport: {report}")
-    if any(row.error and row.model not in bench_spec.optional for row in rows):
+    if has_failed:
         raise typer.Exit(1)
+
+
+def _read_spec(spec: str, jobs: int | None, out: Path | None) -> BenchSpec:
+    """Read a file or a built-in spec, and apply the options of the command."""
+    from protgraph.bench import BenchSpec
+
+    is_file = spec.endswith(".toml") or Path(spec).exists()
+    bench_spec = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
+    if jobs is not None:
+        bench_spec = bench_spec.replace(jobs=jobs)
+    if out is not None:
+        bench_spec = bench_spec.replace(out=out)
+    return bench_spec

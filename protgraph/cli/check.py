@@ -104,24 +104,38 @@ def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: F
     from protgraph.registry import registries
     from protgraph.testing import find_components
 
-    plural = f"{kind.removesuffix('s')}s" if kind else None
-    if kind and plural not in _KINDS:
-        hint = suggest(kind, _KINDS)
-        raise OptionError(f"--kind {kind!r} is not a kind of component.{hint} Use one of {', '.join(_KINDS)}.")
+    plural = _plural(kind) if kind else None
     if bool(names) == everything:
         raise OptionError(
             "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."
         )
     searched = [registries[k] for k in _KINDS if plural in (None, k)]
-    if everything:
-        return [
-            component for registry in searched for name in registry for component in _variants(registry, name, foreign)
-        ]
     components = []
+    if everything:
+        for registry in searched:
+            for name in registry:
+                components += _variants(registry, name, foreign)
+        return components
+    singular = cast("ComponentKind", plural.removesuffix("s")) if plural else None
     for name in names:
-        found = [component for registry in searched for component in _variants(registry, name, foreign)]
-        singular = cast("ComponentKind", plural.removesuffix("s")) if plural else None
-        components += found or find_components(name, kind=singular)  # raises
+        components += _of_registries(searched, name, foreign) or find_components(name, kind=singular)  # raises
+    return components
+
+
+def _plural(kind: str) -> str:
+    """Return the name of the registry of a kind, which may be in the singular."""
+    plural = f"{kind.removesuffix('s')}s"
+    if plural not in _KINDS:
+        hint = suggest(kind, _KINDS)
+        raise OptionError(f"--kind {kind!r} is not a kind of component.{hint} Use one of {', '.join(_KINDS)}.")
+    return plural
+
+
+def _of_registries(registries: Sequence[Registry], name: str, foreign: ForeignChecks) -> list[Component]:
+    """Return the components of this name of all registries."""
+    components = []
+    for registry in registries:
+        components += _variants(registry, name, foreign)
     return components
 
 

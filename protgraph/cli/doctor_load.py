@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from protgraph.errors import ProtgraphError
 from protgraph.process_state import describe_changes, new_threads, read_state
-from protgraph.registry import hooks, registries
+from protgraph.registry import Registry, hooks, registries
+from protgraph.registry.provider import Provider
 
 __all__ = ["Loaded", "import_library", "load_component"]
 
@@ -57,22 +58,27 @@ def load_component(component: tuple[str, str, str] | None) -> Loaded:
         return Loaded()
     group, distribution, name = component
     registry = next(registry for registry in (registries | hooks).values() if registry.group == group)
-    provider = next(one for one in registry.providers_of(distribution) if one.name == name)
+    provider = next(provider for provider in registry.providers_of(distribution) if provider.name == name)
     state, threads = read_state(), set(threading.enumerate())
-    error = ""
     with _captured_output() as output:
-        try:
-            registry.check_provider(provider)
-        except ProtgraphError as e:
-            error = str(e).partition("\n")[0]
-        except BaseException as e:  # noqa: BLE001 -- e.g. KeyboardInterrupt, which ends any program that loads it
-            error = f"loading it raises {type(e).__name__}: {e}"
+        error = _load_error(registry, provider)
     faults = [f"loading it prints to {stream}: {text[:200]!r}" for stream, text in output.items() if text]
     faults += [f"loading it changes {change}" for change in describe_changes(state, read_state())]
     left = new_threads(threads, wait=_THREAD_WAIT)
     if left:
         faults.append(f"loading it starts threads that do not end: {', '.join(left)}")
     return Loaded(error, tuple(faults))
+
+
+def _load_error(registry: Registry, provider: Provider) -> str:
+    """Load a component, and return why this fails; "" if it does not."""
+    try:
+        registry.check_provider(provider)
+    except ProtgraphError as e:
+        return str(e).partition("\n")[0]
+    except BaseException as e:  # noqa: BLE001 -- e.g. KeyboardInterrupt, which ends any program that loads it
+        return f"loading it raises {type(e).__name__}: {e}"
+    return ""
 
 
 @contextmanager

@@ -7,14 +7,14 @@ import json
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from protgraph.cli.console import print_rows
 from protgraph.cli.error_report import print_warning
 from protgraph.errors import UnknownNameError, suggest
-from protgraph.registry import Option, PluginProblem, Registry, RegistryEntry, component_options, registries
+from protgraph.registry import Family, Option, PluginProblem, Registry, RegistryEntry, component_options, registries
 from protgraph.registry.discovery import malformed_metadata
 from protgraph.registry.provider import split_distribution
 
@@ -141,29 +141,45 @@ def _describe(registry: Registry, name: str) -> str:
     entry, family, component = registry.entry(name), registry.family(name), registry.get(name)
     lines = [typer.style(f"{registry.kind} {name}", bold=True), *_facts(registry, name, entry)]
     if family is not None:
-        variants = [f"{entry.name}.{v}" + (" (default)" if v == family.default else "") for v in family.variants]
-        lines.append(_fact("variants", ", ".join(variants)))
-    for label in ("reads", "optional", "writes"):
-        fields = getattr(component, label, ())
-        if isinstance(fields, tuple) and fields:
-            lines.append(_fact(label, ", ".join(fields)))
-    if registry.kind == "metric":
-        lines.append(_fact("better", "higher" if component.mode == "max" else "lower"))
-    if registry.kind == "task":
-        lines += [_fact(label, value) for label, value in _task_facts(component) if value]
+        lines.append(_fact("variants", ", ".join(_variant_names(entry.name, family))))
+    lines += _stated_facts(registry.kind, component)
     if registry.kind in ("model", "trained_model"):
         from protgraph.cli.model_info import parts_of_model
 
         lines.append(_fact("parts", ", ".join(parts_of_model(component))))
     if callable(component):
-        options = map(_option, component_options(component).values())
-        lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
-    doc = _doc(component) or (family.doc if family else "")
-    return "\n".join([*lines, "", doc] if doc else lines)
+        label = "options"  # before the first one
+        for option in component_options(component).values():
+            lines.append(_fact(label, _option(option)))
+            label = ""
+    doc = _doc(component)
+    if not doc and family is not None:
+        doc = family.doc
+    if doc:
+        lines += ["", doc]
+    return "\n".join(lines)
+
+
+def _variant_names(name: str, family: Family) -> list[str]:
+    return [f"{name}.{v} (default)" if v == family.default else f"{name}.{v}" for v in family.variants]
 
 
 def _facts(registry: Registry, name: str, entry: RegistryEntry) -> list[str]:
     return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
+
+
+def _stated_facts(kind: str, component: Any) -> list[str]:
+    """Return what a component states itself: fields of a layer, direction of a metric, target of a task."""
+    lines = []
+    for label in ("reads", "optional", "writes"):
+        fields = getattr(component, label, ())
+        if isinstance(fields, tuple) and fields:
+            lines.append(_fact(label, ", ".join(fields)))
+    if kind == "metric":
+        lines.append(_fact("better", "higher" if component.mode == "max" else "lower"))
+    if kind == "task":
+        lines += [_fact(label, value) for label, value in _task_facts(component) if value]
+    return lines
 
 
 def _task_facts(task: Task) -> list[tuple[str, str]]:

@@ -65,10 +65,7 @@ def check_output(
     label = f"{option} {str(path)!r}"
     if os.path.isdir(path):
         raise OptionError(f"{label} is a folder. Give a file name.")
-    if suffixes and not any(path.name.endswith(suffix) and path.name != suffix for suffix in suffixes):
-        raise OptionError(f"{label} has the suffix {path.suffix!r}. Allowed: {', '.join(suffixes)}.")
-    if len(os.fsencode(path.name)) > _LONGEST_NAME:
-        raise OptionError(f"{label}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
+    _check_name(path, suffixes, label)
     sources = [os.fspath(name) for name in inputs if name]
     _check_differs(path, sources, label)
     for suffix in (FAILURES_SUFFIX, WARNINGS_SUFFIX):
@@ -81,6 +78,14 @@ def check_output(
         raise OptionError(f"{label} exists. Add --overwrite to replace it, or give another name.")
     _check_writable(path.parent, label)
     return path
+
+
+def _check_name(path: Path, suffixes: Sequence[str], label: str) -> None:
+    has_suffix = any(path.name.endswith(suffix) and path.name != suffix for suffix in suffixes)
+    if suffixes and not has_suffix:
+        raise OptionError(f"{label} has the suffix {path.suffix!r}. Allowed: {', '.join(suffixes)}.")
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise OptionError(f"{label}: the name is too long. Allowed: {_LONGEST_NAME} bytes.")
 
 
 def check_output_folder(

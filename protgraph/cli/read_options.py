@@ -87,17 +87,17 @@ def reads_structures(
         ]
 
         @wraps(command)
-        def run(**given: Any) -> None:
+        def run(**arguments: Any) -> None:
             if deferred:
                 from protgraph.deferred_imports import defer_imports
 
                 defer_imports(only_applies_models=True)
             from protgraph.structure import ReadOptions
 
-            values = {keyword: given.pop(name) for name, (keyword, _, _) in options.items()}
+            values = {keyword: arguments.pop(name) for name, (keyword, _, _) in options.items()}
             if "chains" in values:
                 values["chains"] = chain_names(values["chains"]) or None
-            command(**given, read=ReadOptions(**values))
+            command(**arguments, read=ReadOptions(**values))
 
         parameters = [*of_command, *added]
         run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -120,34 +120,45 @@ class StructureOutput:
         values : mapping of str to ResidueValues
             Source → values of its residues. Sources without a structure, such as FASTA records, are left out.
         """
-        from protgraph.failure import Failure
-        from protgraph.structure.io import write_defattr, write_residue_values
+        from protgraph.structure.io import write_defattr
         from protgraph.wording import count_noun
+
+        written, failures = self._write_structures(values)
+        if self.structure is not None:
+            self._report(list(written.values()))
+            sequences = len(set(values) - set(self.paths))
+            if sequences:
+                typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
+            values = {source: values[source] for source in values if source in written}
+        if values and self.defattr is not None:
+            typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, values)}")
+        if written:
+            self._write_scripts([structure.path for structure in written.values()], values)
+        return failures
+
+    def _write_structures(
+        self, values: Mapping[str, ResidueValues]
+    ) -> tuple[dict[str, WrittenStructure], list[Failure]]:
+        from protgraph.failure import Failure
+        from protgraph.structure.io import write_residue_values
 
         failures: list[Failure] = []
         written: dict[str, WrittenStructure] = {}
         for source, path in self.paths.items():
-            if source in values:
-                try:
-                    written[source] = write_residue_values(path, source, values[source], read=self.read)
-                except OutputFileError:
-                    raise
-                except ProtgraphError as e:
-                    failures.append(Failure.of(source, "", e))
-        if self.structure is not None:
-            sequences = len(set(values) - set(self.paths))
-            values = {source: values[source] for source in values if source in written}
-            self._report(list(written.values()))
-            if sequences:
-                typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
-        if values and self.defattr is not None:
-            typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, values)}")
-        structures = [w.path for w in written.values()]
+            if source not in values:
+                continue
+            try:
+                written[source] = write_residue_values(path, source, values[source], read=self.read)
+            except OutputFileError:
+                raise
+            except ProtgraphError as e:
+                failures.append(Failure.of(source, "", e))
+        return written, failures
+
+    def _write_scripts(self, structures: Sequence[Path], values: Mapping[str, ResidueValues]) -> None:
         for viewer, path in self.scripts.items():
-            if structures:
-                script = _script_writer(viewer)(path, structures, values, attributes=self.defattr)
-                typer.echo(f"{_VIEWERS[viewer][0]} script → {script}")
-        return failures
+            script = _script_writer(viewer)(path, structures, values, attributes=self.defattr)
+            typer.echo(f"{_VIEWERS[viewer][0]} script → {script}")
 
     def _report(self, written: Sequence[WrittenStructure]) -> None:
         """Print one line for all structures, with the numbers of residues with and without a value."""
@@ -155,19 +166,32 @@ class StructureOutput:
 
         if not written:
             return
-        residues, repeated = sum(w.residues for w in written), sum(w.repeated for w in written)
-        without, other = sum(w.without_value for w in written), sum(w.other for w in written)
-        line = f"{count_noun(residues, 'residue')} with a value"
-        if repeated:
-            line += f", in {residues + repeated} entries of the file"
-        counts = [count_noun(n, noun) for n, noun in ((without, "residue"), (other, "other molecule")) if n]
-        if counts:
-            line += f"; B factor 0, since without a value, in {' and '.join(counts)}"
         files = str(written[0].path) if len(written) == 1 else f"{count_noun(len(written), 'file')} in {self.structure}"
-        typer.echo(f"{line} → {files}")
+        typer.echo(f"{_describe_values(written)} → {files}")
         for w in written:
             for change in w.changes:
                 typer.echo(f"note: {w.path}: {change}", err=True)
+
+
+def _describe_values(written: Sequence[WrittenStructure]) -> str:
+    """Return the numbers of residues with and without a value."""
+    from protgraph.wording import count_noun
+
+    residues = sum(w.residues for w in written)
+    repeated = sum(w.repeated for w in written)
+    without_value = sum(w.without_value for w in written)
+    other = sum(w.other for w in written)
+    line = f"{count_noun(residues, 'residue')} with a value"
+    if repeated:
+        line += f", in {residues + repeated} entries of the file"
+    counts = []
+    if without_value:
+        counts.append(count_noun(without_value, "residue"))
+    if other:
+        counts.append(count_noun(other, "other molecule"))
+    if counts:
+        line += f"; B factor 0, since without a value, in {' and '.join(counts)}"
+    return line
 
 
 class ExplainOutput:
@@ -245,9 +269,9 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
     from protgraph.structure.io import open_source
     from protgraph.structure.io.write_values import structure_format
 
-    stores = [source for source in sources if is_store(source)]
-    if stores:
-        raise OptionError(f"--structure: {stores[0]!r} is a graph store, without all atoms. Give the structure files.")
+    for source in sources:
+        if is_store(source):
+            raise OptionError(f"--structure: {source!r} is a graph store, without all atoms. Give the structure files.")
     is_folder = structure.is_dir() or not structure.suffix
     if not is_folder:
         structure_format(structure)
@@ -264,7 +288,8 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
         elif is_folder:
             name = Path(file.path).name
             stem = name[: len(Path(name.lower().removesuffix(".gz")).stem)]
-            paths[source] = structure / f"{stem}{'.pdb' if form == 'pdb' else '.cif'}"
+            suffix = ".pdb" if form == "pdb" else ".cif"
+            paths[source] = structure / f"{stem}{suffix}"
         else:
             paths[source] = structure
     if sequences and not paths:

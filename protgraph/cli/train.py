@@ -229,14 +229,16 @@ def train_command(
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
-    out = out and check(out)
+    if out is not None:
+        out = check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
     if dry_run:
         print_dry_run(spec, dataset, task, config, memory_limit, auto=budget is None)
         return
-    name = spec if isinstance(spec, str) else spec.name
-    out = out or check(Path(f"{name}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
+    if out is None:
+        name = spec if isinstance(spec, str) else spec.name
+        out = check(_default_out(name, task, has_folds=cv is not None))
     run_dir = out.with_suffix(".run")
     adapters = out.with_suffix(".adapters.safetensors")
     if lora and cv is None:
@@ -244,10 +246,10 @@ def train_command(
     if budget is None:
         config = choose_budget(spec, dataset, task, config, memory_limit)
     callbacks = [callback_by_name(text) for text in callback or ()]
+    log = log or ["csv"]
     if cv is not None:
-        if calibrate is not None:
-            raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
-        loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
+        _check_no_calibration(calibrate)
+        loggers = partial(_loggers, log, run=out.stem, resume=resume)
         run_cross_validation(
             spec,
             dataset,
@@ -272,7 +274,7 @@ def train_command(
             devices=devices,
             strategy=strategy,
             callbacks=callbacks,
-            logger=_loggers(log or ["csv"], run_dir, out.stem, resume=resume),
+            logger=_loggers(log, run_dir, out.stem, resume=resume),
             run_dir=run_dir,
             resume=resume,
             calibrate=calibrate,
@@ -305,6 +307,16 @@ def _report(result: FitResult, out: Path) -> None:
     typer.echo(result.summary())
     typer.echo(f"checkpoint: {out}")
     report_failures(result.failures, out, any_succeeded=True)
+
+
+def _check_no_calibration(calibrate: str | None) -> None:
+    if calibrate is not None:
+        raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
+
+
+def _default_out(model: str, task: str, *, has_folds: bool) -> Path:
+    suffix = "-cv.csv" if has_folds else ".safetensors"
+    return Path(f"{model}-{task}{suffix}".replace("/", "_"))
 
 
 def _check_out(

@@ -184,18 +184,24 @@ def _from_values(
 
 
 def bootstrap_difference(
-    one: SplitPredictions, other: SplitPredictions, metric: Metric, *, resamples: int = RESAMPLES, seed: int = 0
+    predictions: SplitPredictions,
+    other: SplitPredictions,
+    metric: Metric,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> np.ndarray:
     """Compute the difference of a metric of two models on the same samples of the proteins that both have.
 
     Returns
     -------
     ndarray
-        ``(resamples,)`` float64, ``one`` minus ``other``.
+        ``(resamples,)`` float64, ``predictions`` minus ``other``.
     """
-    common = np.intersect1d(one.protein_of_rows.unique().numpy(), other.protein_of_rows.unique().numpy())
-    scores = [bootstrap_scores(_restrict(o, common), metric, resamples=resamples, seed=seed) for o in (one, other)]
-    return scores[0] - scores[1]
+    common = np.intersect1d(predictions.protein_of_rows.unique().numpy(), other.protein_of_rows.unique().numpy())
+    scores = bootstrap_scores(_restrict(predictions, common), metric, resamples=resamples, seed=seed)
+    other_scores = bootstrap_scores(_restrict(other, common), metric, resamples=resamples, seed=seed)
+    return scores - other_scores
 
 
 def _restrict(predictions: SplitPredictions, proteins: np.ndarray) -> SplitPredictions:

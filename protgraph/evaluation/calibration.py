@@ -122,16 +122,10 @@ def fit_calibration(
         raise OptionError(f"calibration {method!r}: no known label in the split {split!r}. Leave it out.")
     lines: list[tuple[float, float]] = []  # slope and offset of each column
     knots: list[tuple[list[float], list[float]]] = []
-    if target.kind == "classification":
-        lines = [(_class_slope(predictions.logits[known].double(), predictions.y[known]), 0.0)]
-    elif target.kind == "regression":
-        lines = [_line(predictions.logits[mask, c], predictions.y[mask, c]) for c, mask in enumerate(known.unbind(1))]
+    if method == "isotonic":
+        knots = [_isotonic(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
     else:
-        columns = [(z.double().numpy(), y.numpy()) for z, y in predictions.columns()]
-        if method == "isotonic":
-            knots = [_isotonic(z, y) for z, y in columns]
-        else:
-            lines = [_logistic(z, y, has_offset=method == "platt") for z, y in columns]
+        lines = _lines(method, predictions, target, known)
     return CalibrationMap(
         method=checked,
         slope=[slope for slope, _ in lines],
@@ -141,6 +135,16 @@ def fit_calibration(
         proteins=proteins,
         labels=labels,
     )
+
+
+def _lines(method: str, predictions: SplitPredictions, target: Target, known: Tensor) -> list[tuple[float, float]]:
+    """Return slope and offset of each column."""
+    if target.kind == "classification":
+        return [(_class_slope(predictions.logits[known].double(), predictions.y[known]), 0.0)]
+    if target.kind == "regression":
+        return [_line(predictions.logits[mask, c], predictions.y[mask, c]) for c, mask in enumerate(known.unbind(1))]
+    has_offset = method == "platt"
+    return [_logistic(z.double().numpy(), y.numpy(), has_offset=has_offset) for z, y in predictions.columns()]
 
 
 def _line(z: Tensor, y: Tensor) -> tuple[float, float]:

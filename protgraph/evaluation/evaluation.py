@@ -169,35 +169,47 @@ def _protein_of_rows(batch: Batch) -> Tensor:
     return batch.batch if batch.y_level == "node" else batch.batch[batch.edge_index[1]]
 
 
-def join_predictions(parts: Sequence[BatchPredictions]) -> SplitPredictions:
+def join_predictions(batches: Sequence[BatchPredictions]) -> SplitPredictions:
     """Concatenate the predictions of batches, and number proteins over all of them."""
-    rows = [batch.rows for batch in parts]
+    rows = [batch.rows for batch in batches]
     chains: list[Tensor] = []
     proteins: list[Tensor] = []
     first = 0
-    for batch in parts:
+    for batch in batches:
         if batch.rows.chain is not None:
             chains.append(batch.rows.chain + first * _CHAINS)
         proteins.append(batch.rows.protein_of_rows + first)
         first += batch.proteins
-    pairs, protein = None, torch.cat(proteins)
-    if rows[0].pairs is not None:
-        separation, sizes = (torch.cat([getattr(r.pairs, name) for r in rows]) for name in ("separation", "sizes"))
-        pairs = ResiduePairs(protein, separation, sizes)
-    loss = None
-    losses = [(p.loss, p.weight) for p in parts if p.loss is not None and p.weight is not None]
-    if losses:
-        loss = sum(mean * weight for mean, weight in losses) / max(sum(weight for _, weight in losses), 1)
+    protein = torch.cat(proteins)
+    positions = [r.pos for r in rows if r.pos is not None]
     return SplitPredictions(
         torch.cat([r.logits for r in rows]),
         torch.cat([r.y for r in rows]),
         torch.cat(chains) if chains else None,
-        pos=None if rows[0].pos is None else torch.cat([r.pos for r in rows if r.pos is not None]),
-        pairs=pairs,
-        loss=loss,
+        pos=None if rows[0].pos is None else torch.cat(positions),
+        pairs=_join_pairs([r.pairs for r in rows if r.pairs is not None], protein),
+        loss=_mean_loss(batches),
         protein=protein,
         scale=rows[0].scale,
     )
+
+
+def _join_pairs(pairs: Sequence[ResiduePairs], protein: Tensor) -> ResiduePairs | None:
+    """Concatenate the pairs of batches; None without any."""
+    if not pairs:
+        return None
+    return ResiduePairs(protein, torch.cat([p.separation for p in pairs]), torch.cat([p.sizes for p in pairs]))
+
+
+def _mean_loss(batches: Sequence[BatchPredictions]) -> float | None:
+    """Return the weighted mean of the losses of batches; None if no batch has a loss."""
+    total, total_weight, has_loss = 0.0, 0.0, False
+    for batch in batches:
+        if batch.loss is not None and batch.weight is not None:
+            total += batch.loss * batch.weight
+            total_weight += batch.weight
+            has_loss = True
+    return total / max(total_weight, 1) if has_loss else None
 
 
 def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:

@@ -190,34 +190,36 @@ def _rows_of(protein: GraphResult, target: Target, residue: str | None) -> Tenso
 
 def _table(
     checkpoint: Checkpoint,
-    found: list[tuple[GraphResult, IntegratedGradients]],
+    results: list[tuple[GraphResult, IntegratedGradients]],
     failures: list[Failure],
-    what: str,
+    value: str,
     notes: tuple[str, ...],
 ) -> Attributions:
-    fields = sorted({name for _, result in found for name in result.parts})
+    fields = sorted({name for _, result in results for name in result.parts})
     rows: list[Row] = []
-    for protein, result in found:
-        parts = [_per_residue(protein, result.parts[name]) for name in fields if name in result.parts]
-        total = np.sum(parts, 0)
-        columns = zip(total.tolist(), *(part.tolist() for part in parts), strict=True)
+    completeness: list[str] = []
+    incomplete = 0
+    for protein, result in results:
+        of_fields = [_per_residue(protein, result.parts[name]) for name in fields if name in result.parts]
+        total = np.sum(of_fields, 0)
+        columns = zip(total.tolist(), *(of_field.tolist() for of_field in of_fields), strict=True)
         keys = residue_keys(protein.residues)
         rows += [(protein.source, *key, *values) for key, values in zip(keys, columns, strict=True)]
-    lines = tuple(
-        f"{p.source} {p.chains}: attributions sum to {r.total:.4f}, difference of outputs {r.difference:.4f} "
-        f"({count_noun(r.steps, 'step')})"
-        for p, r in found
-    )
-    incomplete = sum(not result.is_complete for _, result in found)
+        completeness.append(
+            f"{protein.source} {protein.chains}: attributions sum to {result.total:.4f}, difference of outputs "
+            f"{result.difference:.4f} ({count_noun(result.steps, 'step')})"
+        )
+        if not result.is_complete:
+            incomplete += 1
     return Attributions(
         (*RESIDUE, "attribution", *fields),
         rows,
         failures,
-        what,
-        completeness=lines,
+        value,
+        completeness=tuple(completeness),
         incomplete=incomplete,
         notes=notes,
-        origin=(*origin_of(checkpoint), f"integrated gradients of {what}"),
+        origin=(*origin_of(checkpoint), f"integrated gradients of {value}"),
     )
 
 

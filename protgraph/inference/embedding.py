@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -68,7 +69,7 @@ def embed(
     network = checkpoint.single_model("embed").to(find_device(device))
     field = network.spec.readout.get("h", "h")
     run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
-    embedded: list[tuple[str, Residues, str, Tensor, Tensor]] = []
+    embedded: list[_EmbeddedProtein] = []
     interruption: KeyboardInterrupt | None = None
     with evaluation_mode(network) as where:
 
@@ -81,25 +82,14 @@ def embed(
         try:
             for members, (rows, mean, descriptors) in run.outputs(network, compute, max_residues=batch_residues):
                 run.checks.check_descriptors(members, descriptors)
-                embedded += [
-                    (p.source, p.residues, p.chains, *own)
-                    for p, *own in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True)
-                ]
+                for p, node, protein in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True):
+                    embedded.append(_EmbeddedProtein(p.source, p.residues, p.chains, node, protein))
         except KeyboardInterrupt as e:
             interruption = e
-            last_file = embedded[-1][0] if embedded else ""  # some of its chains may be missing
-            embedded = [of_chain for of_chain in embedded if of_chain[0] != last_file]
-    files, residues, chains, node, protein = tuple(zip(*embedded, strict=True)) or ((), (), (), (), ())
-    width = network.fields[field].dim
-    result = Embeddings(
-        files,
-        tuple(r.name for r in residues),
-        chains,
-        ptr=np.cumsum([0, *map(len, residues)]),
-        residues=np.array([i for r in residues for i in r.ids], dtype=str),
-        node=torch.cat([torch.empty(0, width), *node]).numpy(),
-        protein=torch.stack(protein).numpy() if protein else np.empty((0, width), np.float32),
-        failures=run.failures,
+            last_file = embedded[-1].file if embedded else ""  # some of its chains may be missing
+            embedded = [p for p in embedded if p.file != last_file]
+    result = replace(
+        _joined(embedded, network.fields[field].dim, run.failures),
         notes=run.notes,
         warnings=tuple(run.checks.warnings),
         checkpoint=path,
@@ -108,6 +98,33 @@ def embed(
     if interruption is not None:
         raise Interrupted(interruption, result) from interruption
     return result
+
+
+class _EmbeddedProtein(NamedTuple):
+    """Embeddings of the residues ``(N, C)`` and of the protein ``(C,)``."""
+
+    file: str
+    residues: Residues
+    chains: str
+    node: Tensor
+    protein: Tensor
+
+
+def _joined(proteins: Sequence[_EmbeddedProtein], width: int, failures: list[Failure]) -> Embeddings:
+    ids: list[str] = []
+    for p in proteins:
+        ids += p.residues.ids
+    none = torch.empty(0, width)
+    return Embeddings(
+        tuple(p.file for p in proteins),
+        tuple(p.residues.name for p in proteins),
+        tuple(p.chains for p in proteins),
+        ptr=np.cumsum([0, *(len(p.residues) for p in proteins)]),
+        residues=np.array(ids, dtype=str),
+        node=torch.cat([none, *(p.node for p in proteins)]).numpy(),
+        protein=torch.cat([none, *(p.protein.unsqueeze(0) for p in proteins)]).numpy(),
+        failures=failures,
+    )
 
 
 _ARRAYS = ("ptr", "node", "protein")

@@ -106,17 +106,13 @@ def predict(
         try:
             for members, (batch, f, logits) in run.outputs(network, compute, max_residues=limit):
                 run.checks.check_descriptors(members, describe_proteins(network, f, batch))
-                if target.level == "pair":
-                    predictions = symmetrize_pairs(logits, members[0].graph)
-                    assert predictions.pairs is not None
-                    logits = predictions.logits[predictions.pairs.separation >= target.separation]
-                if target.level == "node":
-                    logits = logits[residue_nodes(batch).cpu()]
+                logits = _logits_of_rows(logits, members, batch, target)
                 values = prediction_values(logits, target, checkpoint.threshold, calibration)
-                rows += [(*identity, *own) for identity, own in zip(identify(members, target), values, strict=True)]
+                for identity, values_of_row in zip(identify(members, target), values, strict=True):
+                    rows.append((*identity, *values_of_row))
         except KeyboardInterrupt as e:
             interruption = e
-            rows = [row for row in rows if row[0] != rows[-1][0]]  # chains of the last file may be missing
+            rows = _without_last_file(rows)  # some of its chains may be missing
     result = Predictions(
         (*columns, *prediction_columns(target)),
         rows,
@@ -130,6 +126,21 @@ def predict(
     if interruption is not None:
         raise Interrupted(interruption, result) from interruption
     return result
+
+
+def _logits_of_rows(logits: Tensor, members: list[GraphResult], batch: Data, target: Target) -> Tensor:
+    """Return the logits of each row of the table: of residues without other nodes, of pairs of both orders."""
+    if target.level == "node":
+        return logits[residue_nodes(batch).cpu()]
+    if target.level == "pair":
+        predictions = symmetrize_pairs(logits, members[0].graph)
+        assert predictions.pairs is not None
+        return predictions.logits[predictions.pairs.separation >= target.separation]
+    return logits
+
+
+def _without_last_file(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row[0] != rows[-1][0]]
 
 
 def origin_of(checkpoint: Checkpoint) -> tuple[str, ...]:

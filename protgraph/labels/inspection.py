@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -140,32 +140,35 @@ def inspect_dataset(
     # Files: rows of absent ones are faults, and the others are inspected without them.
     options = _Options(kind, unknown, seed, read or ReadOptions())
     proteins = open_proteins(source, options.read_options, cache)
-    absent, present = {}, table
-    if table is not None:
-        absent = proteins.match(table).absent
-        present = table.without_files(absent) if absent else table
+
+    def inspect(present: LabelTable | None) -> DatasetInspection:
+        if not is_selected:
+            return _inspect_columns(proteins, present, options)
+        selection = select_labels(source, present, task, columns)
+        return _inspect_task(proteins, present, selection, task, options)
+
+    absent = {} if table is None else proteins.match(table).absent
+    if table is None or not absent:
+        return inspect(table)
+    described = _describe_table(source, table, options)
     try:
-        if is_selected:
-            selection = select_labels(source, present, task, columns)
-            inspected = _inspect_task(proteins, present, selection, task, options)
-        else:
-            inspected = _inspect_columns(proteins, present, options)
+        inspected = inspect(table.without_files(absent))
     except ProtgraphError as reason:  # the rows that are left cannot be trained on
-        if table is None or not absent:
-            raise
-        described = _describe_table(source, table, options)
         description = replace(described, notes=(*described.notes, f"without absent files: {reason}"))
         return DatasetInspection(description, _name_absent(absent))
-    if table is None or not absent:
-        return inspected
-
-    # Columns are described with all rows of the table.
-    described = _describe_table(source, table, options)
-    used = [column.name for column in inspected.description.columns]
-    shown = tuple(column for column in described.columns if task is None or column.name in used)
-    refused = {} if used and task is not None else described.refused_columns
-    description = replace(inspected.description, columns=shown, refused_columns=refused)
+    description = _with_all_rows(inspected.description, described, is_of_task=task is not None)
     return replace(inspected, description=description, absent_files=_name_absent(absent))
+
+
+def _with_all_rows(
+    description: DatasetDescription, table: DatasetDescription, *, is_of_task: bool
+) -> DatasetDescription:
+    """Return a description without absent files whose columns are those of the whole table."""
+    if not is_of_task:
+        return replace(description, columns=table.columns, refused_columns=table.refused_columns)
+    used = [column.name for column in description.columns]
+    columns = tuple(column for column in table.columns if column.name in used)
+    return replace(description, columns=columns, refused_columns={} if used else table.refused_columns)
 
 
 class _Options(NamedTuple):
@@ -235,30 +238,35 @@ def _inspect_task(
 def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options: _Options) -> DatasetInspection:
     """Inspect proteins with every label column of their table, or without a task."""
     index = index_folder(proteins, table)
-    where = "" if table is None else table.where
     usable, refused = ((), {}) if table is None else _interpret(table, options)
     datasets: dict[str, FolderDataset] = {}
+    columns = []
     for column in usable:
+        name = column.name
         try:
-            name = column.name
             datasets[name] = FolderDataset(index, task=name, columns=name, **options._asdict())
+            columns.append(column)
         except LabelError as e:  # the column cannot be a label of these proteins
-            refused[column.name] = _reason(e, where, column.name)
+            refused[name] = _reason(e, "" if table is None else table.where, name)
     all_data = list(datasets.values())
     if not all_data:
-        keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
-        all_data = [FolderDataset(replace(index, table=keys), seed=options.seed, read_options=options.read_options)]
-    tasks = {name: card for data in all_data for name, card in data.card.tasks.items()}
+        if table is not None:  # its keys only
+            index = replace(index, table=replace(table, labels=MappingProxyType({}), empty=()))
+        all_data = [FolderDataset(index, seed=options.seed, read_options=options.read_options)]
+    tasks, notes = {}, {}
+    for data in all_data:
+        tasks |= data.card.tasks
+        notes |= dict.fromkeys(data.notes)
     rules = {name: data.card.split_rule for name, data in datasets.items()}
     description = replace(
         all_data[0].describe(),
         rule=all_data[0].card.split_rule if len(all_data) == 1 else "",
         task_rules=rules if len(rules) > 1 else {},
         tasks=tasks,
-        columns=tuple(column for column in usable if column.name in datasets),
+        columns=tuple(columns),
         unused_columns=(),
         refused_columns=refused,
-        notes=tuple(dict.fromkeys(note for data in all_data for note in data.notes)),
+        notes=tuple(notes),
         split_notes=(),
     )
     return _read_all(all_data[0], description, None)
@@ -290,14 +298,18 @@ class _Reading:
         labels = task.labels(residues, None, seen=residues, strict=False)
         self.counts.append((example.split, count_example(labels, task.target, len(residues))))
 
+    def split_counts(self, splits: Iterable[str]) -> dict[str, SplitCount]:
+        """Return the counts of each of these splits that has any."""
+        counts = sum_counts(self.counts)
+        return {split: counts[split] for split in splits if split in counts}
+
 
 def _read_all(data: FolderDataset, description: DatasetDescription, task: str | Task | None) -> DatasetInspection:
     """Read every protein: list absent residues, and count the labels that a task derives."""
-    first = data.tasks()[0] if data.tasks() else ""
-    name = task.name if isinstance(task, Task) else task
-    name = name if name in data.tasks() else first
-    derives = bool(name) and not data.has_labels
-    resolved = resolve_task(task if isinstance(task, Task) else name, data) if derives else None
+    name = _described_task(data, task)
+    resolved = None
+    if name and not data.has_labels:  # the task derives its labels from structures
+        resolved = resolve_task(task if isinstance(task, Task) else name, data)
     reading = _Reading()
     for example in data.all_examples():
         try:
@@ -311,9 +323,17 @@ def _read_all(data: FolderDataset, description: DatasetDescription, task: str | 
         if isinstance(labels, ResidueLabels):
             reading.compare(labels, residues, data.rows(example))
     if resolved is not None:
-        counts = sum_counts(reading.counts)
-        ordered = {split: counts[split] for split in description.splits if split in counts}
-        description = replace(description, tasks={name: replace(description.tasks[name], counts=ordered)})
+        card = replace(description.tasks[name], counts=reading.split_counts(description.splits))
+        description = replace(description, tasks={name: card})
     if reading.left_out:
         description = replace(description, notes=(*description.notes, describe_left_out(reading.left_out)))
     return DatasetInspection(description, (), tuple(reading.absent), tuple(reading.unusable))
+
+
+def _described_task(data: FolderDataset, task: str | Task | None) -> str:
+    """Return the name of a task if the data have it, else that of their first task; "" without any."""
+    name = task.name if isinstance(task, Task) else task
+    tasks = data.tasks()
+    if name in tasks:
+        return name
+    return tasks[0] if tasks else ""

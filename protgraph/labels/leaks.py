@@ -41,21 +41,25 @@ def require_no_leak(task: Task, plan: FeaturePlan, train: GraphStore) -> None:
         return
     per_protein = task.target.level == "graph"
     most = _PROTEINS_IF_ONE_LABEL if per_protein else _PROTEINS
-    samples = [_sample(task, plan, train, number, writers) for number in range(min(len(train), most))]
-    samples = [sample for sample in samples if len(sample[0])]
-    if not samples:
+    y_of_protein, fields_of_protein = [], []
+    for number in range(min(len(train), most)):
+        y, fields = _sample(task, plan, train, number, writers)
+        if len(y):
+            y_of_protein.append(y)
+            fields_of_protein.append(fields)
+    if not y_of_protein:
         return
-    y = np.concatenate([labels for labels, _ in samples])
+    y = np.concatenate(y_of_protein)
     for name, writer in writers.items():
-        parts = [values[name] for _, values in samples if name in values]
-        if len(parts) < len(samples):  # it varies within a protein
+        if any(name not in fields for fields in fields_of_protein):  # it varies within a protein
             continue
-        how = reproduces(np.concatenate(parts), y, per_protein=per_protein)
+        how = reproduces(np.concatenate([fields[name] for fields in fields_of_protein]), y, per_protein=per_protein)
         if how:
             raise LeakError(
                 f"task {task.name!r}: featurizer {writer!r} reproduces its label: field {name!r} {how}, on "
-                f"{len(y)} labels of {len(samples)} training proteins.\nRemove the featurizer from the model, or train "
-                "the model on another task. A task that allows it names it in readable_featurizers of its InputMasking."
+                f"{len(y)} labels of {len(y_of_protein)} training proteins.\nRemove the featurizer from the model, or "
+                "train the model on another task. A task that allows it names it in readable_featurizers of its "
+                "InputMasking."
             )
 
 

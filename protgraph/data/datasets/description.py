@@ -77,21 +77,32 @@ class DatasetDescription:
         version = f", version {self.version}" if self.version else ""
         files = f" in {self.files}" if self.files else ""
         lines = [f"dataset {self.name}: {count_noun(self.proteins, 'protein')}{files}{version}"]
-        for reason in dict.fromkeys(self.left_out.values()):
-            names = [name for name, own in self.left_out.items() if own == reason]
+        names_of_reason: dict[str, list[str]] = {}
+        for name, reason in self.left_out.items():
+            names_of_reason.setdefault(reason, []).append(name)
+        for reason, names in names_of_reason.items():
             lines.append(f"  not used, {reason}: {list_first(names, _SHOWN)} ({count_noun(len(names), 'file')})")
-        lines += [f"labels: {self.table}"] if self.table else []
-        lines += [f"  {column}" for column in self.columns]
-        lines += [f"  {name}: refused. {reason}" for name, reason in self.refused_columns.items()]
-        lines += [f"  not used: {', '.join(self.unused_columns)}"] if self.unused_columns else []
-        lines += [f"splits: {self.rule}"] if self.rule else []
+        lines += self._label_lines()
+        if self.rule:
+            lines.append(f"splits: {self.rule}")
         if not self.tasks:
             lines += _split_lines(self.splits, None)
         for name, task in self.tasks.items():
-            lines += [f"task {name}: {_describe_target(task.target)}"]
-            lines += [f"  {self.task_rules[name]}"] if name in self.task_rules else []
+            lines.append(f"task {name}: {_describe_target(task.target)}")
+            if name in self.task_rules:
+                lines.append(f"  {self.task_rules[name]}")
             lines += _split_lines(task.counts, task.target)
-        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *self.split_notes))])
+        lines += [f"note: {note}" for note in (*self.notes, *self.split_notes)]
+        return "\n".join(lines)
+
+    def _label_lines(self) -> list[str]:
+        """Return the label table and its columns, each in a line."""
+        lines = [f"labels: {self.table}"] if self.table else []
+        lines += [f"  {column}" for column in self.columns]
+        lines += [f"  {name}: refused. {reason}" for name, reason in self.refused_columns.items()]
+        if self.unused_columns:
+            lines.append(f"  not used: {', '.join(self.unused_columns)}")
+        return lines
 
 
 def describe_count(count: SplitCount, target: Target | None) -> str:

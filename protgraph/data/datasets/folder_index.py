@@ -132,14 +132,14 @@ def _notes(sources: Sequence[ProteinFile], file: Sequence[int], table: LabelTabl
 
 
 def _chains(
-    folder: ProteinFolder, sources: Sequence[ProteinFile], file: Sequence[int], given: np.ndarray, table: LabelTable
+    folder: ProteinFolder, sources: Sequence[ProteinFile], file: Sequence[int], stated: np.ndarray, table: LabelTable
 ) -> np.ndarray:
     """Return the chain of each row; where the table has none, the only protein chain of the file.
 
     Files that cannot be read keep a blank chain; they are failures when they are read.
     """
-    chain = given.astype(object)
-    for row in np.flatnonzero(given == "").tolist():
+    chain = stated.astype(object)
+    for row in np.flatnonzero(stated == "").tolist():
         names = folder.chains(sources[file[row]])
         if len(names) > 1 and "" not in names:
             raise LabelError(
@@ -179,18 +179,30 @@ def _no_duplicates(
     first_row: dict[tuple[int, str], int] = {}
     for row, key in enumerate(zip(file, ids, strict=True)):
         first = first_row.setdefault(key, row)
-        if first == row:
-            continue
-        values = [*table.labels.values(), *(table.keys[key] for key in ("split", "cluster") if key in table.keys)]
-        how = "the same" if all(column[first] == column[row] for column in values) else "different"
-        protein, name = sources[file[row]], f"{sources[file[row]].name} {key[1]}".rstrip()
-        codes = _insertion_codes(protein, keys, row) if keys and "ins_code" not in table.keys else []
-        fix = "Keep one." if keys else "Keep one. For labels per residue, name the residue numbers 'res_id'."
-        if len(codes) > 1:
-            residues = ", ".join(f"{keys[1][row]}{code}" for code in codes)
-            fix = f"The file has the residues {residues}: add a column 'ins_code'."
-        rows = f"rows {table.rows[first]} and {table.rows[row]}"
-        raise LabelError(f"{table.where}: {rows} are both for {name}, with {how} values. {fix}")
+        if first != row:
+            protein = sources[file[row]]
+            name = f"{protein.name} {key[1]}".rstrip()
+            rows = f"rows {table.rows[first]} and {table.rows[row]}"
+            values = "the same values" if _has_same_values(table, first, row) else "different values"
+            fix = _how_to_separate(protein, keys, row, table)
+            raise LabelError(f"{table.where}: {rows} are both for {name}, with {values}. {fix}")
+
+
+def _has_same_values(table: LabelTable, first: int, second: int) -> bool:
+    """Return True if two rows have the same labels, split and cluster."""
+    columns = [*table.labels.values(), table.key("split"), table.key("cluster")]
+    return all(column[first] == column[second] for column in columns)
+
+
+def _how_to_separate(protein: ProteinFile, keys: tuple[np.ndarray, ...], row: int, table: LabelTable) -> str:
+    """Return how to correct a table with two rows for one protein or residue."""
+    if not keys:
+        return "Keep one. For labels per residue, name the residue numbers 'res_id'."
+    codes = [] if "ins_code" in table.keys else _insertion_codes(protein, keys, row)
+    if len(codes) < 2:
+        return "Keep one."
+    residues = ", ".join(f"{keys[1][row]}{code}" for code in codes)
+    return f"The file has the residues {residues}: add a column 'ins_code'."
 
 
 def _insertion_codes(protein: ProteinFile, keys: tuple[np.ndarray, ...], row: int) -> list[str]:

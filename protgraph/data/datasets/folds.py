@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -49,35 +49,54 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     Links are those of :meth:`Dataset.links`: equal sequences, clusters of the label table, chains of one file. The
     splits of the dataset are ignored.
     """
-    number = folds if isinstance(folds, int) and not isinstance(folds, bool) else None
-    if folds != "leave-one-group-out" and (number is None or number < 2):
-        raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
-    every = dataset.examples(task)
-    known = [(e, labels) for e in every if _has_label(labels := dataset.labels(task, e))]
-    examples = [example for example, _ in known]
+    _check_folds(folds)
+    examples, labels, unlabeled = [], [], set()  # examples with a known label, and ids of those without
+    for example in dataset.examples(task):
+        label = dataset.labels(task, example)
+        if _has_label(label):
+            examples.append(example)
+            labels.append(label)
+        else:
+            unlabeled.add(example.id)
     groups = linked_groups([dataset.links(example) for example in examples])
     count = len(set(groups))
-    if count < max(3, number or 3):
+    least = 3 if folds == "leave-one-group-out" else max(3, folds)
+    if count < least:
         raise DatasetError(
             f"dataset {dataset.name!r}: {count} independent groups of proteins, {folds} folds. Proteins with a common "
             "sequence or cluster are one group; each fold needs one, and training and validation too. Use fewer folds, "
             "or add proteins."
         )
-    strata, counts = _strata([labels for _, labels in known], dataset.target(task))
+    strata, counts = _strata(labels, dataset.target(task))
     required = np.zeros(0) if strata is None else strata.required
-    by = "examples that share a sequence or cluster are in the same fold"
     ids = tuple(example.id for example in examples)
-    if unlabeled := sorted({example.id for example in every} - set(ids)):
-        by += f"; {count_noun(len(unlabeled), 'example')} without a label not used: {list_first(unlabeled, SHOWN)}"
-    if number is None:
+    by = _grouping(unlabeled.difference(ids))
+    if folds == "leave-one-group-out":
         rule = f"leave one of {count} groups out; {by}"
         return FoldAssignment(ids, np.array(groups), tuple(groups), counts, required, rule)
-    names = [_name(examples, groups, group) for group in range(count)]
-    fractions = {str(i): 1 / number for i in range(number)}
-    fold = group_split([names[g] for g in groups], fractions=fractions, seed=seed, counts=counts, required=required)
-    balanced = "" if strata is None else f"; {strata.text} are balanced over the folds"
-    rule = f"{number} folds, seed {seed}; {by}{balanced}"
+    name_of_group = [_name(examples, groups, group) for group in range(count)]
+    names = [name_of_group[group] for group in groups]
+    fractions = dict.fromkeys(map(str, range(folds)), 1 / folds)
+    fold = group_split(names, fractions=fractions, seed=seed, counts=counts, required=required)
+    rule = f"{folds} folds, seed {seed}; {by}"
+    if strata is not None:
+        rule += f"; {strata.text} are balanced over the folds"
     return FoldAssignment(ids, np.array(fold, dtype=np.int64), tuple(groups), counts, required, rule)
+
+
+def _grouping(unlabeled: Collection[str]) -> str:
+    """Return how folds group examples, and which examples are left out."""
+    text = "examples that share a sequence or cluster are in the same fold"
+    if unlabeled:
+        names = list_first(sorted(unlabeled), SHOWN)
+        text += f"; {count_noun(len(unlabeled), 'example')} without a label not used: {names}"
+    return text
+
+
+def _check_folds(folds: Folds) -> None:
+    is_number = isinstance(folds, int) and not isinstance(folds, bool)
+    if folds != "leave-one-group-out" and not (is_number and folds >= 2):
+        raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
 
 
 def fold_datasets(dataset: Dataset, task: str, assignment: FoldAssignment, *, seed: int = 0) -> list[DatasetView]:

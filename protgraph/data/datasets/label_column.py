@@ -244,27 +244,36 @@ def _parse(text: str, decimal: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _check_is_text(known: _Cells, decimal: str, kind: str | None, what: str) -> None:
+def _check_is_text(known: _Cells, decimal: str, kind: str | None, where: str) -> None:
     """Raise if numbers are required, or if some cells are numbers, plain or formatted, and others are text."""
-    plain = [_parse(text, decimal) is not None for _, text in known]
-    formatted = [_FORMATTED.fullmatch(text) is not None for _, text in known]
-    if kind is None and not any(plain) and not any(formatted):
+    wrong, has_numbers = [], False
+    for row, text in known:
+        is_plain = _parse(text, decimal) is not None
+        if not is_plain:
+            wrong.append((row, text))
+        if is_plain or _FORMATTED.fullmatch(text):
+            has_numbers = True
+    if kind is None and not has_numbers:
         return
-    wrong = [cell for cell, is_plain in zip(known, plain, strict=True) if not is_plain]
     wrong_rows = list_first([f"row {row} is {text!r}" for row, text in wrong], _SHOWN_ROWS)
     text = wrong[0][1]
-    if _FORMATTED.fullmatch(text):
-        advice = "Write plain numbers, e.g. 1234.5: no percent sign, no separators of thousands, a decimal point"
-        advice += "" if decimal == "." else " or comma"
-    elif text.startswith("#"):
-        advice = "Correct the formula in the spreadsheet, or leave the cell blank"
-    elif any(map(str.isdigit, text)):
-        advice = "Write one number in each cell, or leave unknown labels blank"
-    else:
-        advice = f"Leave unknown labels blank, or use --unknown {text!r} (unknown=)"
-    if kind is None and (2 * len(wrong) >= len(known) or _LEVELS.fullmatch(text)):
+    advice = _advice(text, decimal)
+    may_be_classes = 2 * len(wrong) >= len(known) or _LEVELS.fullmatch(text)
+    if kind is None and may_be_classes:
         advice += ", or use --kind classification (kind=) if they are classes"
-    raise LabelError(f"{what}: {wrong_rows}, not a finite number. {advice}.")
+    raise LabelError(f"{where}: {wrong_rows}, not a finite number. {advice}.")
+
+
+def _advice(text: str, decimal: str) -> str:
+    """Return how to correct a cell that should be a number."""
+    if _FORMATTED.fullmatch(text):
+        mark = "point" if decimal == "." else "point or comma"
+        return f"Write plain numbers, e.g. 1234.5: no percent sign, no separators of thousands, a decimal {mark}"
+    if text.startswith("#"):
+        return "Correct the formula in the spreadsheet, or leave the cell blank"
+    if any(map(str.isdigit, text)):
+        return "Write one number in each cell, or leave unknown labels blank"
+    return f"Leave unknown labels blank, or use --unknown {text!r} (unknown=)"
 
 
 def _numbers(
@@ -274,77 +283,96 @@ def _numbers(
     marks: Collection[str],
     decimal: str,
     kind: Kind | None,
-    what: str,
+    where: str,
     *,
     is_alone: bool,
 ) -> LabelColumn:
     """Return a column of binary labels or numbers."""
-    _check_digits(known, what)
-    parsed = [None if text in marks else _parse(text, decimal) for _, text in cells]
-    values = np.array([np.nan if value is None else value for value in parsed], dtype=np.float64)
+    _check_digits(known, where)
+    _check_label_strings(known, where)
+    values = np.full(len(cells), np.nan)
+    for i, (_, text) in enumerate(cells):
+        number = None if text in marks else _parse(text, decimal)
+        if number is not None:
+            values[i] = number
     labels = values[~np.isnan(values)]
     is_binary = bool(np.isin(labels, (0, 1)).all())
-    if kind == "multilabel" and not is_binary:
-        row, text = next((row, text) for row, text in known if _parse(text, decimal) not in (0, 1))
-        raise LabelError(f"{what}: row {row} is {text!r}; labels of kind multilabel are 0 or 1.")
+    if kind == "multilabel":
+        _require_binary(known, decimal, where)
     if is_alone and (labels == labels[0]).all():
-        raise LabelError(f"{what} is {known[0][1]!r} in all {len(known)} labeled rows; two values are needed.")
-    if kind is None and not is_binary:
-        _check_not_classes(known, what)
-    _check_float32(labels, what)
-    kind = kind or ("multilabel" if is_binary else "regression")
-    classes = {str(i): int((labels == i).sum()) for i in (0, 1)} if kind == "multilabel" else {}
+        raise LabelError(f"{where} is {known[0][1]!r} in all {len(known)} labeled rows; two values are needed.")
+    if kind is None:
+        if not is_binary:
+            _check_not_classes(known, where)
+        kind = "multilabel" if is_binary else "regression"
+    _check_float32(labels, where)
+    classes = {}
+    if kind == "multilabel":
+        classes = {"0": int((labels == 0).sum()), "1": int((labels == 1).sum())}
     form = "decimal comma" if decimal == "," else ""
     return LabelColumn(name, kind, values, classes, _count_unknown(cells, marks), form)
 
 
-def _check_digits(known: _Cells, what: str) -> None:
+def _require_binary(known: _Cells, decimal: str, where: str) -> None:
+    for row, text in known:
+        if _parse(text, decimal) not in (0, 1):
+            raise LabelError(f"{where}: row {row} is {text!r}; labels of kind multilabel are 0 or 1.")
+
+
+def _check_digits(known: _Cells, where: str) -> None:
     """Raise for texts of digits that are no numbers: one digit per residue, identifiers."""
     for row, text in known:
-        is_long = text.isdigit() and len(text) > _EXACT_DIGITS
-        is_padded = text.isdigit() and text.startswith("0") and len(text) > _FEW
-        if is_long or is_padded:
+        if not text.isdigit():
+            continue
+        is_padded = text.startswith("0") and len(text) > _FEW
+        if len(text) > _EXACT_DIGITS or is_padded:
             reason = "a leading zero" if is_padded else f"more than {_EXACT_DIGITS} digits"
             start = text if len(text) <= 20 else f"{text[:20]}…"
             raise LabelError(
-                f"{what}: row {row} is {start!r}, {len(text)} digits with {reason}: not a number, but an identifier or "
-                "one digit per residue. Labels per residue have one row for each residue: columns file, chain, res_id "
-                "and the label."
+                f"{where}: row {row} is {start!r}, {len(text)} digits with {reason}: not a number, but an identifier "
+                "or one digit per residue. Labels per residue have one row for each residue: columns file, chain, "
+                "res_id and the label."
             )
+
+
+def _check_label_strings(known: _Cells, where: str) -> None:
+    """Raise if the cells are long texts of 0 and 1, one digit per residue."""
     texts = [text for _, text in known]
-    is_long = sorted(map(len, texts))[len(texts) // 2] >= _LABEL_STRING
-    if is_long and set("".join(texts)) <= {"0", "1"} and any(text.count("1") > 1 for text in texts):
+    median_length = sorted(map(len, texts))[len(texts) // 2]
+    if median_length < _LABEL_STRING or not set("".join(texts)) <= {"0", "1"}:
+        return
+    if any(text.count("1") > 1 for text in texts):
         row, text = max(known, key=lambda cell: len(cell[1]))
         raise LabelError(
-            f"{what}: row {row} is {text!r}, and all digits of the column are 0 or 1: not numbers, but one digit per "
+            f"{where}: row {row} is {text!r}, and all digits of the column are 0 or 1: not numbers, but one digit per "
             "residue. Labels per residue have one row for each residue: columns file, chain, res_id and the label."
         )
 
 
-def _check_not_classes(known: _Cells, what: str) -> None:
+def _check_not_classes(known: _Cells, where: str) -> None:
     """Raise if a few integers that are repeated may be classes."""
     texts = [text for _, text in known]
     counts = Counter(map(float, texts)) if all(map(_INTEGER.fullmatch, texts)) else Counter()
     if 2 <= len(counts) <= _FEW and len(known) >= 2 * len(counts):
         shown = ", ".join(f"{value:g}" for value in sorted(counts))
         raise LabelError(
-            f"{what}: the integers {shown} may be {len(counts)} classes or numbers. "
+            f"{where}: the integers {shown} may be {len(counts)} classes or numbers. "
             "Use --kind classification or --kind regression (kind=)."
         )
 
 
-def _check_float32(labels: np.ndarray, what: str) -> None:
+def _check_float32(labels: np.ndarray, where: str) -> None:
     """Raise if float32, the type of labels in training, cannot tell the numbers ``(R,)`` apart."""
     limits = np.finfo(np.float32)
     largest, extent = np.abs(labels).max(), labels.max() - labels.min()
     if largest > limits.max / 1e3 or 0 < largest < limits.tiny * 1e3:
         raise LabelError(
-            f"{what}: the largest number is {largest:g}. Numbers of float32 lie between 1e-35 and 1e35. Use another "
+            f"{where}: the largest number is {largest:g}. Numbers of float32 lie between 1e-35 and 1e35. Use another "
             "unit."
         )
     if 0 < extent < _RESOLVED * largest:
         raise LabelError(
-            f"{what}: numbers from {labels.min():.10g} to {labels.max():.10g} differ by less than float32 can "
+            f"{where}: numbers from {labels.min():.10g} to {labels.max():.10g} differ by less than float32 can "
             "represent. Subtract a constant from the column."
         )
 
@@ -354,21 +382,21 @@ def _classes(
     cells: _Cells,
     marks: Collection[str],
     classes: Sequence[str],
-    what: str,
+    where: str,
     *,
     is_chosen: bool,
 ) -> LabelColumn:
     """Return a column of classes."""
     counts = Counter(text for _, text in cells if text not in marks)
     if not counts:
-        raise LabelError(f"{what} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_CLASSES)}.")
+        raise LabelError(f"{where} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_CLASSES)}.")
     if len(counts) == 1:
         (only,) = counts
-        raise LabelError(f"{what} is {only!r} in all {counts[only]} labeled rows; two classes are needed.")
+        raise LabelError(f"{where} is {only!r} in all {counts[only]} labeled rows; two classes are needed.")
     if not is_chosen and max(counts.values()) == 1:
         shown = list_first(list(map(repr, counts)), 3)
         raise LabelError(
-            f"{what}: each of {len(counts)} rows has its own text ({shown}), so that no class can be learned. "
+            f"{where}: each of {len(counts)} rows has its own text ({shown}), so that no class can be learned. "
             "Select another column, or use --kind classification (kind=)."
         )
     names = list(classes) if counts.keys() <= set(classes) else sorted(counts, key=_numeric_order)

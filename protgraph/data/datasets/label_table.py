@@ -143,20 +143,16 @@ class LabelTable:
         LabelError
             There is no label column, or several and none is selected, or ``task`` is a column beside ``columns``.
         """
+        if isinstance(columns, str):
+            chosen = [columns]
+        elif columns:
+            chosen = list(columns)
+        else:
+            chosen = [] if task is None else [task]
+        self._require_labels(chosen)
         available, where = list(self.labels), self.where
-        chosen = [columns] if isinstance(columns, str) else list(columns or ([task] if task is not None else ()))
-        for name in chosen:
-            if name in self.empty:
-                raise LabelError(f"{where}: column {name!r} is blank in every row.")
-        if not available:
-            blank = f" Blank in every row: {', '.join(map(repr, self.empty))}." if self.empty else ""
-            raise LabelError(f"{where}: no label column. Columns: {', '.join(self.keys)}.{blank}")
-        for name in chosen:
-            if name not in available:
-                hint = suggest(name, available)
-                have = list_first(available, _LISTED)
-                raise UnknownNameError(f"{where}: no label column {name!r}.{hint} Label columns: {have}.")
-        if len(chosen) != len(set(chosen)) or (task in available and chosen != [task]):
+        is_other_task = task in available and chosen != [task]
+        if len(chosen) != len(set(chosen)) or is_other_task:
             named = ", ".join(chosen)
             raise LabelError(f"{where}: task {task!r} of the columns {named}. Give each column once, by one name.")
         if not chosen and len(available) > 1:
@@ -165,6 +161,22 @@ class LabelTable:
                 "(task=), or several numeric ones that form one task with --column for each (columns=)."
             )
         return chosen or available
+
+    def _require_labels(self, names: Sequence[str]) -> None:
+        """Require that the table has label columns, and that these are among them and not blank."""
+        where = self.where
+        for name in names:
+            if name in self.empty:
+                raise LabelError(f"{where}: column {name!r} is blank in every row.")
+        if not self.labels:
+            blank = f" Blank in every row: {', '.join(map(repr, self.empty))}." if self.empty else ""
+            raise LabelError(f"{where}: no label column. Columns: {', '.join(self.keys)}.{blank}")
+        available = list(self.labels)
+        for name in names:
+            if name not in available:
+                hint = suggest(name, available)
+                have = list_first(available, _LISTED)
+                raise UnknownNameError(f"{where}: no label column {name!r}.{hint} Label columns: {have}.")
 
 
 def label_names(task: str | None, columns: str | Sequence[str] | None) -> list[str]:
@@ -199,30 +211,53 @@ def read_label_table(source: Any, *, columns: Collection[str] = ()) -> LabelTabl
     if isinstance(source, LabelTable):
         return source
     cells = read_cells(source)
-    names, body, notes = _rectangle(cells)
-    key_names = find_keys([name for name in names if name], columns, cells.where)
-    text = np.array([row for _, row in body], dtype=object).reshape(len(body), len(names))
-    by_name = {name: text[:, i].astype(str) for i, name in enumerate(names) if name}
-    keys = {key: by_name[name] for key, name in key_names.items()}
-    keys = {key: column for key, column in keys.items() if key in ("file", "split") or (column != "").any()}
-    labels = {name: column for name, column in by_name.items() if name not in key_names.values()}
-    empty = tuple(name for name, column in labels.items() if not (column != "").any())
-    if empty:
-        noun = "column is" if len(empty) == 1 else "columns are"
-        notes.append(f"{len(empty)} {noun} blank in every row and ignored: {list_first(empty, _LISTED)}")
-    aliases = [f"column {name!r} is the {key}" for key, name in key_names.items() if name.lower() not in (key, "id")]
+    names, body = _rectangle(cells)
+    by_name = _named_columns(names, body)
+    name_of_key = find_keys(list(by_name), columns, cells.where)
+    key_of_name = {name: key for key, name in name_of_key.items()}
+    keys, labels, aliases, empty = {}, {}, [], []
+    for name, column in by_name.items():
+        is_blank = not (column != "").any()
+        if name in key_of_name:
+            key = key_of_name[name]
+            if key in ("file", "split") or not is_blank:
+                keys[key] = column
+            if name.lower() not in (key, "id"):
+                aliases.append(f"column {name!r} is the {key}")
+        elif is_blank:
+            empty.append(name)
+        else:
+            labels[name] = column
     table = LabelTable(
         where=cells.where,
         keys=keys,
-        labels={name: column for name, column in labels.items() if name not in empty},
+        labels=labels,
         rows=np.array([number for number, _ in body]),
         digest=cells.digest,
         format=cells.format,
         prefers_comma=cells.has_decimal_comma,
-        notes=(*aliases, *notes),
-        empty=empty,
+        notes=(*aliases, *_notes_on_ignored(len(names) - len(by_name), empty)),
+        empty=tuple(empty),
     )
     return _without_unnumbered_rows(table)
+
+
+def _named_columns(names: Sequence[str], rows: _Rows) -> dict[str, np.ndarray]:
+    """Return the column ``(R,)`` str of each name."""
+    text = np.array([row for _, row in rows], dtype=object).reshape(len(rows), len(names))
+    return {name: text[:, i].astype(str) for i, name in enumerate(names) if name}
+
+
+def _notes_on_ignored(num_unnamed: int, empty: Sequence[str]) -> list[str]:
+    """Return notes about blank columns: the number of those without a name, and the names of the others."""
+    notes = []
+    if num_unnamed:
+        noun = "column without a name is" if num_unnamed == 1 else "columns without a name are"
+        notes.append(f"{num_unnamed} {noun} blank and ignored")
+    if empty:
+        noun = "column is" if len(empty) == 1 else "columns are"
+        notes.append(f"{len(empty)} {noun} blank in every row and ignored: {list_first(empty, _LISTED)}")
+    return notes
 
 
 def find_keys(names: Sequence[str], labels: Collection[str], where: str) -> dict[str, str]:
@@ -267,31 +302,33 @@ def _without_unnumbered_rows(table: LabelTable) -> LabelTable:
     return replace(table._rows(has_number), notes=(*table.notes, note))
 
 
-def _rectangle(cells: TableCells) -> tuple[list[str], _Rows, list[str]]:
-    """Return the column names, the rows at equal length, and notes; blank columns without a name are left out."""
-    where, names = cells.where, list(cells.rows[0][1])
-    width = max(len(row) for _, row in cells.rows)
-    num_named = len(names)
+def _rectangle(cells: TableCells) -> tuple[list[str], _Rows]:
+    """Return the column names and the rows at equal length; a column without a name is blank."""
+    where, header = cells.where, list(cells.rows[0][1])
+    names = header.copy()
     while names and not names[-1]:
         names.pop()
-    rows = []
     for number, row in cells.rows[1:]:
-        if len(row) < len(names) or any(row[max(num_named, len(names)) :]):
+        if len(row) < len(names) or any(row[len(header) :]):
             raise LabelError(f"{where}: row {number} has {len(row)} columns, the header has {len(names)}.")
-        rows.append((number, [*row, *[""] * (width - len(row))]))
+    width = max(len(row) for _, row in cells.rows)
     names += [""] * (width - len(names))
-    unnamed = [i for i, name in enumerate(names) if not name]
-    for i in unnamed:
-        filled = next(((number, row[i]) for number, row in rows if row[i]), None)
-        if filled is not None:
+    rows = [(number, row + [""] * (width - len(row))) for number, row in cells.rows[1:]]
+    _check_names(names, rows, where)
+    return names, rows
+
+
+def _check_names(names: Sequence[str], rows: _Rows, where: str) -> None:
+    """Require that a column without a name is blank in every row, and that no name is repeated."""
+    for i, name in enumerate(names):
+        first = None if name else next(((number, row[i]) for number, row in rows if row[i]), None)
+        if first is not None:
             raise LabelError(
-                f"{where}: column {i + 1} has no name, but row {filled[0]} has {filled[1]!r}. Name it in the header."
+                f"{where}: column {i + 1} has no name, but row {first[0]} has {first[1]!r}. Name it in the header."
             )
-    repeated = [name for i, name in enumerate(names) if name and name in names[:i]]
-    if repeated:
-        raise LabelError(f"{where}: column {repeated[0]!r} is repeated. Rename or remove one.")
-    noun = "column without a name is" if len(unnamed) == 1 else "columns without a name are"
-    return names, rows, [f"{len(unnamed)} {noun} blank and ignored"] if unnamed else []
+    for i, name in enumerate(names):
+        if name and name in names[:i]:
+            raise LabelError(f"{where}: column {name!r} is repeated. Rename or remove one.")
 
 
 def parse_residue_numbers(table: LabelTable) -> tuple[np.ndarray, np.ndarray]:
@@ -408,14 +445,24 @@ def _workbook_rows(content: bytes, path: str, sheet: str) -> _Rows:
         formulas = openpyxl.load_workbook(io.BytesIO(content))
     except Exception as e:  # openpyxl raises many types of error for damaged files
         raise LabelError(f"{path} is not a readable .xlsx workbook ({e}). Save the table as CSV UTF-8.") from e
-    names = [s.title for s in book.worksheets]
-    filled = [s.title for s in book.worksheets if any(cell.value is not None for row in s.iter_rows() for cell in row)]
+    name = _choose_sheet(book, path, sheet)
+    return _numbered(_sheet_cells(book[name], formulas[name], path), start=1)
+
+
+def _choose_sheet(book: Any, path: str, sheet: str) -> str:
+    """Return the name of the requested sheet, or of the only one that is filled."""
+    names, filled = [], []
+    for worksheet in book.worksheets:
+        names.append(worksheet.title)
+        if any(value is not None for row in worksheet.iter_rows(values_only=True) for value in row):
+            filled.append(worksheet.title)
     if sheet and sheet not in names:
         raise LabelError(f"{path}: no sheet {sheet!r}.{suggest(sheet, names)} Sheets: {', '.join(names)}.")
-    if not sheet and len(filled) > 1:
+    if sheet:
+        return sheet
+    if len(filled) > 1:
         raise LabelError(f"{path} has {len(filled)} sheets: {', '.join(filled)}. Choose one: {path}#{filled[0]}.")
-    name = sheet or (filled or names)[0]
-    return _numbered(_sheet_cells(book[name], formulas[name], path), start=1)
+    return filled[0] if filled else names[0]
 
 
 def _sheet_cells(sheet: Any, formulas: Any, path: str) -> list[list[str]]:

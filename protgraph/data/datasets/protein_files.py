@@ -228,26 +228,38 @@ def file_stem(name: str) -> str:
 
 def find_proteins(source: object) -> Path | list[str]:
     """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
-    source = source.path if isinstance(source, GraphStore) else source
-    names = [source] if isinstance(source, str | os.PathLike) else source
-    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
-        raise DatasetError(
-            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
-            "file, pattern or graph store, a list of these, or a Dataset."
-        )
-    names = [os.fspath(name) for name in names]
+    names = _source_names(source)
     if not names or "" in names:
         raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
     for name in names:
-        if not (has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)):
+        if not _may_have_proteins(name):
             registered = registry.datasets.names()
             raise UnknownNameError(
                 f"dataset {name!r}: neither a registered dataset nor a folder or file."
                 f"{suggest(Path(name).name, registered)}\n"
                 f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
             )
-    is_one = len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0]))
-    return Path(names[0]) if is_one else names
+    if len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0])):
+        return Path(names[0])
+    return names
+
+
+def _source_names(source: object) -> list[str]:
+    """Return the paths, patterns and accessions of a dataset argument."""
+    if isinstance(source, GraphStore):
+        source = source.path
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
+        raise DatasetError(
+            f"dataset: {type(source).__name__} is not a dataset. Allowed: the name of a registered dataset, a folder, "
+            "file, pattern or graph store, a list of these, or a Dataset."
+        )
+    return [os.fspath(name) for name in names]
+
+
+def _may_have_proteins(name: str) -> bool:
+    """Return True for a pattern, a file of names, a path, an accession or a graph store."""
+    return has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)
 
 
 def open_folder(
@@ -258,20 +270,36 @@ def open_folder(
     """Return the proteins of a folder, files or a graph store; a folder that is open stays as it is."""
     if isinstance(source, ProteinFolder):
         return source
-    if isinstance(source, GraphStore) or (isinstance(source, str | Path) and is_store(source)):
-        return _StoreFolder(source if isinstance(source, GraphStore) else open_store(source))
+    if isinstance(source, GraphStore):
+        return _StoreFolder(source)
+    if isinstance(source, str | Path) and is_store(source):
+        return _StoreFolder(open_store(source))
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
-            files = files_in(path)
-            inside = {file for p in files if (reader := container_reader(p)) for file in reader.files(str(p))}
-            others = [p for p in files if not (is_protein_file(p) or str(p) in inside)]
-            other_names = [p.relative_to(path).as_posix() for p in others]
-            return _FileFolder(path, protein_files_in(path), fingerprint, other_names)
+            return _FileFolder(path, protein_files_in(path), fingerprint, _other_files(path))
         if not (path.is_file() or "*" in str(source) or split_entry(source) is not None):
             raise DatasetError(f"no folder of structures at {str(source)!r}")
-    names = [fetch(entry) if (entry := as_accession(name)) else Path(name) for name in expand_files(source)]
-    return _FileFolder(_common_folder(names), names, fingerprint, is_list=True)
+    paths = []
+    for name in expand_files(source):
+        accession = as_accession(name)
+        paths.append(Path(name) if accession is None else fetch(accession))
+    return _FileFolder(_common_folder(paths), paths, fingerprint, is_list=True)
+
+
+def _other_files(folder: Path) -> list[str]:
+    """Return the paths below a folder of files that neither have proteins nor belong to a container of proteins."""
+    files = files_in(folder)
+    files_of_containers: set[str] = set()
+    for path in files:
+        reader = container_reader(path)
+        if reader is not None:
+            files_of_containers.update(reader.files(str(path)))
+    names = []
+    for path in files:
+        if not is_protein_file(path) and str(path) not in files_of_containers:
+            names.append(path.relative_to(folder).as_posix())
+    return names
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
@@ -291,13 +319,13 @@ class _FileFolder(ProteinFolder):
         path: Path,
         files: Sequence[Path],
         fingerprint: Callable[[Path], Fingerprint],
-        others: Sequence[str] = (),
+        other_names: Sequence[str] = (),
         *,
         is_list: bool = False,
     ) -> None:
         self._is_list = is_list
         self.path, self._fingerprint_file = path, fingerprint
-        self._files, self._others = list(files), list(others)
+        self._files, self._other_names = list(files), list(other_names)
         self._fingerprints: dict[Path, Fingerprint] = {}
 
     @property
@@ -305,13 +333,13 @@ class _FileFolder(ProteinFolder):
         return f"the list of {count_noun(len(self._files), 'file')}" if self._is_list else str(self.path)
 
     def other_files(self) -> list[str]:
-        return self._others
+        return self._other_names
 
     def groups(self, names: Iterable[str] | None = None) -> _Groups:
         chosen = None if names is None else set(names)
         files = list(self._files)
         if chosen is not None:  # a table may name a file whatever its suffix is
-            files += [self.path / name for name in self._others if chosen & {name, Path(name).name}]
+            files += [self.path / name for name in self._other_names if chosen & {name, Path(name).name}]
         if not files:
             allowed = ", ".join(protein_suffixes())
             raise DatasetError(

@@ -96,29 +96,69 @@ def assign_random_splits(
     With ``strata``, the label counts of the proteins are balanced over the splits. The result does not depend on the
     order of proteins. Unreadable proteins are assigned to the training split.
     """
-    links = [{("sequence", s) for s in p.sequences} | {("cluster", c) for c in p.clusters} for p in proteins]
-    first: dict[int, str] = {}
-    group = linked_groups(links)
-    for g, protein in zip(group, proteins, strict=True):
-        first[g] = min(first.get(g, protein.name), protein.name)
+    groups = _linked_proteins(proteins)
     readable = [i for i, protein in enumerate(proteins) if protein.is_readable]
     counts, required = None, None
     if strata is not None:
-        counts, required = np.array([proteins[i].counts for i in readable]), strata.required
-    names = [first[group[i]] for i in readable]
-    assigned = group_split(names, fractions=fractions, seed=seed, counts=counts, required=required)
-    split_of = dict(zip(readable, assigned, strict=True))
-    by = "a sequence or cluster" if any(p.clusters for p in proteins) else "a sequence"
+        counts = np.array([proteins[i].counts for i in readable])
+        required = strata.required
+    readable_groups = [groups[i] for i in readable]
+    assigned = group_split(readable_groups, fractions=fractions, seed=seed, counts=counts, required=required)
+    splits = ["train"] * len(proteins)
+    for i, split in zip(readable, assigned, strict=True):
+        splits[i] = split
+    notes = []
+    linked = _count_with_shared_sequence(proteins)
+    if linked:
+        notes.append(
+            f"{linked} of {len(readable)} proteins share a sequence with another protein and are in the same split"
+        )
+    empty = _empty_splits(fractions, assigned)
+    if empty:
+        notes.append(f"no proteins are left for {' and '.join(empty)}: add proteins, or a table with a column 'split'")
+    rule = _random_rule(proteins, fractions, seed, strata)
+    return SplitAssignment(tuple(splits), rule, tuple(notes))
+
+
+def _random_rule(
+    proteins: Sequence[SplitUnit], fractions: Mapping[str, float], seed: int, strata: LabelStrata | None
+) -> str:
+    """Return the rule of random splits, for the dataset card."""
+    by = "a sequence or cluster" if any(protein.clusters for protein in proteins) else "a sequence"
     shares = ", ".join(f"{name} {share:g}" for name, share in fractions.items())
     rule = f"random, seed {seed}, {shares}; proteins that share {by} are in the same split"
-    rule += f"; {strata.text} are balanced over the splits" if strata is not None else ""
+    if strata is not None:
+        rule += f"; {strata.text} are balanced over the splits"
+    return rule
+
+
+def _empty_splits(fractions: Mapping[str, float], assigned: Sequence[str]) -> list[str]:
+    """Return the splits that should have proteins and have none."""
+    return [name for name, share in fractions.items() if share > 0 and name not in assigned]
+
+
+def _linked_proteins(proteins: Sequence[SplitUnit]) -> list[str]:
+    """Return the group of each protein, linked by sequences and clusters; its name is the first of its proteins."""
+    links = []
+    for protein in proteins:
+        sequences = {("sequence", sequence) for sequence in protein.sequences}
+        clusters = {("cluster", cluster) for cluster in protein.clusters}
+        links.append(sequences | clusters)
+    groups = linked_groups(links)
+    first: dict[int, str] = {}
+    for group, protein in zip(groups, proteins, strict=True):
+        first[group] = min(first.get(group, protein.name), protein.name)
+    return [first[group] for group in groups]
+
+
+def _count_with_shared_sequence(proteins: Sequence[SplitUnit]) -> int:
+    """Return the number of proteins with a sequence that another protein has, too."""
     frequency = Counter(sequence for protein in proteins for sequence in protein.sequences)
-    linked = sum(any(frequency[s] > 1 for s in protein.sequences) for protein in proteins)
-    shared = f"{linked} of {len(readable)} proteins share a sequence with another protein and are in the same split"
-    empty = [name for name, share in fractions.items() if share > 0 and name not in assigned]
-    few = f"no proteins are left for {' and '.join(empty)}: add proteins, or a table with a column 'split'"
-    notes = (*([shared] if linked else ()), *([few] if empty else ()))
-    return SplitAssignment(tuple(split_of.get(i, "train") for i in range(len(proteins))), rule, notes)
+    count = 0
+    for protein in proteins:
+        if any(frequency[sequence] > 1 for sequence in protein.sequences):
+            count += 1
+    return count
 
 
 def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], where: str) -> SplitAssignment:
@@ -126,24 +166,29 @@ def splits_from_table(splits: Sequence[str], proteins: Sequence[SplitUnit], wher
     stated = sorted(set(splits))
     split_of = {name: _SPLIT_NAMES.get(name.lower(), name) for name in stated}
     splits = [split_of[name] for name in splits]
-    named = [f"split {name!r} is {split_of[name]}" for name in stated if name != split_of[name]]
+    notes = [f"split {name!r} is {split_of[name]}" for name in stated if name != split_of[name]]
     further = [name for name in stated if split_of[name] not in _SPLIT_NAMES]
     if further:
-        named.append(f"further test sets, not trained on: {', '.join(map(repr, further))}")
+        notes.append(f"further test sets, not trained on: {', '.join(map(repr, further))}")
     if "train" not in splits:
         raise DatasetError(
             f"{where}: no protein is in split 'train', only in {stated}. Use the names train, val, test."
         )
+    crossing = _crossing_sequences(splits, proteins)
+    if crossing:
+        number = "1 sequence is" if len(crossing) == 1 else f"{len(crossing)} sequences are"
+        names = ", ".join(sorted(set.union(*crossing)))
+        notes.append(f"{number} in more than one split ({names}) of {where}")
+    return SplitAssignment(tuple(splits), f"column 'split' of {where}", tuple(notes))
+
+
+def _crossing_sequences(splits: Sequence[str], proteins: Sequence[SplitUnit]) -> list[set[str]]:
+    """Return the splits of each sequence that is in more than one of them."""
     splits_of: dict[str, set[str]] = {}
     for split, protein in zip(splits, proteins, strict=True):
         for sequence in protein.sequences:
             splits_of.setdefault(sequence, set()).add(split)
-    crossing = [names for names in splits_of.values() if len(names) > 1]
-    notes = tuple(named)
-    if crossing:
-        number = "1 sequence is" if len(crossing) == 1 else f"{len(crossing)} sequences are"
-        notes += (f"{number} in more than one split ({', '.join(sorted(set.union(*crossing)))}) of {where}",)
-    return SplitAssignment(tuple(splits), f"column 'split' of {where}", notes)
+    return [names for names in splits_of.values() if len(names) > 1]
 
 
 def group_split(

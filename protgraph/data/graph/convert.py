@@ -61,13 +61,13 @@ def to_networkx(graph: ProteinGraph) -> nx.DiGraph:
     """
     names = node_names(graph)
     g = nx.DiGraph(**_attributes(graph))
-    rows = {key: _rows(value) for key, value in _tensors(graph).items() if graph.level(key) == "node"}
-    for i, name in enumerate(names):
-        g.add_node(name, residue_id=str(graph.residue_ids[i]), **{key: value[i] for key, value in rows.items()})
+    node_rows = _rows_of_level(graph, "node", graph.num_nodes)
+    for name, residue_id, row in zip(names, graph.residue_ids, node_rows, strict=True):
+        g.add_node(name, residue_id=str(residue_id), **row)
     if "edge_index" in graph:
-        rows = {k: _rows(v) for k, v in _tensors(graph).items() if graph.level(k) == "edge" and k != "edge_index"}
-        for e, (j, i) in enumerate(graph.edge_index.T.tolist()):
-            g.add_edge(names[j], names[i], **{key: value[e] for key, value in rows.items()})
+        edge_rows = _rows_of_level(graph, "edge", graph.num_edges)
+        for (j, i), row in zip(graph.edge_index.T.tolist(), edge_rows, strict=True):
+            g.add_edge(names[j], names[i], **row)
     if g.number_of_nodes() != graph.num_nodes or g.number_of_edges() != graph.num_edges:
         raise FieldError(f"{graph.name}: two nodes or edges have the same name; networkx would merge them")
     return g
@@ -87,24 +87,40 @@ def to_pyg(graph: ProteinGraph, *, x: Sequence[str] = (), edge_attr: Sequence[st
     FieldError
         If the graph does not have one of these fields, or it is of another level.
     """
-    fields = [key for key in _tensors(graph) if key != "edge_index" and is_field(key)]
-    shifted = [key for key in fields if field(key).irreps == "index"]
-    if shifted:
-        raise FieldError(
-            f"{graph.get('name', 'graph')}: field {shifted[0]!r} has numbers of nodes, which PyG's batching does not "
-            f"shift. Allowed: edge_index. Remove the field first: del graph.{shifted[0]}."
-        )
+    for key in _tensors(graph):
+        if key != "edge_index" and is_field(key) and field(key).irreps == "index":
+            raise FieldError(
+                f"{graph.get('name', 'graph')}: field {key!r} has numbers of nodes, which PyG's batching does not "
+                f"shift. Allowed: edge_index. Remove the field first: del graph.{key}."
+            )
     data = Data(**dict(graph.items()))
-    for name, level, joined in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
-        wrong = [f for f in joined if f not in graph or graph.level(f) != level]
-        if wrong:
-            raise FieldError(f"{graph.get('name', 'graph')} has no {level} field {wrong[0]!r} (argument {name}).")
-        if joined and name in graph:
-            raise FieldError(f"{graph.get('name', 'graph')} has {name!r} of its own. Remove it, or omit {name}=.")
-        if joined:
-            data[name] = _joined(graph, joined)
-            data[f"{name}_fields"] = tuple(joined)
+    for name, level, fields in (("x", "node", x), ("edge_attr", "edge", edge_attr)):
+        if fields:
+            _check_joined(graph, name, level, fields)
+            data[name] = _joined(graph, fields)
+            data[f"{name}_fields"] = tuple(fields)
     return data
+
+
+def _remove_joined(graph: ProteinGraph) -> None:
+    """Remove what :func:`to_pyg` joined, if it is still equal to the fields."""
+    for name in _JOINED:
+        fields = graph.get(f"{name}_fields")
+        if fields is None:
+            continue
+        del graph[f"{name}_fields"]
+        has_all = name in graph and all(key in graph for key in fields)
+        if has_all and _is_copy(graph[name], _joined(graph, fields)):
+            del graph[name]
+
+
+def _check_joined(graph: ProteinGraph, name: str, level: str, fields: Sequence[str]) -> None:
+    """Raise if a graph lacks fields that are joined to ``name``, or has a field of that name."""
+    for key in fields:
+        if key not in graph or graph.level(key) != level:
+            raise FieldError(f"{graph.get('name', 'graph')} has no {level} field {key!r} (argument {name}).")
+    if name in graph:
+        raise FieldError(f"{graph.get('name', 'graph')} has {name!r} of its own. Remove it, or omit {name}=.")
 
 
 @check_arguments("data")
@@ -139,13 +155,7 @@ def from_pyg(data: Data) -> ProteinGraph:
             f"del data.{unknown[0]}), or declare them, e.g. "
             f"pg.register_field(pg.FieldSpec({unknown[0]!r}, 'node', '1x0e'))."
         )
-    for name in _JOINED:
-        fields = graph.get(f"{name}_fields")
-        if fields is None:
-            continue
-        del graph[f"{name}_fields"]
-        if name in graph and all(key in graph for key in fields) and _is_copy(graph[name], _joined(graph, fields)):
-            del graph[name]
+    _remove_joined(graph)
     if isinstance(graph.get("report"), Mapping):
         graph.report = LossCounts(graph.report)
     if isinstance(graph.get("y"), Tensor) and graph.y.dim() == 0:
@@ -195,9 +205,15 @@ def _attributes(graph: ProteinGraph) -> dict[str, Any]:
     return {**plain, "protein": per_protein}
 
 
-def _rows(value: Tensor) -> list[Any]:
-    """Return one number or array per row."""
-    return value.tolist() if value.dim() == 1 else list(value.numpy())
+def _rows_of_level(graph: ProteinGraph, level: str, number: int) -> list[dict[str, Any]]:
+    """Return the fields of each row, numbers or arrays, without ``edge_index``."""
+    rows: list[dict[str, Any]] = [{} for _ in range(number)]
+    for key, values in _tensors(graph).items():
+        if graph.level(key) == level and key != "edge_index":
+            numbers = values.tolist() if values.dim() == 1 else list(values.numpy())
+            for row, value in zip(rows, numbers, strict=True):
+                row[key] = value
+    return rows
 
 
 def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:

@@ -260,42 +260,48 @@ def field(name: str) -> FieldSpec:
         ) from None
 
 
-def require_readable(path: str, component: object, local: str, given: FieldSpec) -> None:
+def require_readable(path: str, component: object, local: str, spec: FieldSpec) -> None:
     """Raise :class:`WiringError` if a component cannot read a field under a local name.
 
     Level and kind of values are compared with those of the field table, of a FieldSpec in ``conformity.inputs``, or of
     the conventions: ``h`` are numbers, per node in a component that reads ``edges`` or ``proteins``; ``edge_…`` and
     ``graph_…`` have the level of their prefix. Any other name can be any field.
     """
-    stated = getattr(getattr(component, "conformity", None), "inputs", {}).get(local)
-    level, values = "", ""
-    if isinstance(stated, FieldSpec):
-        level, values = stated.level, _values(stated)
-    elif is_registered(local):
-        level, values = field(local).level, _values(field(local))
-    elif local == "h":
-        level, values = "node" if {"edges", "proteins"} & set(getattr(component, "reads", ())) else "", _NUMBERS
-    elif local.startswith(("edge_", "graph_")):
-        level = local.partition("_")[0]
-    elif local == "pair":
-        level = "pair"
-    wiring = f"reads={{{local!r}: {given.name!r}}}"
-    if level and given.level != level:
+    level, values = _required_field(component, local)
+    wiring = f"reads={{{local!r}: {spec.name!r}}}"
+    if level and spec.level != level:
         raise WiringError(
-            f"{path}: {wiring}: {local} is of level {level}, {given.name!r} of level {given.level}. Allowed: a field "
+            f"{path}: {wiring}: {local} is of level {level}, {spec.name!r} of level {spec.level}. Allowed: a field "
             f"of level {level}."
         )
-    if local == "h" and given.irreps == "point":
+    if local == "h" and spec.irreps == "point":
         raise WiringError(
-            f"{path}: {wiring}: h are numbers per node, {given.name!r} are positions. Allowed: a field of scalars, "
+            f"{path}: {wiring}: h are numbers per node, {spec.name!r} are positions. Allowed: a field of scalars, "
             "vectors or higher irreps."
         )
-    if values and _values(given) != values:
-        hint = f" Add a layer that makes {values} of it, e.g. 'embed'." if given.is_category else ""
+    if values and _values(spec) != values:
+        hint = f" Add a layer that makes {values} of it, e.g. 'embed'." if spec.is_category else ""
         raise WiringError(
-            f"{path}: {wiring}: {local} are {values}, {given.name!r} are {_values(given)}. Allowed: a field of "
+            f"{path}: {wiring}: {local} are {values}, {spec.name!r} are {_values(spec)}. Allowed: a field of "
             f"{values}.{hint}"
         )
+
+
+def _required_field(component: object, local: str) -> tuple[str, str]:
+    """Return level and kind of values of the field that a component reads under a local name; "" allows all."""
+    stated = getattr(getattr(component, "conformity", None), "inputs", {}).get(local)
+    if isinstance(stated, FieldSpec):
+        return stated.level, _values(stated)
+    if is_registered(local):
+        return field(local).level, _values(field(local))
+    if local == "h":
+        reads_nodes = not {"edges", "proteins"}.isdisjoint(getattr(component, "reads", ()))
+        return "node" if reads_nodes else "", _NUMBERS
+    if local.startswith(("edge_", "graph_")):
+        return local.partition("_")[0], ""
+    if local == "pair":
+        return "pair", ""
+    return "", ""
 
 
 _NUMBERS = "floating-point numbers"

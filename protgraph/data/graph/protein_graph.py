@@ -199,23 +199,40 @@ class ProteinGraph(Data):
 
 
 def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
-    spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
     if key == "edge_index":
         return
-    rows = {"node": graph.num_nodes, "edge": graph.num_edges, "graph": getattr(graph, "num_graphs", 1)}
-    rows["pair"] = sum(n * n for n in (graph.sizes if "sizes" in graph else [graph.num_nodes]))
-    if value.size(0) != rows[spec.level]:
-        raise FieldError(f"{where} has {value.size(0)} rows. {spec.level} fields of it have {rows[spec.level]}.")
-    floating = value.is_floating_point()
-    if floating != spec.dtype.startswith("float") or (not floating and value.dtype != getattr(torch, spec.dtype)):
+    spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
+    rows = _count_rows(graph, spec.level)
+    if value.size(0) != rows:
+        raise FieldError(f"{where} has {value.size(0)} rows. {spec.level} fields of it have {rows}.")
+    is_float = spec.dtype.startswith("float")  # of any precision
+    has_dtype = value.is_floating_point() if is_float else value.dtype == getattr(torch, spec.dtype)
+    if not has_dtype:
         raise FieldError(f"{where} is {value.dtype}. The field table has {spec.dtype}.")
     fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # plain irreps: width is an option
     if fixed is not None and not _fits(tuple(value.shape[1:]), fixed):
         raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}. The field table has {fixed}.")
-    finite = torch.isfinite(value).flatten(1).all(1) if floating and key != "backbone" else None
+    if is_float and key != "backbone":
+        _check_finite(graph, key, value, where)
+
+
+def _count_rows(graph: ProteinGraph, level: str) -> int:
+    """Return the number of rows of the fields of a level."""
+    if level == "node":
+        return graph.num_nodes
+    if level == "edge":
+        return graph.num_edges
+    if level == "graph":
+        return getattr(graph, "num_graphs", 1)
+    sizes = graph.sizes if "sizes" in graph else [graph.num_nodes]
+    return sum(n * n for n in sizes)
+
+
+def _check_finite(graph: ProteinGraph, key: str, value: Tensor, where: str) -> None:
+    finite = torch.isfinite(value).flatten(1).all(1)
     if key == "pos" and "backbone_mask" in graph:
         finite |= ~graph.backbone_mask.any(1)  # residues without coordinates
-    if finite is not None and not bool(finite.all()):
+    if not bool(finite.all()):
         row = int((~finite).nonzero()[0])
         raise FieldError(f"{where} is not finite in row {row}. Replace missing values by 0 and use a mask field.")
 
@@ -252,12 +269,12 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
         if not isinstance(values[0], Tensor):
             attributes[key] = values
             continue
-        values = [v.unsqueeze(0) if v.dim() == 0 else v for v in values]
+        values = list(map(torch.atleast_1d, values))
         dim = graphs[0].__cat_dim__(key, values[0])
         assert dim is not None  # of a tensor
         rows[key] = [v.size(dim) for v in values]
         if is_registered(key) and field(key).irreps == "index":
-            values = [v + start for v, start in zip(values, starts, strict=False)]
+            values = list(map(torch.add, values, starts))
         tensors[key] = torch.cat(values, dim)
     batch = make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
     if "edge_index" in batch:

@@ -193,16 +193,26 @@ def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray
     flattened = [residues_to_arrays(r) for r in residues]
     joined: dict[str, np.ndarray] = {}
     for level, names in _LEVELS.items():
-        rows = [len(arrays.get(_COUNTS[level], ())) for arrays, _ in flattened]
         if level.startswith("ligand") and not any(names[0] in arrays for arrays, _ in flattened):
             continue
+        rows = [len(arrays.get(_COUNTS[level], ())) for arrays, _ in flattened]
         joined[f"{_PREFIX}ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         for name in names:
-            like = next((arrays[name] for arrays, _ in flattened if name in arrays), None)
-            if like is not None:
-                filled = [_rows(arrays.get(name), n, like) for (arrays, _), n in zip(flattened, rows, strict=True)]
-                joined[_PREFIX + name] = np.concatenate(filled)
+            column = _join([arrays.get(name) for arrays, _ in flattened], rows)
+            if column is not None:
+                joined[_PREFIX + name] = column
     return joined, [{**plain, "arrays": sorted(arrays)} for arrays, plain in flattened]
+
+
+def _join(arrays: Sequence[np.ndarray | None], rows: Sequence[int]) -> np.ndarray | None:
+    """Concatenate an array of each protein, with zeros for a protein that lacks it; None if all lack it."""
+    like = next((array for array in arrays if array is not None), None)
+    if like is None:
+        return None
+    filled = []
+    for array, number in zip(arrays, rows, strict=True):
+        filled.append(np.zeros((number, *like.shape[1:]), like.dtype) if array is None else array)
+    return np.concatenate(filled)
 
 
 def slice_residues(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any], i: int) -> Residues:
@@ -214,11 +224,6 @@ def slice_residues(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any
             chosen = [name for name in names if name in described["arrays"]]
             sliced |= {name: arrays[_PREFIX + name][begin:end].copy() for name in chosen}
     return residues_from_arrays(sliced, described)
-
-
-def _rows(array: np.ndarray | None, n: int, like: np.ndarray) -> np.ndarray:
-    """Return the array; zeros for a protein that lacks it."""
-    return np.zeros((n, *like.shape[1:]), like.dtype) if array is None else array
 
 
 _DTYPES = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
@@ -157,23 +158,23 @@ def write_shard(
     inputs: Sequence[str] = (),
 ) -> tuple[ShardEntry, dict[str, Any]]:
     """Write a shard to the folder of a store; the same content gives the same bytes."""
-    arrays, layout, attributes, levels = _flatten(graphs)
-    described = None
+    flat = _flatten(graphs)
+    arrays, described = flat.arrays, None
     if residues is not None and graphs:
-        own, described = flatten_residues(residues)
-        arrays |= own
-        layout["has_residues"] = True
-    for name, value in attributes.items():
+        residue_arrays, described = flatten_residues(residues)
+        arrays |= residue_arrays
+        flat.layout["has_residues"] = True
+    for name, value in flat.attributes.items():
         _check_plain(name, value)
-    layout = json.loads(json.dumps(layout))  # as it is read
+    layout = json.loads(json.dumps(flat.layout))  # as it is read
     failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
-    proteins: dict[str, object] = {"attributes": attributes, "residues": described, "failures": failed}
+    proteins: dict[str, object] = {"attributes": flat.attributes, "residues": described, "failures": failed}
     proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)
     nodes, edges = sum(g.num_nodes for g in graphs), sum(g.num_edges for g in graphs)
     count = nodes if "atom_type" not in arrays else int((arrays["atom_type"] == CA).sum())
     sizes = {"proteins": len(graphs), "nodes": nodes, "edges": edges, "residues": count, "failures": len(failed)}
-    meta = {"layout": layout, "levels": levels, "sizes": sizes}
+    meta = {"layout": layout, "levels": list(flat.counts), "sizes": sizes}
     sha256, size = write_shard_file(path, arrays, {"meta": meta, "proteins": proteins})
     return ShardEntry(key, sha256, size, **sizes), layout if graphs else {}
 
@@ -185,38 +186,66 @@ def shard_entry(path: str | Path) -> ShardEntry:
     return ShardEntry(path.stem, file_sha256(path), path.stat().st_size, **sizes)
 
 
-def _flatten(
-    graphs: Sequence[ProteinGraph],
-) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, list[Any]], list[str]]:
-    """Return the joined arrays, the layout, the plain attributes, and the levels that have offsets."""
-    arrays: dict[str, np.ndarray] = {}
-    attributes: dict[str, list[Any]] = {}
+@dataclass
+class _FlatGraphs:
+    """Fields of graphs, joined."""
+
+    layout: dict[str, Any]
+    counts: dict[str, list[int]]  # level → rows of each graph
+    arrays: dict[str, np.ndarray] = dataclass_field(default_factory=dict)
+    attributes: dict[str, list[Any]] = dataclass_field(default_factory=dict)  # of each graph
+
+    def add_tensors(self, graphs: Sequence[ProteinGraph], key: str, values: list[Tensor]) -> None:
+        """Add a field of tensors with a row per node, edge, … of each graph."""
+        level, arrays = _flat_tensors(graphs, key, values)
+        self.arrays |= arrays
+        self.layout["level"][key] = level
+        self.layout["numeric"].append(key)
+        rows = [v.size(1 if key == "edge_index" else 0) for v in values]
+        if self.counts.setdefault(level, rows) != rows:
+            raise FieldError(f"field {key!r} does not have one row per {level} in every protein")
+        if is_registered(key):
+            self.layout["specs"][key] = asdict(field(key))
+
+    def add_node_arrays(self, key: str, values: list[np.ndarray]) -> None:
+        """Add a field of arrays with a row per node of each graph."""
+        self.arrays[key] = np.concatenate(values)
+        self.layout["level"][key] = "node"
+        if self.arrays[key].dtype.kind in "biuf":
+            self.layout["numeric"].append(key)
+
+    def add_attributes(self, key: str, values: list[Any]) -> None:
+        """Add an attribute of each graph as plain data."""
+        self.attributes[key] = [value.to_dict() if isinstance(value, LossCounts) else value for value in values]
+
+
+def _flatten(graphs: Sequence[ProteinGraph]) -> _FlatGraphs:
+    """Return the joined fields of graphs, and the offsets of each graph in the rows of each level."""
     order = shared_fields(graphs) if graphs else []
     layout: dict[str, Any] = {"order": order, "numeric": [], "level": {}, "specs": {}, "has_residues": False}
-    counts: dict[str, list[int]] = {"node": [g.num_nodes for g in graphs]}
+    flat = _FlatGraphs(layout, {"node": [g.num_nodes for g in graphs]})
     for key in order:
         values = [g[key] for g in graphs]
         if isinstance(values[0], Tensor):
-            level, own = _flat_tensors(graphs, key, values)
-            arrays |= own
-            layout["level"][key] = level
-            layout["numeric"].append(key)
-            rows = [v.size(1 if key == "edge_index" else 0) for v in values]
-            if counts.setdefault(level, rows) != rows:
-                raise FieldError(f"field {key!r} does not have one row per {level} in every protein")
-            if is_registered(key):
-                layout["specs"][key] = asdict(field(key))
-        elif isinstance(values[0], np.ndarray) and [len(v) for v in values] == counts["node"]:
-            arrays[key], layout["level"][key] = np.concatenate(values), "node"
-            if arrays[key].dtype.kind in "biuf":
-                layout["numeric"].append(key)
+            flat.add_tensors(graphs, key, values)
+        elif isinstance(values[0], np.ndarray) and [len(v) for v in values] == flat.counts["node"]:
+            flat.add_node_arrays(key, values)
         else:
-            attributes[key] = [value.to_dict() if isinstance(value, LossCounts) else value for value in values]
-    for level, rows in counts.items():
-        arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    degrees = [-1 if (k := g.get("degree")) is None else int(k) for g in graphs]
-    arrays["degree"] = np.array(degrees, np.int32)
-    return arrays, layout, attributes, list(counts)
+            flat.add_attributes(key, values)
+    for level, rows in flat.counts.items():
+        flat.arrays[f"ptr_{level}"] = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    flat.arrays["degree"] = _degrees(graphs)
+    return flat
+
+
+def _degrees(graphs: Sequence[ProteinGraph]) -> np.ndarray:
+    """Return the number of edges of every node of each graph, ``(P,)`` int32; −1 where it differs between nodes."""
+    degrees = np.full(len(graphs), -1, np.int32)
+    for i, graph in enumerate(graphs):
+        degree = graph.get("degree")
+        if degree is not None:
+            degrees[i] = int(degree)
+    return degrees
 
 
 def _flat_tensors(graphs: Sequence[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
