@@ -12,6 +12,7 @@ from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
+    from protgraph.model import ModelSpec
     from protgraph.train import FitConfig, ResourceEstimate
 
 __all__ = [
@@ -72,7 +73,9 @@ def check_one_process(option: str, *, devices: int, cv: str | None, resume: bool
         )
 
 
-def choose_budget(model: str, dataset: Dataset, task: str, config: FitConfig, memory_limit: str | None) -> FitConfig:
+def choose_budget(
+    model: str | ModelSpec, dataset: Dataset, task: str, config: FitConfig, memory_limit: str | None
+) -> FitConfig:
     """Choose the residues per batch for a memory limit, print them, and return the options with them."""
     from protgraph.train import choose_batch_residues
 
@@ -87,7 +90,7 @@ def choose_budget(model: str, dataset: Dataset, task: str, config: FitConfig, me
 
 
 def print_dry_run(
-    model: str, dataset: Dataset, task: str, config: FitConfig, memory_limit: str | None, *, auto: bool
+    model: str | ModelSpec, dataset: Dataset, task: str, config: FitConfig, memory_limit: str | None, *, auto: bool
 ) -> None:
     """Measure memory and time of a run, and print a table with a row per budget of residues per batch."""
     from protgraph.train import choose_batch_residues, estimate_resources

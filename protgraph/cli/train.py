@@ -23,6 +23,7 @@ from protgraph.cli.dry_run import (
 )
 from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
+from protgraph.cli.model_argument import SetValues, find_model
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError, OutputFileError
@@ -41,7 +42,7 @@ ENTRY_POINTS = {"protgraph.commands": {"train": "train_command"}}
 
 @reads_structures()
 def train_command(
-    model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1'.")],
+    model: Annotated[str, typer.Argument(help="Model by name: 'gat', 'gat.v1', or TOML file: 'model.toml'.")],
     data: Annotated[
         list[str],
         typer.Option(
@@ -57,6 +58,7 @@ def train_command(
     kind: Kind = None,
     unknown: UnknownTexts = None,
     leave_out_absent: LeaveOutAbsent = False,
+    settings: SetValues = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -158,11 +160,14 @@ def train_command(
       protgraph train gcn --data pdb_core --task interface --epochs 60 --resume
       protgraph train gat --data graphs --batch-residues auto --memory-limit 4GiB
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
+      protgraph train gcn --data pdb_core --task interface --set 'layers.*.dim=128'
+      protgraph train model.toml --data pdb_core --task interface --set layers.1.dim=128
     """
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
 
+    network = find_model(model, settings)
     budget = parse_budget(batch_residues)
     _check_prediction_options(budget, memory_limit, devices, cv, dry_run=dry_run, resume=resume)
     config = FitConfig(
@@ -189,19 +194,20 @@ def train_command(
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
     if dry_run:
-        print_dry_run(model, dataset, task, config, memory_limit, auto=budget is None)
+        print_dry_run(network, dataset, task, config, memory_limit, auto=budget is None)
         return
-    out = out or check(Path(f"{model}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
+    name = network if isinstance(network, str) else network.name
+    out = out or check(Path(f"{name}-{task}{'.safetensors' if cv is None else '-cv.csv'}".replace("/", "_")))
     run_dir = out.with_suffix(".run")
     if budget is None:
-        config = choose_budget(model, dataset, task, config, memory_limit)
+        config = choose_budget(network, dataset, task, config, memory_limit)
     callbacks = [callback_by_name(text) for text in callback or ()]
     if cv is not None:
         if calibrate is not None:
             raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
         loggers = partial(_loggers, log or ["csv"], run=out.stem, resume=resume)
         run_cross_validation(
-            model,
+            network,
             dataset,
             task,
             cv,
@@ -216,7 +222,7 @@ def train_command(
         return
     with failures_of_errors(out), _keep_best_epoch(out, run_dir, resume=resume):
         result = fit(
-            model,
+            network,
             dataset,
             task,
             config=config,

@@ -244,7 +244,7 @@ def _rows(f: Mapping[str, Any]) -> dict[str, int]:
 
 
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
-    """Return the model specification of a registry name, dict or specification.
+    """Return the model specification of a registry name, TOML file (``*.toml``), dict or specification.
 
     Raises
     ------
@@ -260,6 +260,8 @@ def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
     if not isinstance(model, str):
         hint = " Give 'model.spec' of a ProteinModel." if isinstance(model, nn.Module) else ""
         raise OptionError(f"model: {type(model).__name__}. Allowed: a registry name, a ModelSpec or a dict.{hint}")
+    if model.endswith(".toml"):
+        return ModelSpec.from_toml(model)
     if model.endswith(".safetensors"):
         raise OptionError(f"model {model!r} is a checkpoint. Allowed: the name of a model, 'protgraph list models'.")
     spec = registry.models.get(model)
@@ -275,7 +277,7 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
     Parameters
     ----------
     model : str, ModelSpec or dict
-        Registry name (``"gat"``, ``"gat.v1"``) or specification.
+        Registry name (``"gat"``, ``"gat.v1"``), TOML file (``"model.toml"``) or specification.
     target : Target
         The prediction target, which selects the head.
     seed : int, optional

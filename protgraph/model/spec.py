@@ -7,8 +7,11 @@ connection is a field name. The head comes from the target of a task, so one spe
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +25,7 @@ from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure.residues.atoms import NODE_TYPES
-from protgraph.validation import check_value, unknown_name
+from protgraph.validation import check_value, read_toml, unknown_name
 from protgraph.wording import html_table
 
 __all__ = ["ModelSpec", "WiredComponent", "wire"]
@@ -177,6 +180,49 @@ class ModelSpec:
             check_value(value, _TYPES[key], path=f"{path}: {key}", error=WiringError)
         return cls(**data)
 
+    @classmethod
+    def from_toml(cls, path: str | Path) -> ModelSpec:
+        """Read a specification from a TOML file with the keys of :meth:`to_dict`; its name is by default the file's.
+
+        Raises
+        ------
+        OptionError
+            The file is missing or not TOML.
+        WiringError
+            A key is unknown, or a value has the wrong type.
+        """
+        path = Path(path)
+        data = {"name": path.stem} | read_toml(path, "model")
+        try:
+            return cls.from_dict(data)
+        except WiringError as e:
+            raise WiringError(f"{path}: {e}") from e
+
+    def to_toml(self) -> str:
+        """Return the text of a TOML file for :meth:`from_toml`.
+
+        Examples
+        --------
+        >>> print(ModelSpec("tiny", ["knn"], [ComponentSpec("gcn", {"dim": 8})], heads={}).to_toml())
+        name = "tiny"
+        readout = { h = "h" }
+        <BLANKLINE>
+        [[features]]
+        name = "knn"
+        <BLANKLINE>
+        [[layers]]
+        name = "gcn"
+        options = { dim = 8 }
+        <BLANKLINE>
+        """
+        data = self.to_dict()
+        components = {key: data.pop(key) for key in ("features", "layers")}
+        lines = [f"{key} = {_toml_value(value)}" for key, value in data.items() if value]
+        for key, tables in components.items():
+            for table in tables:
+                lines += ["", f"[[{key}]]", *(f"{name} = {_toml_value(value)}" for name, value in table.items())]
+        return "\n".join(lines) + "\n"
+
     def plan(self) -> FeaturePlan:
         """Create the featurizers.
 
@@ -211,6 +257,20 @@ class ModelSpec:
         dag = self.dag()
         alive = nx.ancestors(dag, "head") | {"head"}
         return [f"{n} ({d['name']})" for n, d in dag.nodes(data=True) if d["kind"] == "layer" and n not in alive]
+
+
+def _toml_value(value: Any) -> str:
+    """Return plain data in TOML, tables inline."""
+    if isinstance(value, Mapping):
+        pairs = [f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items() if item is not None]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are written alike
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from protgraph.errors import ComponentTypeError, OptionError, WiringError, suggest
 
-__all__ = ["ComponentSpec", "ComponentType", "Family", "as_component", "as_components", "component"]
+__all__ = ["COMPONENT_KEYS", "ComponentSpec", "ComponentType", "Family", "as_component", "as_components", "component"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 _TYPES = {
@@ -22,6 +22,8 @@ _TYPES = {
     "inputs": Sequence[str],
     "writes": dict[str, str],
 }
+#: Keys of a component as plain data.
+COMPONENT_KEYS = tuple(_TYPES)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class ComponentSpec:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ComponentSpec:
-        """Create a component from the data of :meth:`to_dict`.
+        """Create a component from the data of :meth:`to_dict`; a list ``reads`` means ``inputs``, as in Python.
 
         Raises
         ------
@@ -127,6 +129,8 @@ class ComponentSpec:
                 raise WiringError(f"{label}: unknown key {key!r}.{hint} Allowed: {', '.join(_TYPES)}.")
         if name is None:
             raise WiringError(f"{label}: key 'name' is missing in {dict(data)!r}.")
+        if isinstance(data.get("reads"), list) and "inputs" not in data:
+            data = {**data, "reads": {}, "inputs": data["reads"]}
         return cls(**data)
 
 
