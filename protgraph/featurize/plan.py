@@ -136,6 +136,8 @@ class FeaturePlan:
         """Check the wiring of a featurizer, and add its outputs to the fields."""
         if component.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
+        if component.repeat > 1 or component.shared:
+            raise WiringError(f"{path}: repeat and shared are for layers. Leave them out.")
         if isinstance(featurizer, EdgeFeaturizer):
             self._check_edges(path, component, featurizer)
         else:

@@ -15,13 +15,13 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import field, require_readable
+from protgraph.data.graph.fields import FieldSpec, field, require_readable
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.model.attention_maps import AttentionMap, attention_maps
-from protgraph.model.spec import ModelSpec, wire
+from protgraph.model.spec import ModelSpec, WiredComponent, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.module import GraphLayer, Head
@@ -44,6 +44,8 @@ class ProteinModel(nn.Module):
     target : Target
     fields : dict of str to FieldSpec
         All fields after the last layer.
+    layers : ModuleList
+        One module per layer; layers that share their weights are one module, see :attr:`steps`.
     partial_gradients : bool
         True: accept gradients with respect to coordinates that lack the part of features which are not computed in
         torch, instead of :class:`protgraph.errors.GradientError`.
@@ -59,21 +61,21 @@ class ProteinModel(nn.Module):
         self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
         layers: list[GraphLayer] = []
+        self._module_of: list[int] = []
+        shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
-            path = f"{w.path} ({w.component.name})"
             specs = {local: self.fields[name] for local, name in w.reads.items()}
-            layer_class = registry.layers.get(w.component.name)
-            for local in specs:
-                if local not in w.component.inputs:
-                    require_readable(path, layer_class, local, specs[local])
-            with _own_seed(path):
-                layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
-            if set(layer.out) != set(layer.writes):
-                raise WiringError(
-                    f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
-                )
-            self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
-            layers.append(layer)
+            label = w.component.shared
+            if label in shared:
+                first, number = shared[label]
+                _check_shared(first, w, layers[number], specs)
+            else:
+                number = len(layers)
+                layers.append(_create_layer(w, specs))
+            if label:
+                shared.setdefault(label, (w, number))
+            self._module_of.append(number)
+            self.fields |= {name: layers[number].out[local].as_(name) for local, name in w.writes.items()}
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.head, self.head_reads = self._make_head()
         self._needs = self._fields_needed()
@@ -124,6 +126,11 @@ class ProteinModel(nn.Module):
         return tuple(sorted(needed))
 
     @property
+    def steps(self) -> list[tuple[WiredComponent, GraphLayer]]:
+        """The layers in the order in which they are called, each with its wiring; a shared one occurs several times."""
+        return [(w, self.layers[number]) for w, number in zip(self.wires, self._module_of, strict=True)]
+
+    @property
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
         optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
@@ -141,8 +148,10 @@ class ProteinModel(nn.Module):
     @property
     def decoder(self) -> Decoder | None:
         """The last layer if it is a decoder and the only input of the head; such a model can sample sequences."""
-        last = self.layers[-1] if len(self.layers) else None
-        if isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]:
+        if not self.wires:
+            return None
+        wiring, last = self.steps[-1]
+        if isinstance(last, Decoder) and list(self.head_reads.values()) == [wiring.writes["h"]]:
             return last
         return None
 
@@ -186,7 +195,7 @@ class ProteinModel(nn.Module):
         """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
         f = dict(f)
         rows = _rows(f)
-        for w, layer in zip(self.wires, self.layers, strict=True):
+        for w, layer in self.steps:
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
             )
@@ -210,7 +219,8 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        return attention_maps(self.spec.name, self.wires, self.layers, recorder.weights, proteins)
+        first = [self.wires[self._module_of.index(number)] for number in range(len(self.layers))]
+        return attention_maps(self.spec.name, first, self.layers, recorder.weights, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
@@ -222,6 +232,38 @@ class ProteinModel(nn.Module):
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
         return run_head(self.head, own, scope, _rows(f), target.shape, target.level)
+
+
+def _create_layer(w: WiredComponent, specs: Mapping[str, FieldSpec]) -> GraphLayer:
+    """Create the layer of a wiring for these inputs, and check that it declares its outputs."""
+    path = f"{w.path} ({w.component.name})"
+    layer_class = registry.layers.get(w.component.name)
+    for local in specs:
+        if local not in w.component.inputs:
+            require_readable(path, layer_class, local, specs[local])
+    with _own_seed(path):
+        layer: GraphLayer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
+    if set(layer.out) != set(layer.writes):
+        raise WiringError(f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}.")
+    return layer
+
+
+def _check_shared(first: WiredComponent, w: WiredComponent, layer: GraphLayer, specs: Mapping[str, FieldSpec]) -> None:
+    """Raise if a layer cannot be the module of an earlier one, because it is another layer or reads other inputs."""
+    where = f"{w.path} ({w.component.name}) shares the weights {w.component.shared!r} of {first.path}"
+    if (w.component.name, w.component.options) != (first.component.name, first.component.options):
+        raise WiringError(
+            f"{where}: {w.component!r} is not {first.component!r}. Allowed: one layer with equal options."
+        )
+    if specs.keys() != layer.fields.keys():
+        raise WiringError(f"{where}, but reads {sorted(specs)}, not {sorted(layer.fields)}. Wire the same inputs.")
+    for local, spec in specs.items():
+        before = layer.fields[local]
+        if spec.as_(before.name, unit=before.unit, doc=before.doc) != before:
+            raise WiringError(
+                f"{where}: {local} is {spec.name!r} with {spec.irreps} per {spec.level}, there {before.name!r} with "
+                f"{before.irreps} per {before.level}. Allowed: equal inputs, e.g. an output as wide as the input."
+            )
 
 
 @contextmanager

@@ -56,9 +56,10 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
     """Return a specification with other values.
 
     A path is ``features`` or ``layers``, then the number of a component from 0, its name, or ``*``, then an option or
-    one of the keys ``name``, ``reads``, ``inputs`` and ``writes``; or ``heads.NAME.OPTION``, ``readout.FIELD``,
-    ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``. A name means all components that have it; ``*`` means all
-    that have the option.
+    one of the keys ``name``, ``reads``, ``inputs``, ``writes``, ``repeat`` and ``shared``; or ``heads.NAME.OPTION``,
+    ``readout.FIELD``, ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``. A name means all components that have it;
+    ``*`` means all that have the option. Layers that share their weights have equal options, so an option is set in
+    all of them.
 
     Parameters
     ----------
@@ -136,6 +137,9 @@ def _with_value_in_components(
         problem = f"no component with the option {path.entry!r}" if path.member == "*" else f"no {path.member!r}"
         hint = suggest(path.member, {c["name"] for c in components})
         raise OptionError(f"{where} has {problem} in {path.key}.{hint} Its {path.key}: {names}.")
+    if path.entry not in COMPONENT_KEYS or path.entry == "options":  # layers that share weights have equal options
+        labels = {components[number].get("shared", "") for number in numbers} - {""}
+        numbers += [i for i, component in enumerate(components) if component.get("shared") in labels]
     changed = list(components)
     for number in numbers:
         changed[number] = _changed_component(components[number], path, value, where)

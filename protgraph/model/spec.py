@@ -55,7 +55,7 @@ class ModelSpec:
     features : sequence of ComponentSpec, str or dict
         Featurizers, in order.
     layers : sequence of ComponentSpec, str or dict
-        Layers, in order; a field is that of its last writer.
+        Layers, in order; a field is that of its last writer. A dict ``{"repeat": 3, "layers": [...]}`` is a block.
     readout : mapping of str to str
         Inputs of the head: its local name to field.
     heads : mapping of str to mapping
@@ -129,7 +129,10 @@ class ModelSpec:
             for c in components:
                 options = ", ".join(f"{key}={value!r}" for key, value in c.options.items())
                 reads = ", ".join([*c.inputs, *(f"{k} = {v}" for k, v in c.reads.items())])
-                rows.append((kind, c.name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
+                name = (
+                    c.name + (f" × {c.repeat}" if c.repeat > 1 else "") + (f", shared {c.shared}" if c.shared else "")
+                )
+                rows.append((kind, name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
         readout = ", ".join(f"{key} = {value}" for key, value in self.readout.items())
         title = f"{self.name}, nodes: {self.node_type}, readout: {readout}"
         return html_table(title, ["part", "name", "options", "reads", "writes"], rows)
@@ -280,7 +283,7 @@ class WiredComponent:
     Parameters
     ----------
     path : str
-        E.g. "layers[2]".
+        E.g. "layers[2]"; "layers[2][0]" for the first of several repetitions.
     reads, writes : mapping of str to str
         Local name to field of the model.
     """
@@ -310,12 +313,14 @@ def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
     available: set[str] = set(plan.fields)
     wires = []
     for i, n in enumerate(spec.layers):
-        path = f"layers[{i}]"
-        w = _resolve(path, n, _layer_class(path, n))
-        for name in w.reads.values():
-            _check_available(name, available, f"{path} ({n.name}) reads")
-        available |= set(w.writes.values())
-        wires.append(w)
+        layer_class = _layer_class(f"layers[{i}]", n)
+        for repetition in range(n.repeat):
+            path = f"layers[{i}]" if n.repeat == 1 else f"layers[{i}][{repetition}]"
+            w = _resolve(path, n, layer_class)
+            for name in w.reads.values():
+                _check_available(name, available, f"{path} ({n.name}) reads")
+            available |= set(w.writes.values())
+            wires.append(w)
     for name in spec.readout.values():
         _check_available(name, available, f"the readout of model {spec.name!r} reads")
     return wires

@@ -58,11 +58,14 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
         reads = _names({local: n.input_field(local) for local in featurizer.reads}) or ("structure",)
         writes = tuple(_shape(spec, n.output_field(local)) for local, spec in featurizer.out.items())
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
-    for w, layer in zip(model.wires, model.layers, strict=True):
+    counted: set[int] = set()
+    for w, layer in model.steps:
+        parameters = 0 if id(layer) in counted else _count(layer)  # of shared weights once
+        counted.add(id(layer))
         writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
         rows.append(
             ComponentSummary(
-                w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, _count(layer)
+                w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, parameters
             )
         )
     target = model.target
@@ -77,7 +80,7 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
 def standardized_inputs(model: ProteinModel) -> list[str]:
     """Return the features that a model standardizes, e.g. ``["sasa", "dihedral[0,2]"]``, those columns of dihedral."""
     names: dict[str, None] = {}
-    for w, layer in zip(model.wires, model.layers, strict=True):
+    for w, layer in model.steps:
         if not isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             continue
         for local, numbers in standardize.standardized().items():

@@ -21,6 +21,8 @@ _TYPES = {
     "reads": dict[str, str],
     "inputs": Sequence[str],
     "writes": dict[str, str],
+    "repeat": int,
+    "shared": str,
 }
 #: Keys of a component as plain data.
 COMPONENT_KEYS = tuple(_TYPES)
@@ -42,6 +44,10 @@ class ComponentSpec:
         Fields that a variadic component (``embed``, ``concat``) reads in addition, in this order.
     writes : mapping of str to str
         Local name to field of the model; local names that are omitted write the field of the same name.
+    repeat : int
+        Layers only: number of times in a row, 1 or more; each has its own weights, unless they are shared.
+    shared : str
+        Layers only: name of a set of weights; all layers with this name are one module that is called several times.
 
     Raises
     ------
@@ -54,6 +60,8 @@ class ComponentSpec:
     reads: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
+    repeat: int = 1
+    shared: str = ""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -76,12 +84,16 @@ class ComponentSpec:
             value = getattr(self, key)
             value = dict(value) if isinstance(value, Mapping) else value
             check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
+        if self.repeat < 1:
+            raise WiringError(f"{label}.repeat = {self.repeat}. Allowed: 1 or more.")
 
     def __repr__(self) -> str:
         arguments = [f"{key}={value!r}" for key, value in self.options.items()]
         if self.inputs:
             arguments.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
         arguments += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
+        arguments += [f"repeat={self.repeat}"] if self.repeat > 1 else []
+        arguments += [f"shared={self.shared!r}"] if self.shared else []
         return f"component({', '.join([repr(self.name), *arguments])})"
 
     def __hash__(self) -> int:
@@ -91,7 +103,7 @@ class ComponentSpec:
         return self  # immutable
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
+        return ComponentSpec.from_dict, (self.to_dict(),)
 
     def input_field(self, local: str) -> str:
         """Return the field of the model that is read under a local name."""
@@ -109,6 +121,8 @@ class ComponentSpec:
             "reads": dict(self.reads),
             "inputs": list(self.inputs),
             "writes": dict(self.writes),
+            "repeat": 0 if self.repeat == 1 else self.repeat,
+            "shared": self.shared,
         }
         return {k: v for k, v in data.items() if k == "name" or v}
 
@@ -140,6 +154,8 @@ def component(
     *,
     reads: Mapping[str, str] | Sequence[str] = _EMPTY,
     writes: Mapping[str, str] = _EMPTY,
+    repeat: int = 1,
+    shared: str = "",
     **options: Any,
 ) -> ComponentSpec:
     """Create a component: ``component("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
@@ -152,6 +168,8 @@ def component(
         Local name to field; for variadic components, the list of fields to read.
     writes : mapping of str to str
         Local name to field.
+    repeat, shared : int, str
+        Number of times in a row, and name of the weights that all layers with this name share; layers only.
     **options
         Options of the component, checked against its signature when the model is built.
 
@@ -161,10 +179,10 @@ def component(
     {'name': 'gat', 'options': {'heads': 4}, 'reads': {'edge_attr': 'edge_rbf'}}
     """
     if isinstance(reads, Mapping):
-        return ComponentSpec(name, options, reads, (), writes)
+        return ComponentSpec(name, options, reads, (), writes, repeat, shared)
     if isinstance(reads, str) or not isinstance(reads, Sequence):
         raise WiringError(f"component {name!r}: reads={reads!r}. Allowed: a dict or a list of fields.")
-    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes)
+    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared)
 
 
 def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
@@ -181,6 +199,8 @@ def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec
 def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key: str) -> tuple[ComponentSpec, ...]:
     """Convert a list of names, dicts and components.
 
+    A dict ``{"repeat": 3, "layers": [...]}`` means these layers three times, one after the other.
+
     Raises
     ------
     WiringError
@@ -193,7 +213,24 @@ def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key:
     for item in items:
         if not isinstance(item, ComponentSpec | str | Mapping):
             raise WiringError(f"{key}: component {item!r}. Allowed: a name, a dict or component(...).")
-    return tuple(as_component(item) for item in items)
+    components: list[ComponentSpec] = []
+    for item in items:
+        if isinstance(item, Mapping) and "layers" in item:
+            components += _repeated(item, key)
+        else:
+            components.append(as_component(item))
+    return tuple(components)
+
+
+def _repeated(block: Mapping[str, Any], key: str) -> list[ComponentSpec]:
+    """Return the components of a repeated block, one after the other."""
+    unknown = sorted(set(block) - {"layers", "repeat"})
+    if unknown:
+        raise WiringError(f"{key}: block of layers: unknown key {unknown[0]!r}. Allowed: layers, repeat.")
+    count = block.get("repeat", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise WiringError(f"{key}: block of layers: repeat = {count!r}. Allowed: an integer of 1 or more.")
+    return [*as_components(block["layers"], f"{key}: block of layers")] * count
 
 
 T = TypeVar("T")

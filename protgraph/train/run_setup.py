@@ -294,7 +294,7 @@ def standardize_inputs(model: ProteinModel, task: Task, store: GraphStore) -> No
 def _readers(model: ProteinModel) -> Iterator[tuple[Standardize, dict[str, str]]]:
     """Yield each standardization and the floating-point features that it reads, local name to field."""
     written: set[str] = set()
-    for w, layer in zip(model.wires, model.layers, strict=True):
+    for w, layer in model.steps:
         if isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             reads = {local: w.reads[local] for local in standardize.columns}
             yield (
