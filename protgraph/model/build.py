@@ -15,7 +15,8 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import FieldSpec, field, require_readable
+from protgraph.data.graph.fields import FieldSpec, edge_index_name, field, require_readable
+from protgraph.data.graph.levels import LocalLevels, rows_of
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
@@ -62,9 +63,12 @@ class ProteinModel(nn.Module):
         self.fields = dict(self.plan.fields)
         layers: list[GraphLayer] = []
         self._module_of: list[int] = []
+        self._levels: list[LocalLevels] = []
         shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
-            specs = {local: self.fields[name] for local, name in w.reads.items()}
+            path = f"{w.path} ({w.component.name})"
+            levels = LocalLevels.of(path, w.reads, self.fields)
+            specs = {local: levels.local(path, local, self.fields[name]) for local, name in w.reads.items()}
             label = w.component.shared
             if label in shared:
                 first, number = shared[label]
@@ -75,7 +79,9 @@ class ProteinModel(nn.Module):
             if label:
                 shared.setdefault(label, (w, number))
             self._module_of.append(number)
-            self.fields |= {name: layers[number].out[local].as_(name) for local, name in w.writes.items()}
+            self._levels.append(levels)
+            out = layers[number].out
+            self.fields |= {name: levels.of_model(out[local].as_(name)) for local, name in w.writes.items()}
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.head, self.head_reads = self._make_head()
         self._needs = self._fields_needed()
@@ -88,10 +94,12 @@ class ProteinModel(nn.Module):
             raise UnknownNameError(f"target {self.target.name!r} has head={name!r}: {e}") from e
         self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
         reads = self._head_inputs(head_class, name)
-        specs = {local: self.fields[f] for local, f in reads.items()}
+        path = f"head ({name})"
+        levels = LocalLevels.of(path, reads, self.fields)
+        specs = {local: levels.local(path, local, self.fields[f]) for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
-        with _own_seed(f"head ({name})"):
-            head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
+        with _own_seed(path):
+            head = registry.heads.create(name, specs, self.target, path=path, options=options)
         if not isinstance(head, Head):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
         check_logits(head, name, self.target)
@@ -134,8 +142,9 @@ class ProteinModel(nn.Module):
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
         optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
-        of_reductions = {"edge_index", "chain", "residue"}  # of ``edges`` and ``proteins``
-        return frozenset({*self._needs, *optional, *of_reductions} - {"edges", "proteins"})
+        edge_sets = [name for name, spec in self.plan.fields.items() if spec.level == "edge" and not spec.is_tensor]
+        of_reductions = {"chain", "residue", *map(edge_index_name, ("edges", *edge_sets))}
+        return frozenset({*self._needs, *optional, *of_reductions} - {"proteins", "edges", *edge_sets})
 
     @property
     def needs_coordinates(self) -> str | None:
@@ -194,12 +203,13 @@ class ProteinModel(nn.Module):
     def embed_fields(self, f: Mapping[str, Any]) -> dict[str, Any]:
         """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
         f = dict(f)
-        rows = _rows(f)
-        for w, layer in self.steps:
+        rows = rows_of(f)
+        for (w, layer), levels in zip(self.steps, self._levels, strict=True):
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
             )
-            outputs = run_layer(layer, {local: f[name] for local, name in w.reads.items()}, scope, rows)
+            reads = {local: f[name] for local, name in w.reads.items()}
+            outputs = run_layer(layer, reads, scope, levels.rows(rows))
             f |= {name: outputs[local] for local, name in w.writes.items()}
         return f
 
@@ -231,7 +241,8 @@ class ProteinModel(nn.Module):
         target = self.target
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
-        return run_head(self.head, own, scope, _rows(f), target.shape, target.level)
+        rows = LocalLevels(edges="").rows(rows_of(f))
+        return run_head(self.head, own, scope, rows, target.shape, target.level)
 
 
 def _create_layer(w: WiredComponent, specs: Mapping[str, FieldSpec]) -> GraphLayer:
@@ -276,13 +287,6 @@ def _own_seed(path: str) -> Iterator[None]:
             f"{path} calls torch.manual_seed({torch.initial_seed()}) in __init__: the weights of it and of those "
             "after it would not depend on the seed. Allowed: a torch.Generator of its own."
         )
-
-
-def _rows(f: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of rows of each level."""
-    proteins = f["proteins"]
-    rows = {"node": proteins.batch.numel(), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
-    return rows | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
 
 
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:

@@ -131,19 +131,30 @@ def _with_value_in_components(
     components: Sequence[Mapping[str, Any]], path: _ComponentPath, value: Any, where: str
 ) -> list[Mapping[str, Any]]:
     """Return a list of components with another value in each one that a path names; at least one."""
+    numbers = _named_components(components, path, where)
+    if path.entry not in COMPONENT_KEYS or path.entry == "options":
+        numbers = _with_shared(components, numbers)
+    changed = list(components)
+    for number in numbers:
+        changed[number] = _changed_component(components[number], path, value, where)
+    return changed
+
+
+def _with_shared(components: Sequence[Mapping[str, Any]], numbers: Sequence[int]) -> list[int]:
+    """Return the numbers of components and of those that share their weights, which have equal options."""
+    labels = {components[number].get("shared", "") for number in numbers} - {""}
+    return [i for i, component in enumerate(components) if i in numbers or component.get("shared") in labels]
+
+
+def _named_components(components: Sequence[Mapping[str, Any]], path: _ComponentPath, where: str) -> list[int]:
+    """Return the numbers of the components that a path names; at least one."""
     numbers = [number for number, component in enumerate(components) if _is_named(component, number, path)]
     if not numbers:
         names = ", ".join(f"{number} {c['name']}" for number, c in enumerate(components)) or "none"
         problem = f"no component with the option {path.entry!r}" if path.member == "*" else f"no {path.member!r}"
         hint = suggest(path.member, {c["name"] for c in components})
         raise OptionError(f"{where} has {problem} in {path.key}.{hint} Its {path.key}: {names}.")
-    if path.entry not in COMPONENT_KEYS or path.entry == "options":  # layers that share weights have equal options
-        labels = {components[number].get("shared", "") for number in numbers} - {""}
-        numbers += [i for i, component in enumerate(components) if component.get("shared") in labels]
-    changed = list(components)
-    for number in numbers:
-        changed[number] = _changed_component(components[number], path, value, where)
-    return changed
+    return numbers
 
 
 def _is_named(component: Mapping[str, Any], number: int, path: _ComponentPath) -> bool:

@@ -19,7 +19,8 @@ import networkx as nx
 
 from protgraph import registry
 from protgraph.argument_types import check_fields
-from protgraph.data.graph.fields import is_registered
+from protgraph.data.graph.fields import edge_set_of, is_registered
+from protgraph.data.graph.levels import is_edge_field, prefixed
 from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
@@ -245,7 +246,7 @@ class ModelSpec:
         plan = self.plan()
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
-        for i, n in enumerate(self.features):
+        for i, n in enumerate(plan.components):
             featurizer = registry.featurizers.get(n.name)
             reads = {local: n.input_field(local) for local in featurizer.reads}
             writes = {local: n.output_field(local) for local in featurizer.writes}
@@ -304,8 +305,9 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str)
         dag.add_edge(source, w.path, fields=tuple(names))
     for name in w.writes.values():
         writer[name] = w.path
-        if name == "edge_index":
-            writer["edges"] = w.path
+        edges = edge_set_of(name)
+        if edges is not None:
+            writer[edges] = w.path
 
 
 def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
@@ -335,6 +337,21 @@ def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
 
 def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredComponent:
     where = f"{path} ({n.name})"
+    _check_local_names(where, n, layer)
+    reads = {local: _input_name(n, local) for local in layer.reads}
+    reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
+    if n.edges:
+        reads["edges"] = n.edges
+    reads |= {name: name for name in n.inputs}
+    writes = {local: n.output_field(local) for local in layer.writes}
+    for name in writes.values():
+        if name in ("edges", "proteins", "logits"):
+            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
+    return WiredComponent(path, n, reads, writes)
+
+
+def _check_local_names(where: str, n: ComponentSpec, layer: type[GraphLayer]) -> None:
+    """Raise if a layer is wired by names that it does not have."""
     if n.inputs and not layer.variadic:
         raise WiringError(f"{where} reads {', '.join(layer.reads)}. Give reads={{local: field}}, not a list of fields.")
     unknown = sorted(set(n.reads) - set(layer.reads) - set(layer.optional))
@@ -344,14 +361,15 @@ def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredCompo
     unknown = sorted(set(n.writes) - set(layer.writes))
     if unknown:
         raise WiringError(f"{where} has no output {unknown[0]!r}. Its outputs are {', '.join(layer.writes)}.")
-    reads = {local: n.input_field(local) for local in layer.reads}
-    reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
-    reads |= {name: name for name in n.inputs}
-    writes = {local: n.output_field(local) for local in layer.writes}
-    for name in writes.values():
-        if name in ("edges", "proteins", "logits"):
-            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
-    return WiredComponent(path, n, reads, writes)
+    if n.edges and "edges" not in (*layer.reads, *layer.optional):
+        raise WiringError(f"{where} reads no edges. Leave out edges={n.edges!r}.")
+
+
+def _input_name(n: ComponentSpec, local: str) -> str:
+    """Return the field that a layer reads; fields of edges are by default those of its edge set."""
+    if n.edges and local not in n.reads and is_edge_field(local):
+        return prefixed(n.edges, local)
+    return n.input_field(local)
 
 
 def _check_available(name: str, available: set[str], reader: str) -> None:

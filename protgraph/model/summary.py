@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, edge_set_of
 from protgraph.model.build import ProteinModel
 from protgraph.nn.standardize import Standardize
 
@@ -99,9 +99,10 @@ def _names(reads: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _shape(spec: FieldSpec, name: str) -> str:
-    if name == "edge_index":
-        return "edge_index (2, E)"
-    shape = (_ROWS[spec.level], *map(str, spec.trailing_shape))
+    if edge_set_of(name) is not None:
+        return f"{name} (2, E)"
+    rows = _ROWS[spec.level] + (f" of {spec.on}" if spec.on else "")
+    shape = (rows, *map(str, spec.trailing_shape))
     kind = f"{spec.classes} classes" if spec.is_category else spec.irreps
     return f"{name} ({', '.join(shape)}{',' if len(shape) == 1 else ''}) {kind}"
 

@@ -23,6 +23,7 @@ _TYPES = {
     "writes": dict[str, str],
     "repeat": int,
     "shared": str,
+    "edges": str,
 }
 #: Keys of a component as plain data.
 COMPONENT_KEYS = tuple(_TYPES)
@@ -48,6 +49,9 @@ class ComponentSpec:
         Layers only: number of times in a row, 1 or more; each has its own weights, unless they are shared.
     shared : str
         Layers only: name of a set of weights; all layers with this name are one module that is called several times.
+    edges : str
+        Name of the edge set that an edge featurizer makes, or that a layer or tensor featurizer reads as ``edges``;
+        "" for the edges without a name.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class ComponentSpec:
     writes: Mapping[str, str] = field(default_factory=dict)
     repeat: int = 1
     shared: str = ""
+    edges: str = ""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -84,6 +89,10 @@ class ComponentSpec:
             value = getattr(self, key)
             value = dict(value) if isinstance(value, Mapping) else value
             check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
+        if self.edges and self.reads.get("edges", self.edges) != self.edges:
+            raise WiringError(
+                f"{label} has edges={self.edges!r} and reads edges={self.reads['edges']!r}. Give one of them."
+            )
         if self.repeat < 1:
             raise WiringError(f"{label}.repeat = {self.repeat}. Allowed: 1 or more.")
 
@@ -93,7 +102,7 @@ class ComponentSpec:
             arguments.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
         arguments += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
         arguments += [f"repeat={self.repeat}"] if self.repeat > 1 else []
-        arguments += [f"shared={self.shared!r}"] if self.shared else []
+        arguments += [f"{key}={value!r}" for key in ("shared", "edges") if (value := getattr(self, key))]
         return f"component({', '.join([repr(self.name), *arguments])})"
 
     def __hash__(self) -> int:
@@ -107,6 +116,8 @@ class ComponentSpec:
 
     def input_field(self, local: str) -> str:
         """Return the field of the model that is read under a local name."""
+        if local == "edges" and self.edges:
+            return self.edges
         return self.reads.get(local, local)
 
     def output_field(self, local: str) -> str:
@@ -123,6 +134,7 @@ class ComponentSpec:
             "writes": dict(self.writes),
             "repeat": 0 if self.repeat == 1 else self.repeat,
             "shared": self.shared,
+            "edges": self.edges,
         }
         return {k: v for k, v in data.items() if k == "name" or v}
 
@@ -156,6 +168,7 @@ def component(
     writes: Mapping[str, str] = _EMPTY,
     repeat: int = 1,
     shared: str = "",
+    edges: str = "",
     **options: Any,
 ) -> ComponentSpec:
     """Create a component: ``component("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
@@ -170,6 +183,9 @@ def component(
         Local name to field.
     repeat, shared : int, str
         Number of times in a row, and name of the weights that all layers with this name share; layers only.
+    edges : str
+        Name of the edge set that is made or read: ``component("radius", edges="far")``, ``component("gcn",
+        edges="far")``.
     **options
         Options of the component, checked against its signature when the model is built.
 
@@ -179,10 +195,10 @@ def component(
     {'name': 'gat', 'options': {'heads': 4}, 'reads': {'edge_attr': 'edge_rbf'}}
     """
     if isinstance(reads, Mapping):
-        return ComponentSpec(name, options, reads, (), writes, repeat, shared)
+        return ComponentSpec(name, options, reads, (), writes, repeat, shared, edges)
     if isinstance(reads, str) or not isinstance(reads, Sequence):
         raise WiringError(f"component {name!r}: reads={reads!r}. Allowed: a dict or a list of fields.")
-    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared)
+    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared, edges)
 
 
 def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
