@@ -142,7 +142,7 @@ class Decoding:
         last = model.wires[-1]
         local = next(iter(model.head_reads))
         f = model.fields_of(batch)
-        for w, layer in zip(model.wires[:-1], model.layers[:-1], strict=True):
+        for w, layer in model.steps[:-1]:
             out = layer({name: f[field] for name, field in w.reads.items()})
             f |= {field: out[name] for name, field in w.writes.items()}
         return cls(

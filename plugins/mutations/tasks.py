@@ -15,7 +15,7 @@ from protgraph_plugins.mutations.scorer import DDG_UNIT
 from torch import Tensor
 
 from protgraph.data.datasets import Target
-from protgraph.data.graph import ProteinGraph, set_attributes
+from protgraph.data.graph import ProteinGraph, edge_set_of, set_attributes
 from protgraph.errors import LabelError
 from protgraph.featurize import FeaturePlan, ProteinRequest
 from protgraph.registry import metrics
@@ -102,18 +102,20 @@ def select_nodes(graph: ProteinGraph, keep: Tensor) -> ProteinGraph:
         ``(N,)`` bool.
     """
     selected, values = ProteinGraph(), {}
-    edges = None
-    if "edge_index" in graph:
-        edges = keep[graph.edge_index].all(0)  # (E,)
-        number = keep.cumsum(0) - 1  # (N,) new number of each kept node
-        values["edge_index"] = number[graph.edge_index[:, edges]]
+    kept_edges: dict[str, Tensor] = {}
+    number = keep.cumsum(0) - 1  # (N,) new number of each kept node
+    for name in graph.keys():  # noqa: SIM118
+        if edge_set_of(name) is not None:
+            level = graph.level(name)
+            kept_edges[level] = keep[graph[name]].all(0)  # (E,)
+            values[name] = number[graph[name][:, kept_edges[level]]]
     for name, value in graph.to_dict().items():
-        if name in ("edge_index", "degree"):
+        if name == "degree" or name in values:
             continue
         if graph.is_node_attr(name):
             value = value[keep]
-        elif graph.is_edge_attr(name):
-            value = value[edges]
+        elif isinstance(value, Tensor) and graph.level(name) in kept_edges:
+            value = value[kept_edges[graph.level(name)]]
         elif name == "residue_ids":
             value = value[keep.numpy()]
         values[name] = value

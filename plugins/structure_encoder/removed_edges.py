@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from protgraph.data.graph import FieldSpec, register_field
+from protgraph.data.graph import FieldSpec, field, is_registered, register_field
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn import Head, invariant_width, invariants, invariants_are_chiral
 
@@ -97,7 +97,7 @@ def keep_edges(graph: Data, keep: Tensor) -> Data:
     for name in list(graph.keys()):
         if name == "edge_index":
             kept.edge_index = graph.edge_index[:, keep]
-        elif graph.is_edge_attr(name):
+        elif is_registered(name) and field(name).rows == "edge":
             kept[name] = graph[name][keep]
     if "degree" in kept:
         if "batch" in kept:

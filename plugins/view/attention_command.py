@@ -10,8 +10,10 @@ import typer
 
 from protgraph.cli import (
     Overwrite,
+    SetValues,
     check_output_folder,
     find_checkpoint,
+    find_model,
     print_reader_notes,
     reads_structures,
     text_console,
@@ -33,9 +35,10 @@ _SHOWN = 12
 
 @reads_structures()
 def attention_command(
-    model: Annotated[str, typer.Argument(help="Model name ('transformer', 'gat.v1') or checkpoint file.")],
+    model: Annotated[str, typer.Argument(help="Model name ('transformer', 'gat.v1'), TOML file or checkpoint file.")],
     file: Annotated[Path, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz) or FASTA file.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")],
+    settings: SetValues = None,
     separation: Annotated[int, typer.Option(help="Minimum separation of contacts within a chain, residues.")] = 6,
     seed: Annotated[int, typer.Option(help="Seed of the random weights of an untrained model.")] = 0,
     overwrite: Overwrite = False,
@@ -55,7 +58,7 @@ def attention_command(
     """
     from protgraph_plugins.view import write_attention
 
-    from protgraph.errors import StructureFileError
+    from protgraph.errors import OptionError, StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.inference import featurized_proteins
     from protgraph.model import build_model
@@ -65,8 +68,11 @@ def attention_command(
     trained = find_checkpoint(model)
     failures: list[Failure] = []
     if trained is None:
-        built, name = build_model(model, tasks.get("secondary_structure").target, seed=seed), f"{model}, untrained,"
+        network = find_model(model, settings)
+        built, name = build_model(network, tasks.get("secondary_structure").target, seed=seed), f"{model}, untrained,"
         results = successes(iter_graphs(file, built.plan, read=read, step=ModelInputs()), failures)
+    elif settings:
+        raise OptionError(f"--set changes an untrained model; {model!r} is trained. Leave --set out, or give a name.")
     else:
         built, name = trained.single_model("attention"), f"{trained.model.spec.name} ({Path(model).name})"
         results = featurized_proteins(trained, file, failures, [], read=read, jobs=1)

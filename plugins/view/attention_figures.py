@@ -253,7 +253,7 @@ def _all_codes(model: ProteinModel, length: int) -> Iterator[tuple[str, Position
             encoding = featurizer({"seq_pos": torch.arange(length)})["sequence_position"]
             index = model.plan.components.index(component)
             yield f"features[{index}] ({component.name})", PositionCode("sinusoidal", encoding)
-    for wired, layer in zip(model.wires, model.layers, strict=True):
+    for wired, layer in model.steps:
         for path, module in layer.named_modules():
             if not hasattr(module, "position_code"):
                 continue

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -26,6 +27,7 @@ from pydantic import (
 from protgraph import registry
 from protgraph.bench.published import PublishedScore
 from protgraph.errors import OptionError, ProtgraphError, UnknownNameError, suggest
+from protgraph.model.settings import change_model
 from protgraph.model.spec import ModelSpec
 from protgraph.validation import Seed, check_value, describe_errors, read_toml, unknown_name
 
@@ -87,14 +89,36 @@ _Names = Annotated[tuple[StrictStr, ...], AfterValidator(_without_repeats)]
 _Options = dict[str, Any]
 
 
-def _models_and_graphs(models: Any, graphs: Mapping[str, ModelSpec]) -> dict[str, Any]:
+def _inline_model(table: Mapping[str, Any], where: str) -> ModelSpec:
+    """Return the model of a table ``[[models]]``: by name or file, or a specification, with ``set`` and ``as``."""
+    data = dict(table)
+    settings, label = data.pop("set", {}), data.pop("as", None)
+    check_value(settings, dict[str, Any], path=f"{where}: models: set")
+    check_value(label, str | None, path=f"{where}: models: as")
+    if data.keys() == {"name"}:
+        if label is None:
+            raise OptionError(
+                f"{where}: models: {dict(table)!r} has no 'as'. Give the name in the tables: as = \"{data['name']}_1\"."
+            )
+        from protgraph.model.build import as_model_spec
+
+        spec = as_model_spec(data["name"])
+    else:
+        spec = ModelSpec.from_dict(data)
+    spec = change_model(spec, settings, where=f"{where}: models: set")
+    return spec if label is None else replace(spec, name=label)
+
+
+def _models_and_graphs(models: Any, graphs: Mapping[str, ModelSpec], where: str) -> dict[str, Any]:
     """Return the fields ``models``, names only, and ``graphs``; other values are left to the validation."""
     if not isinstance(models, list | tuple):
         return {}
     names, specs = [], dict(graphs)
     for model in models:
         if isinstance(model, Mapping):
-            model = ModelSpec.from_dict(model)
+            model = _inline_model(model, where)
+        elif isinstance(model, str) and model.endswith(".toml"):
+            model = ModelSpec.from_toml(model)
         if isinstance(model, ModelSpec):
             specs[model.name] = model
         names.append(model.name if isinstance(model, ModelSpec) else model)
@@ -114,6 +138,8 @@ def _relative_to(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         for task in data.get("tasks", ()):
             if task in spec["datasets"]:
                 spec["datasets"][task] = _relative_path(folder, data["datasets"][task], registry.datasets)
+    if isinstance(data.get("models"), list):
+        spec["models"] = [_beside(folder, model) for model in data["models"]]
     if isinstance(data.get("trained"), dict):
         spec["trained"] = {}
         for task, names in data["trained"].items():
@@ -152,7 +178,9 @@ class BenchSpec(BaseModel):
         Registry names, in the order of the tables. For a folder, a task may be a label column; its random split uses
         seed 0, independent of the seeds of the runs.
     models : tuple of str, ModelSpec or mapping
-        Registry names, or specifications, of which the attribute keeps the names.
+        Registry names, TOML files (in a TOML file relative to it) or specifications, of which the attribute keeps the
+        names. A mapping ``{"name": "gcn", "as": "gcn128", "set": {"layers.*.dim": 128}}`` is a model with other values
+        (:func:`protgraph.model.change_model`) under the name ``as``; a specification may have ``set`` too.
     graphs : mapping of str to ModelSpec
         The specifications among ``models``, by name; taken from there.
     seeds : tuple of int
@@ -219,11 +247,11 @@ class BenchSpec(BaseModel):
     where: str = "bench spec"
 
     def __init__(self, **data: Any) -> None:
-        data |= _models_and_graphs(data.get("models"), data.get("graphs", {}))
+        where = data.get("where", "bench spec")
+        data |= _models_and_graphs(data.get("models"), data.get("graphs", {}), where)
         try:
             super().__init__(**data)
         except ValidationError as e:
-            where = data.get("where", "bench spec")
             raise OptionError(f"{where}: {describe_errors(e, keys=_KEYS, paths=_TABLES)}") from e
 
     def __eq__(self, other: object) -> bool:
@@ -416,6 +444,14 @@ class BenchSpec(BaseModel):
             yield
         except kinds as e:
             raise type(e)(f"{self.where}: {key}: {e}") from e
+
+
+def _beside(folder: Path, model: Any) -> Any:
+    """Return a model of a spec with the path of its TOML file relative to the folder of the spec."""
+    if isinstance(model, Mapping) and isinstance(model.get("name"), str):
+        return {**model, "name": _beside(folder, model["name"])}
+    is_file = isinstance(model, str) and model.endswith(".toml")
+    return str(folder / model) if is_file else model
 
 
 def _find_trained(name: str) -> None:

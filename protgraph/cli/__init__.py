@@ -24,9 +24,11 @@ _HOME = {
     "check_output_store": "protgraph.cli.output_path",
     # structure files and labels
     "LabelFile": "protgraph.cli.label_options",
+    "SetValues": "protgraph.cli.model_argument",
     "chain_names": "protgraph.cli.read_options",
     "chains_option": "protgraph.cli.read_options",
     "find_checkpoint": "protgraph.cli.model_argument",
+    "find_model": "protgraph.cli.model_argument",
     "parse_feature": "protgraph.cli.feature_options",
     "print_reader_notes": "protgraph.cli.read_options",
     "reads_structures": "protgraph.cli.read_options",

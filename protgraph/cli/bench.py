@@ -91,6 +91,15 @@ def bench_command(
       value = 0.4
 
     \b
+    Models as data: a width scan, a model of a file, and a new one:
+      models = [
+        "gcn",
+        { name = "gcn", as = "gcn128", set = { "layers.*.dim" = 128 } },
+        "my_model.toml",
+        { name = "small", features = ["knn"], layers = [{ name = "embed", reads = ["aatype"] }, "gcn"] },
+      ]
+
+    \b
     Trained models beside the others, and models that may be absent:
       models = ["gcn", "esm_hybrid"]
       optional = ["esm_hybrid"]

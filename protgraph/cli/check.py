@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from protgraph.cli.model_argument import SetValues, find_model
 from protgraph.cli.output_path import Overwrite, check_output
 from protgraph.errors import OptionError, UnknownNameError, suggest
 
@@ -29,8 +30,11 @@ _KINDS = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "metr
 def check_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Names of {', '.join(_KINDS[:-1])} or commands; a family means all its variants."),
+        typer.Argument(
+            help=f"Names of {', '.join(_KINDS[:-1])} or commands; a family means all its variants. Or models as .toml."
+        ),
     ] = None,
+    settings: SetValues = None,
     everything: Annotated[bool, typer.Option("--all", help="Check every registered component.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Check only one kind: {', '.join(_KINDS)}.")] = None,
     device: Annotated[str, typer.Option(help="Device to run on: cpu, cuda or cuda:1.")] = "cpu",
@@ -67,6 +71,7 @@ def check_command(
     Examples:
       protgraph check egnn
       protgraph check egnn --only rotation --only reflection
+      protgraph check model.toml --set layers.1.dim=32
       protgraph check --all --kind layers
       protgraph check --all --jobs 8 --table equivariance.md
     """
@@ -80,7 +85,7 @@ def check_command(
     rows: list[EquivarianceRow] = []
     statuses: list[str] = []
     with ForeignChecks(run) as foreign:
-        components = _select(names or [], everything, kind, foreign)
+        components = _select(names or [], everything, kind, foreign, settings=settings)
         run = replace(run, verbose=len(components) <= 4)
         try:
             for report in check_components(components, run, jobs=jobs, foreign=foreign):
@@ -99,7 +104,9 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: ForeignChecks) -> list[Component]:
+def _select(
+    names: Sequence[str], everything: bool, kind: str | None, foreign: ForeignChecks, *, settings: list[str] | None
+) -> list[Component]:
     """Return the components to check; those of other distributions are not imported here."""
     from protgraph.registry import registries
     from protgraph.testing import find_components
@@ -112,12 +119,17 @@ def _select(names: Sequence[str], everything: bool, kind: str | None, foreign: F
     searched = [registries[k] for k in _KINDS if plural in (None, k)]
     components = []
     if everything:
+        if settings:
+            raise OptionError("--set changes one model. Give its name instead of --all.")
         for registry in searched:
             for name in registry:
                 components += _variants(registry, name, foreign)
         return components
     singular = cast("ComponentKind", plural.removesuffix("s")) if plural else None
     for name in names:
+        if settings or name.endswith(".toml"):
+            components += find_components(find_model(name, settings))
+            continue
         components += _of_registries(searched, name, foreign) or find_components(name, kind=singular)  # raises
     return components
 

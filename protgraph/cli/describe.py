@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.console import text_console
+from protgraph.cli.model_argument import SetValues, find_checkpoint, find_model
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
@@ -20,9 +22,11 @@ _NARROW = 100
 
 
 def describe_command(
-    model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1') or checkpoint file.")],
+    model: Annotated[str, typer.Argument(help="Model name ('gat', 'gat.v1'), TOML file or checkpoint file.")],
     task: Annotated[str, typer.Option(help="Task whose target selects the head.")] = "secondary_structure",
+    settings: SetValues = None,
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a diagram as Mermaid text instead.")] = False,
+    toml: Annotated[bool, typer.Option("--toml", help="Print the specification as a TOML file instead.")] = False,
 ) -> None:
     """Print the components of a model with the fields that they read and write, shapes, and parameters.
 
@@ -33,13 +37,21 @@ def describe_command(
       protgraph describe tfn
       protgraph describe gat --task ligand_binding
       protgraph describe gat --mermaid > gat.mmd
+      protgraph describe gat --set layers.1.heads=8 --toml > model.toml
     """
     from protgraph import registry
-    from protgraph.cli.model_argument import find_checkpoint
     from protgraph.model import build_model, mermaid_text, standardized_inputs, summarize_model
 
     trained = find_checkpoint(model)
-    built = build_model(model, registry.tasks.get(task).target, seed=0) if trained is None else trained.model
+    if trained is None:
+        built = build_model(find_model(model, settings), registry.tasks.get(task).target, seed=0)
+    elif settings:
+        raise OptionError(f"--set changes an untrained model; {model!r} is trained. Leave --set out, or give a name.")
+    else:
+        built = trained.model
+    if toml:
+        typer.echo(built.spec.to_toml(), nl=False)
+        return
     if mermaid:
         typer.echo(mermaid_text(built.spec))
         return

@@ -26,7 +26,7 @@ Feature = Annotated[
         help=f"Featurizer, 'name' or 'name:option=value,…'; repeat for more. Default: {', '.join(DEFAULT)}.",
     ),
 ]
-Model = Annotated[str | None, typer.Option(help="Use the featurizers of this model.")]
+Model = Annotated[str | None, typer.Option(help="Use the featurizers of this model, by name or as TOML file.")]
 NodeType = Annotated[str | None, typer.Option(help="Nodes: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")]
 Ligands = Annotated[bool, typer.Option("--ligands", help="Add atoms of ligands. Requires --node-type atom.")]
 Nucleic = Annotated[bool, typer.Option("--nucleic", help="Add nucleic acids. Requires --node-type atom.")]

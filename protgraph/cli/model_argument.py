@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from protgraph.errors import CheckpointError
 from protgraph.registry import models, trained_models
 
 if TYPE_CHECKING:
     from protgraph.checkpoint import Checkpoint
+    from protgraph.model import ModelSpec
 
-__all__ = ["find_checkpoint"]
+__all__ = ["SetValues", "find_checkpoint", "find_model"]
+
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change a value of the model: layers.1.dim=128, features.knn.k=16, layers.*.dropout=0.1; repeat for more.",
+    ),
+]
+
+
+def find_model(argument: str, settings: list[str] | None) -> str | ModelSpec:
+    """Return the name of a model, or its specification if it is a TOML file or has settings (``--set``)."""
+    if not settings and not argument.endswith(".toml"):
+        return argument
+    from protgraph.model import as_model_spec, change_model, parse_settings
+
+    return change_model(as_model_spec(argument), parse_settings(settings or []))
 
 
 def find_checkpoint(argument: str) -> Checkpoint | None:
-    """Load the checkpoint of a file or a trained model's name; return None for the name of a model without weights.
+    """Load the checkpoint of a file or a trained model's name; return None for a model without weights.
 
     Raises
     ------
@@ -23,6 +44,8 @@ def find_checkpoint(argument: str) -> Checkpoint | None:
         The argument looks like a path ("x.safetensors", "runs/x") without a file, or the file is not a checkpoint.
     """
     path = Path(argument)
+    if path.suffix == ".toml":
+        return None
     if path.is_file():
         from protgraph.checkpoint import load_checkpoint
 

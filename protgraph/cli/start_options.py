@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar, cast
 
 import typer
 
+from protgraph.cli.model_argument import find_model
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -87,10 +88,12 @@ def parse_ranks(texts: Sequence[str] | None) -> dict[str, int]:
     return parse_pairs("--lora", [text if "=" in text else f"layers={text}" for text in texts or ()], int)
 
 
-def model_to_train(model: str | None, start_from: str | None) -> str | ModelSpec:
-    """Return the model of the command line; without one, the specification of the checkpoint to start from."""
+def model_to_train(model: str | None, start_from: str | None, settings: list[str] | None) -> str | ModelSpec:
+    """Return the model of the command line with its settings; without one, the specification of that to start from."""
     if model is not None:
-        return model
+        return find_model(model, settings)
+    if settings:
+        raise OptionError("--set changes a model of the command line. Give MODEL, too.")
     if start_from is None:
         raise OptionError("MODEL is missing. Give the name of a model, or --from, whose model is then trained.")
     from protgraph.checkpoint.checkpoint_file import load_parent

@@ -23,6 +23,7 @@ from protgraph.cli.dry_run import (
 )
 from protgraph.cli.failures import failures_of_errors
 from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
+from protgraph.cli.model_argument import SetValues, find_model
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.start_options import (
@@ -60,7 +61,8 @@ def train_command(
         ),
     ],
     model: Annotated[
-        str | None, typer.Argument(help="Model by name: 'gat', 'gat.v1'.  [default: that of --from]")
+        str | None,
+        typer.Argument(help="Model by name: 'gat', 'gat.v1', or TOML file: 'model.toml'.  [default: that of --from]"),
     ] = None,
     task: Annotated[
         str | None,
@@ -77,6 +79,7 @@ def train_command(
     unfreeze_after: UnfreezeAfter = None,
     lr_scale: LearningRateScale = None,
     lora: LowRank = None,
+    settings: SetValues = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
     ] = None,
@@ -194,6 +197,8 @@ def train_command(
       protgraph train gat --data graphs --task site --callback my_module:MyCallback
       protgraph train site_mpnn --data my --task site --labels l.csv --auxiliary secondary_structure=0.3
       protgraph train --from ligand_site --data my --labels labels.csv --task site --freeze "layers.*"
+      protgraph train gcn --data pdb_core --task interface --set 'layers.*.dim=128'
+      protgraph train model.toml --data pdb_core --task interface --set layers.1.dim=128
     """
     from protgraph.train import FitConfig, fit
     from protgraph.train.callbacks import callback_by_name
@@ -222,7 +227,7 @@ def train_command(
         lr_scale=parse_pairs("--lr-scale", lr_scale, float),
         lora=parse_ranks(lora),
     )
-    spec = model_to_train(model, start_from)
+    spec = model_to_train(model, start_from, settings)
     if budget is not None:
         config = replace(config, batch_residues=budget)
     inputs: list[str | Path | None] = [*data, labels]

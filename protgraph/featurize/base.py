@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -143,11 +144,15 @@ class EdgeList:
         ``(E,)`` int64. Ascending by target; within a target ascending by distance, ties by source.
     degree : int, optional
         K if every node has exactly K incoming edges.
+    fields : mapping of str to ndarray
+        Attributes of the edges, ``(E, …)`` each: those fields in ``writes`` of the featurizer that are not
+        ``edge_index``.
     """
 
     source: np.ndarray
     target: np.ndarray
     degree: int | None = None
+    fields: Mapping[str, np.ndarray] = dataclass_field(default_factory=dict)
 
     @property
     def index(self) -> np.ndarray:
@@ -156,7 +161,10 @@ class EdgeList:
 
 
 class EdgeFeaturizer(Featurizer):
-    """Featurizer of edges; several in one model give a multi-relational graph (``edge_kind``).
+    """Featurizer of edges; several in one edge set give a multi-relational graph (``edge_kind``).
+
+    Attributes of edges, e.g. numbers of contacts, are further registered fields of level "edge" in ``writes``, and are
+    returned in :attr:`EdgeList.fields`.
 
     Subclasses take their options as keyword-only arguments with defaults, call ``super().__init__()``, and implement
     :meth:`__call__`. :func:`protgraph.structure.neighbors.sort_edges` puts edges in the required order.

@@ -15,7 +15,16 @@ from torch import Tensor
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, field, require_readable
+from protgraph.data.graph.fields import (
+    EDGES,
+    FieldSpec,
+    edge_index_name,
+    edge_set_of,
+    field,
+    is_field,
+    require_readable,
+)
+from protgraph.data.graph.levels import LocalLevels, is_edge_field, prefixed, rows_of
 from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
@@ -82,6 +91,12 @@ class FeaturePlan:
     WiringError
         A featurizer reads a field that none before it writes, two write the same field, or an edge featurizer is not
         defined between atoms.
+
+    Notes
+    -----
+    ``component("radius", edges="far")`` makes the edge set ``far`` beside ``edges``: the object ``far``, the tensor
+    ``far_edge_index``, and fields with this prefix of the featurizers that read it, e.g. ``far_edge_dist`` of
+    ``component("edge_distance", edges="far")``.
     """
 
     def __init__(
@@ -95,7 +110,7 @@ class FeaturePlan:
             hint = suggest(str(node_type), NODE_TYPES)
             raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
         self.node_type = node_type
-        self.components: tuple[ComponentSpec, ...] = as_components(features, "features")
+        self.components: tuple[ComponentSpec, ...] = tuple(map(_with_edges, as_components(features, "features")))
         self.given = dict(given)
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
@@ -121,21 +136,53 @@ class FeaturePlan:
             if isinstance(item.featurizer, EdgeFeaturizer):
                 self.edges.append((item.component, item.featurizer))
         self._add_edge_fields()
+        self._check_edge_sets(placed)
         for item in placed:
             self._add(*item)
 
+    @property
+    def edge_sets(self) -> dict[str, list[tuple[ComponentSpec, EdgeFeaturizer]]]:
+        """The edge featurizers of each edge set, by its name; ``edges`` is the one without a name."""
+        sets: dict[str, list[tuple[ComponentSpec, EdgeFeaturizer]]] = {}
+        for component, featurizer in self.edges:
+            sets.setdefault(component.edges or EDGES, []).append((component, featurizer))
+        return sets
+
     def _add_edge_fields(self) -> None:
-        if self.edges and "edge_index" in self.given:
-            raise WiringError("the edges are given with the graphs, and an edge featurizer makes others. Remove one.")
-        if self.edges or "edge_index" in self.given:
-            self.fields |= {name: field(name) for name in ("edge_index", "edges")}
-        if len(self.edges) > 1:
-            self.fields["edge_kind"] = field("edge_kind").as_("edge_kind", irreps=f"{len(self.edges)}x0e")
+        """Add the edge index and the reduction object of each edge set to the fields."""
+        sets_of_graphs = [edges for edges in map(edge_set_of, self.given) if edges is not None]
+        for edges in dict.fromkeys([*sets_of_graphs, *self.edge_sets]):
+            featurizers = self.edge_sets.get(edges, [])
+            if featurizers and edges in sets_of_graphs:
+                raise WiringError(
+                    "the edges are given with the graphs, and an edge featurizer makes others. Remove one."
+                )
+            if edges != EDGES and (is_field(edges) or edges in self.fields):
+                raise WiringError(f"edges={edges!r}: this is the name of a field. Choose another name.")
+            name = edge_index_name(edges)
+            self.fields |= {name: field(name), edges: field(EDGES).as_(edges, on=field(name).on)}
+            if len(featurizers) > 1:
+                kind = prefixed(edges, "edge_kind")
+                self.fields[kind] = field(kind).as_(kind, irreps=f"{len(featurizers)}x0e")
+
+    def _check_edge_sets(self, placed: Sequence[_PlacedFeaturizer]) -> None:
+        """Raise if a featurizer names an edge set that does not exist."""
+        for path, component, featurizer in placed:
+            if not component.edges or isinstance(featurizer, EdgeFeaturizer):
+                continue
+            if not any(name == "edges" or is_edge_field(name) for name in featurizer.reads):
+                raise WiringError(f"{path} reads no edges. Leave out edges={component.edges!r}.")
+            if component.edges not in self.fields:
+                names = ", ".join(map(repr, self.edge_sets)) or "none"
+                hint = suggest(component.edges, self.edge_sets)
+                raise WiringError(f"{path}: edges={component.edges!r} does not exist.{hint} Edge sets: {names}.")
 
     def _add(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
         """Check the wiring of a featurizer, and add its outputs to the fields."""
         if component.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
+        if component.repeat > 1 or component.shared:
+            raise WiringError(f"{path}: repeat and shared are for layers. Leave them out.")
         if isinstance(featurizer, EdgeFeaturizer):
             self._check_edges(path, component, featurizer)
         else:
@@ -143,10 +190,15 @@ class FeaturePlan:
 
     def _check_edges(self, path: str, component: ComponentSpec, featurizer: EdgeFeaturizer) -> None:
         """Raise if an edge featurizer is wired, or not defined for the nodes of the graph."""
-        if component.reads or component.writes:
+        _check_names(path, component.reads, (), "input")
+        _check_names(path, component.writes, featurizer.writes, "output")
+        if component.output_field("edge_index") != edge_index_name(component.edges or EDGES):
             raise WiringError(
-                f"{path} makes the edges of the graph, which have no other name. Leave out reads and writes."
+                f"{path} makes the edges of the graph, whose index has no other name than that of its edge set. Leave "
+                "out writes, and give edges='name' for an edge set with a name."
             )
+        attributes = {n: spec.as_(n, on=component.edges) for n, spec in featurizer.out.items() if n != "edge_index"}
+        self._add_outputs(path, component, attributes)
         if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
             raise WiringError(
                 f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
@@ -157,24 +209,30 @@ class FeaturePlan:
         """Check that a featurizer reads what exists, and add its outputs to the fields."""
         _check_names(path, component.reads, featurizer.reads, "input")
         _check_names(path, component.writes, featurizer.writes, "output")
-        for local in featurizer.reads:
-            name = component.input_field(local)
+        reads = {local: component.input_field(local) for local in featurizer.reads}
+        for name in reads.values():
             if name not in self.fields:
                 raise WiringError(
                     f"{path} reads {name!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
-            require_readable(path, type(featurizer), local, self.fields[name])
-        for local, spec in featurizer.out.items():
-            name = component.output_field(local)
-            if name in self.fields:
-                raise WiringError(f"{path} writes {name!r}, which exists already. Rename the output: writes={{...}}.")
-            self.fields[name] = spec.as_(name)
+        levels = LocalLevels.of(path, reads, self.fields)
+        for local, name in reads.items():
+            require_readable(path, type(featurizer), local, levels.local(path, local, self.fields[name]))
+        self._add_outputs(path, component, {n: levels.of_model(spec) for n, spec in featurizer.out.items()})
         if isinstance(featurizer, StructureFeaturizer):
             self.structure.append((component, featurizer))
         else:
             assert isinstance(featurizer, TensorFeaturizer)  # contract: the third kind
             self.tensor.append((component, featurizer))
+
+    def _add_outputs(self, path: str, component: ComponentSpec, outputs: Mapping[str, FieldSpec]) -> None:
+        """Add the fields that a featurizer writes."""
+        for local, spec in outputs.items():
+            name = component.output_field(local)
+            if name in self.fields:
+                raise WiringError(f"{path} writes {name!r}, which exists already. Rename the output: writes={{...}}.")
+            self.fields[name] = spec.as_(name)
 
     @property
     def part(self) -> str:
@@ -200,7 +258,10 @@ class FeaturePlan:
     @property
     def precomputed(self) -> frozenset[str]:
         """Names of the fields that :meth:`precompute` makes."""
-        names = {*ALWAYS, *self.given, "edge_index", "edge_kind"}
+        names = {*ALWAYS, *self.given}
+        for edges, featurizers in self.edge_sets.items():
+            names |= {edge_index_name(edges), prefixed(edges, "edge_kind")}
+            names |= {c.output_field(local) for c, f in featurizers for local in f.out if local != "edge_index"}
         if self.node_type != "residue":
             names |= set(ATOM_FIELDS)
         for component, featurizer in self.structure:
@@ -257,9 +318,9 @@ class FeaturePlan:
             arrays = _of_atoms(arrays, nodes)
         graph = ProteinGraph()
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
-        if self.edges:
-            kinds = [run_edge_featurizer(component.name, edges, visible, nodes) for component, edges in self.edges]
-            _add_edges(graph, kinds)
+        for edges, featurizers in self.edge_sets.items():
+            kinds = [run_edge_featurizer(component.name, f, visible, nodes) for component, f in featurizers]
+            _add_edges(graph, edges, [(c, kind) for (c, _), kind in zip(featurizers, kinds, strict=True)])
         report = LossCounts(residues.report.to_dict())
         set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
         return graph
@@ -290,13 +351,12 @@ class FeaturePlan:
         """
         f = dict(f)
         dtype = f["pos"].dtype if "pos" in f else torch.get_default_dtype()
-        rows = {"node": f["proteins"].batch.numel()}
-        if "edge_index" in f:
-            rows["edge"] = f["edge_index"].size(1)
+        rows = rows_of(f)
         for component, featurizer in self.tensor:
             inputs_of_featurizer = {local: f[component.input_field(local)] for local in featurizer.reads}
             inputs_of_featurizer |= {local: f[local] for local in featurizer.optional if local in f}
-            outputs = run_tensor_featurizer(component.name, featurizer, inputs_of_featurizer, rows)
+            levels = LocalLevels.of("", {n: component.input_field(n) for n in featurizer.reads}, self.fields)
+            outputs = run_tensor_featurizer(component.name, featurizer, inputs_of_featurizer, levels.rows(rows))
             for local, value in outputs.items():
                 f[component.output_field(local)] = value.to(dtype) if value.is_floating_point() else value
         return f
@@ -307,6 +367,18 @@ class FeaturePlan:
         whole = copy(graph)
         set_attributes(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
         return whole
+
+
+def _with_edges(component: ComponentSpec) -> ComponentSpec:
+    """Return a featurizer of a named edge set with the names of its fields: ``edge_dist`` is ``far_edge_dist``."""
+    if not component.edges:
+        return component
+    featurizer = registry.featurizers.get(component.name)
+    fields_of_edges = [name for name in (*featurizer.reads, *featurizer.writes) if is_edge_field(name)]
+    names = {name: prefixed(component.edges, name) for name in fields_of_edges}
+    reads = {name: names[name] for name in featurizer.reads if name in names}
+    writes = {name: names[name] for name in featurizer.writes if name in names}
+    return replace(component, reads=reads | dict(component.reads), writes=writes | dict(component.writes))
 
 
 def _check_names(path: str, wired: Mapping[str, str], names: Sequence[str], kind: str) -> None:
@@ -320,8 +392,10 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
     """Return the fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
     f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
     f["proteins"] = Proteins.from_graph(graph)
-    if "edge_index" in graph:
-        f["edges"] = Edges.from_graph(graph)
+    for name in list(f):
+        edges = edge_set_of(name)
+        if edges is not None:
+            f[edges] = Edges.from_graph(graph, edges)
     return f
 
 
@@ -382,17 +456,35 @@ def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, n
     }
 
 
-def _add_edges(graph: ProteinGraph, kinds: list[EdgeList]) -> None:
-    """Set ``edge_index`` and ``degree``; with several kinds, join them and set ``edge_kind``."""
-    if len(kinds) == 1:
-        index = kinds[0].index
-        if kinds[0].degree is not None:
-            graph.degree = np.int64(kinds[0].degree)  # PyG's batching makes a tensor of Python's integers
+def _add_edges(graph: ProteinGraph, edges: str, kinds: list[tuple[ComponentSpec, EdgeList]]) -> None:
+    """Set the edge index of an edge set, its attributes and ``degree``; with several kinds, join them."""
+    lists = [kind for _, kind in kinds]
+    values: dict[str, np.ndarray] = {}
+    if len(lists) == 1:
+        index = lists[0].index
+        rows = [np.arange(index.shape[1])]
+        if lists[0].degree is not None and edges == EDGES:
+            graph.degree = np.int64(lists[0].degree)  # PyG's batching makes a tensor of Python's integers
     else:
-        source, target, edge_kind = _join(graph.pos.numpy(), kinds)
+        source, target, edge_kind = _join(graph.pos.numpy(), lists)
         index = np.stack([source, target])
-        graph.edge_kind = torch.from_numpy(edge_kind)
-    graph.edge_index = torch.from_numpy(index.astype(np.int64, copy=False))
+        values[prefixed(edges, "edge_kind")] = edge_kind
+        rows = [_rows_of_kind(one, index) for one in lists]
+    for (component, kind), places in zip(kinds, rows, strict=True):
+        for local, value in kind.fields.items():
+            attribute = np.zeros((index.shape[1], *value.shape[1:]), value.dtype)  # 0 for edges of other kinds
+            attribute[places] = value
+            values[component.output_field(local)] = attribute
+    values[edge_index_name(edges)] = index.astype(np.int64, copy=False)
+    set_attributes(graph, {name: torch.from_numpy(value) for name, value in values.items()})
+
+
+def _rows_of_kind(kind: EdgeList, index: np.ndarray) -> np.ndarray:
+    """Return the row of each edge of a kind, ``(E,)``, among joined edges ``(2, E)``."""
+    nodes = int(max(index.max(initial=-1), 0)) + 1
+    joined = index[1].astype(np.int64) * nodes + index[0]
+    order = np.argsort(joined)
+    return order[np.searchsorted(joined, kind.target.astype(np.int64) * nodes + kind.source, sorter=order)]
 
 
 def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, StructureFeaturizer, TensorFeaturizer
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.residues.atoms import NodeAtoms
@@ -25,22 +27,28 @@ __all__ = [
 def run_structure_featurizer(name: str, featurizer: StructureFeaturizer, residues: Residues) -> dict[str, np.ndarray]:
     """Return the arrays of a structure featurizer by local name, all of the shapes of their specs."""
     with _scope(name, featurizer.__call__, residues.name) as scope:
-        result = check_returned_fields(scope, featurizer(residues), featurizer.out)
-        arrays = {local: np.asarray(value) for local, value in result.items()}
         n = len(residues)
-        rows = {"node": n, "graph": 1, "pair": n * n}
-        for local, value in arrays.items():
-            spec = featurizer.out[local]
-            _check_shape(scope, local, value.shape, spec.trailing_shape, spec.level, rows)
-            is_float = value.dtype.kind == "f"
-            if is_float != spec.dtype.startswith("float"):
-                raise scope.returned(f"returns {local!r} of type {value.dtype}", allowed=f"Declared: {spec.dtype}.")
-            if is_float and not np.isfinite(value).all():
-                row = int(np.argwhere(~np.isfinite(value))[0, 0])
-                raise scope.returned(
-                    f"returns {local!r} that is not finite in row {row}",
-                    allowed="Replace missing values by 0 and use a mask field.",
-                )
+        return _checked_arrays(scope, featurizer(residues), featurizer.out, {"node": n, "graph": 1, "pair": n * n})
+
+
+def _checked_arrays(
+    scope: ComponentScope, result: object, declared: Mapping[str, FieldSpec], rows: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """Return the arrays that a featurizer returned by local name, all of the shapes of their specs and finite."""
+    checked = check_returned_fields(scope, result, declared)
+    arrays = {local: np.asarray(value) for local, value in checked.items()}
+    for local, value in arrays.items():
+        spec = declared[local]
+        _check_shape(scope, local, value.shape, spec.trailing_shape, spec.level, rows)
+        is_float = value.dtype.kind == "f"
+        if is_float != spec.dtype.startswith("float"):
+            raise scope.returned(f"returns {local!r} of type {value.dtype}", allowed=f"Declared: {spec.dtype}.")
+        if is_float and not np.isfinite(value).all():
+            row = int(np.argwhere(~np.isfinite(value))[0, 0])
+            raise scope.returned(
+                f"returns {local!r} that is not finite in row {row}",
+                allowed="Replace missing values by 0 and use a mask field.",
+            )
     return arrays
 
 
@@ -52,15 +60,22 @@ def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residue
         edges = featurizer(residues) if between_residues else featurizer.among(residues, nodes)
         if not isinstance(edges, EdgeList):
             raise scope.returned(f"returns {_describe(edges)}", allowed="Return an EdgeList(source, target).")
-        source, target = np.asarray(edges.source), np.asarray(edges.target)
-        if source.ndim != 1 or source.shape != target.shape or not source.dtype.kind == target.dtype.kind == "i":
-            found = f"source {source.dtype} {source.shape} and target {target.dtype} {target.shape}"
-            raise scope.returned(f"returns {found}", allowed="Both are integers of shape (E,).")
-        if len(target) and (target[1:] < target[:-1]).any():
-            raise scope.returned("returns edges that are not sorted by target", allowed=_ORDER)
-        if len(source) and not (min(source.min(), target[0]) >= 0 and max(source.max(), target[-1]) < len(nodes)):
-            raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {len(nodes) - 1}.")
-    return edges
+        _check_ends(scope, edges, len(nodes))
+        declared = {local: spec for local, spec in featurizer.out.items() if local != "edge_index"}
+        fields = _checked_arrays(scope, edges.fields, declared, {"edge": len(edges.source)})
+    return replace(edges, fields=fields)
+
+
+def _check_ends(scope: ComponentScope, edges: EdgeList, num_nodes: int) -> None:
+    """Raise if the ends of edges are not integers, not sorted by target, or not nodes."""
+    source, target = np.asarray(edges.source), np.asarray(edges.target)
+    if source.ndim != 1 or source.shape != target.shape or not source.dtype.kind == target.dtype.kind == "i":
+        found = f"source {source.dtype} {source.shape} and target {target.dtype} {target.shape}"
+        raise scope.returned(f"returns {found}", allowed="Both are integers of shape (E,).")
+    if len(target) and (target[1:] < target[:-1]).any():
+        raise scope.returned("returns edges that are not sorted by target", allowed=_ORDER)
+    if len(source) and not (min(source.min(), target[0]) >= 0 and max(source.max(), target[-1]) < num_nodes):
+        raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {num_nodes - 1}.")
 
 
 _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.stack([source, target]))."

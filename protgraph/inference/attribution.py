@@ -325,7 +325,7 @@ class _Inputs:
         self.fields = {name: self.plain[name] for name in sorted(read) if self._is_feature(name)}
         self.tables = [
             (name, layer.tables[local])
-            for wires, layer in zip(network.wires, network.layers, strict=True)
+            for wires, layer in network.steps
             if isinstance(layer, Embed)
             for local, name in wires.reads.items()
             if local in layer.tables and network.plan.fields[name].level == "node"

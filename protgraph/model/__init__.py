@@ -10,6 +10,7 @@ from protgraph.model.diagram import mermaid_text
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.model.parts import ModelPart, model_parts
 from protgraph.model.pretrained import PublishedWeights, pretrained
+from protgraph.model.settings import change_model, parse_settings
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
 from protgraph.model.weights import convert_state, find_weights, read_model_state, read_weights
@@ -26,6 +27,7 @@ __all__ = [
     "WiredComponent",
     "as_model_spec",
     "build_model",
+    "change_model",
     "compile_layers",
     "component",
     "convert_state",
@@ -34,6 +36,7 @@ __all__ = [
     "mermaid_text",
     "model_parts",
     "nonfinite_error",
+    "parse_settings",
     "pretrained",
     "read_model_state",
     "read_weights",

@@ -15,14 +15,15 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import field, require_readable
+from protgraph.data.graph.fields import FieldSpec, edge_index_name, field, require_readable
+from protgraph.data.graph.levels import LocalLevels, rows_of
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
 from protgraph.featurize.run_featurizer import check_returned_fields, check_returned_tensor
 from protgraph.model.attention_maps import AttentionMap, attention_maps
 from protgraph.model.frozen_parts import FrozenParts, freeze_parts
-from protgraph.model.spec import ModelSpec, wire
+from protgraph.model.spec import ModelSpec, WiredComponent, wire
 from protgraph.nn.attention_recorder import AttentionRecorder
 from protgraph.nn.decoder import Decoder
 from protgraph.nn.module import GraphLayer, Head
@@ -45,6 +46,8 @@ class ProteinModel(nn.Module):
     target : Target
     fields : dict of str to FieldSpec
         All fields after the last layer.
+    layers : ModuleList
+        One module per layer; layers that share their weights are one module, see :attr:`steps`.
     partial_gradients : bool
         True: accept gradients with respect to coordinates that lack the part of features which are not computed in
         torch, instead of :class:`protgraph.errors.GradientError`.
@@ -60,21 +63,26 @@ class ProteinModel(nn.Module):
         self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
         layers: list[GraphLayer] = []
+        self._module_of: list[int] = []
+        self._levels: list[LocalLevels] = []
+        shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
-            specs = {local: self.fields[name] for local, name in w.reads.items()}
-            layer_class = registry.layers.get(w.component.name)
-            for local in specs:
-                if local not in w.component.inputs:
-                    require_readable(path, layer_class, local, specs[local])
-            with _own_seed(path):
-                layer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
-            if set(layer.out) != set(layer.writes):
-                raise WiringError(
-                    f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}."
-                )
-            self.fields |= {name: layer.out[local].as_(name) for local, name in w.writes.items()}
-            layers.append(layer)
+            levels = LocalLevels.of(path, w.reads, self.fields)
+            specs = {local: levels.local(path, local, self.fields[name]) for local, name in w.reads.items()}
+            label = w.component.shared
+            if label in shared:
+                first, number = shared[label]
+                _check_shared(first, w, layers[number], specs)
+            else:
+                number = len(layers)
+                layers.append(_create_layer(w, specs))
+            if label:
+                shared.setdefault(label, (w, number))
+            self._module_of.append(number)
+            self._levels.append(levels)
+            out = layers[number].out
+            self.fields |= {name: levels.of_model(out[local].as_(name)) for local, name in w.writes.items()}
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.head, self.head_reads = self._make_head()
         self._needs = self._fields_needed()
@@ -88,10 +96,12 @@ class ProteinModel(nn.Module):
             raise UnknownNameError(f"target {self.target.name!r} has head={name!r}: {e}") from e
         self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
         reads = self._head_inputs(head_class, name)
-        specs = {local: self.fields[f] for local, f in reads.items()}
+        path = f"head ({name})"
+        levels = LocalLevels.of(path, reads, self.fields)
+        specs = {local: levels.local(path, local, self.fields[f]) for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
-        with _own_seed(f"head ({name})"):
-            head = registry.heads.create(name, specs, self.target, path=f"head ({name})", options=options)
+        with _own_seed(path):
+            head = registry.heads.create(name, specs, self.target, path=path, options=options)
         if not isinstance(head, Head):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
         check_logits(head, name, self.target)
@@ -126,11 +136,17 @@ class ProteinModel(nn.Module):
         return tuple(sorted(needed))
 
     @property
+    def steps(self) -> list[tuple[WiredComponent, GraphLayer]]:
+        """The layers in the order in which they are called, each with its wiring; a shared one occurs several times."""
+        return [(w, self.layers[number]) for w, number in zip(self.wires, self._module_of, strict=True)]
+
+    @property
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
         optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
-        of_reductions = {"edge_index", "chain", "residue"}  # of ``edges`` and ``proteins``
-        return frozenset({*self._needs, *optional, *of_reductions} - {"edges", "proteins"})
+        edge_sets = [name for name, spec in self.plan.fields.items() if spec.level == "edge" and not spec.is_tensor]
+        of_reductions = {"chain", "residue", *map(edge_index_name, ("edges", *edge_sets))}
+        return frozenset({*self._needs, *optional, *of_reductions} - {"proteins", "edges", *edge_sets})
 
     @property
     def needs_coordinates(self) -> str | None:
@@ -143,8 +159,10 @@ class ProteinModel(nn.Module):
     @property
     def decoder(self) -> Decoder | None:
         """The last layer if it is a decoder and the only input of the head; such a model can sample sequences."""
-        last = self.layers[-1] if len(self.layers) else None
-        if isinstance(last, Decoder) and list(self.head_reads.values()) == [self.wires[-1].writes["h"]]:
+        if not self.wires:
+            return None
+        wiring, last = self.steps[-1]
+        if isinstance(last, Decoder) and list(self.head_reads.values()) == [wiring.writes["h"]]:
             return last
         return None
 
@@ -221,12 +239,13 @@ class ProteinModel(nn.Module):
     def embed_fields(self, f: Mapping[str, Any]) -> dict[str, Any]:
         """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
         f = dict(f)
-        rows = _rows(f)
-        for w, layer in zip(self.wires, self.layers, strict=True):
+        rows = rows_of(f)
+        for (w, layer), levels in zip(self.steps, self._levels, strict=True):
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
             )
-            outputs = run_layer(layer, {local: f[name] for local, name in w.reads.items()}, scope, rows)
+            reads = {local: f[name] for local, name in w.reads.items()}
+            outputs = run_layer(layer, reads, scope, levels.rows(rows))
             f |= {name: outputs[local] for local, name in w.writes.items()}
         return f
 
@@ -246,7 +265,8 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        return attention_maps(self.spec.name, self.wires, self.layers, recorder.weights, proteins)
+        first = [self.wires[self._module_of.index(number)] for number in range(len(self.layers))]
+        return attention_maps(self.spec.name, first, self.layers, recorder.weights, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
@@ -257,7 +277,40 @@ class ProteinModel(nn.Module):
         target = self.target
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
-        return run_head(self.head, own, scope, _rows(f), target.shape, target.level)
+        rows = LocalLevels(edges="").rows(rows_of(f))
+        return run_head(self.head, own, scope, rows, target.shape, target.level)
+
+
+def _create_layer(w: WiredComponent, specs: Mapping[str, FieldSpec]) -> GraphLayer:
+    """Create the layer of a wiring for these inputs, and check that it declares its outputs."""
+    path = f"{w.path} ({w.component.name})"
+    layer_class = registry.layers.get(w.component.name)
+    for local in specs:
+        if local not in w.component.inputs:
+            require_readable(path, layer_class, local, specs[local])
+    with _own_seed(path):
+        layer: GraphLayer = registry.layers.create(w.component.name, specs, path=path, options=w.component.options)
+    if set(layer.out) != set(layer.writes):
+        raise WiringError(f"{path} must declare {sorted(layer.writes)} in __init__, but declared {sorted(layer.out)}.")
+    return layer
+
+
+def _check_shared(first: WiredComponent, w: WiredComponent, layer: GraphLayer, specs: Mapping[str, FieldSpec]) -> None:
+    """Raise if a layer cannot be the module of an earlier one, because it is another layer or reads other inputs."""
+    where = f"{w.path} ({w.component.name}) shares the weights {w.component.shared!r} of {first.path}"
+    if (w.component.name, w.component.options) != (first.component.name, first.component.options):
+        raise WiringError(
+            f"{where}: {w.component!r} is not {first.component!r}. Allowed: one layer with equal options."
+        )
+    if specs.keys() != layer.fields.keys():
+        raise WiringError(f"{where}, but reads {sorted(specs)}, not {sorted(layer.fields)}. Wire the same inputs.")
+    for local, spec in specs.items():
+        before = layer.fields[local]
+        if spec.as_(before.name, unit=before.unit, doc=before.doc) != before:
+            raise WiringError(
+                f"{where}: {local} is {spec.name!r} with {spec.irreps} per {spec.level}, there {before.name!r} with "
+                f"{before.irreps} per {before.level}. Allowed: equal inputs, e.g. an output as wide as the input."
+            )
 
 
 @contextmanager
@@ -272,15 +325,8 @@ def _own_seed(path: str) -> Iterator[None]:
         )
 
 
-def _rows(f: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of rows of each level."""
-    proteins = f["proteins"]
-    rows = {"node": proteins.batch.numel(), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
-    return rows | ({"edge": f["edge_index"].size(1)} if "edge_index" in f else {})
-
-
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
-    """Return the model specification of a registry name, dict or specification.
+    """Return the model specification of a registry name, TOML file (``*.toml``), dict or specification.
 
     Raises
     ------
@@ -296,6 +342,8 @@ def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
     if not isinstance(model, str):
         hint = " Give 'model.spec' of a ProteinModel." if isinstance(model, nn.Module) else ""
         raise OptionError(f"model: {type(model).__name__}. Allowed: a registry name, a ModelSpec or a dict.{hint}")
+    if model.endswith(".toml"):
+        return ModelSpec.from_toml(model)
     if model.endswith(".safetensors"):
         raise OptionError(f"model {model!r} is a checkpoint. Allowed: the name of a model, 'protgraph list models'.")
     spec = registry.models.get(model)
@@ -311,7 +359,7 @@ def build_model(model: str | ModelSpec | Mapping[str, Any], target: Target, *, s
     Parameters
     ----------
     model : str, ModelSpec or dict
-        Registry name (``"gat"``, ``"gat.v1"``) or specification.
+        Registry name (``"gat"``, ``"gat.v1"``), TOML file (``"model.toml"``) or specification.
     target : Target
         The prediction target, which selects the head.
     seed : int, optional

@@ -39,7 +39,9 @@ def uncompile_layers(model: ProteinModel) -> None:
 
 def uncompiled_layers(model: ProteinModel) -> list[str]:
     """Return the layers that :func:`compile_layers` leaves as they are, each with the reason."""
-    return [f"layers[{place}] ({model.spec.layers[place].name}): {reason}" for place, reason in _exceptions(model)]
+    first = {id(layer): w for w, layer in reversed(model.steps)}
+    wirings = [(first[id(model.layers[number])], reason) for number, reason in _exceptions(model)]
+    return [f"{w.path} ({w.component.name}): {reason}" for w, reason in wirings]
 
 
 def _exceptions(model: ProteinModel) -> list[tuple[int, str]]:

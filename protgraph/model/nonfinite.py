@@ -56,7 +56,7 @@ def find_nonfinite_component(
         fault = _featurizer_at_fault(model, f, protein)
         if fault is not None:
             return fault
-        for wire, layer in zip(model.wires, model.layers, strict=True):
+        for wire, layer in model.steps:
             inputs = {local: f[name] for local, name in wire.reads.items()}
             outputs = layer(inputs)
             path = f"{wire.path} of model {model.spec.name!r}"

@@ -7,8 +7,11 @@ connection is a field name. The head comes from the target of a task, so one spe
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,13 +19,14 @@ import networkx as nx
 
 from protgraph import registry
 from protgraph.argument_types import check_fields
-from protgraph.data.graph.fields import is_registered
+from protgraph.data.graph.fields import edge_set_of, is_registered
+from protgraph.data.graph.levels import is_edge_field, prefixed
 from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure.residues.atoms import NODE_TYPES
-from protgraph.validation import check_value, unknown_name
+from protgraph.validation import check_value, read_toml, unknown_name
 from protgraph.wording import html_table
 
 __all__ = ["ModelSpec", "WiredComponent", "wire"]
@@ -52,7 +56,7 @@ class ModelSpec:
     features : sequence of ComponentSpec, str or dict
         Featurizers, in order.
     layers : sequence of ComponentSpec, str or dict
-        Layers, in order; a field is that of its last writer.
+        Layers, in order; a field is that of its last writer. A dict ``{"repeat": 3, "layers": [...]}`` is a block.
     readout : mapping of str to str
         Inputs of the head: its local name to field.
     heads : mapping of str to mapping
@@ -126,7 +130,10 @@ class ModelSpec:
             for c in components:
                 options = ", ".join(f"{key}={value!r}" for key, value in c.options.items())
                 reads = ", ".join([*c.inputs, *(f"{k} = {v}" for k, v in c.reads.items())])
-                rows.append((kind, c.name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
+                name = (
+                    c.name + (f" × {c.repeat}" if c.repeat > 1 else "") + (f", shared {c.shared}" if c.shared else "")
+                )
+                rows.append((kind, name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
         readout = ", ".join(f"{key} = {value}" for key, value in self.readout.items())
         title = f"{self.name}, nodes: {self.node_type}, readout: {readout}"
         return html_table(title, ["part", "name", "options", "reads", "writes"], rows)
@@ -177,6 +184,49 @@ class ModelSpec:
             check_value(value, _TYPES[key], path=f"{path}: {key}", error=WiringError)
         return cls(**data)
 
+    @classmethod
+    def from_toml(cls, path: str | Path) -> ModelSpec:
+        """Read a specification from a TOML file with the keys of :meth:`to_dict`; its name is by default the file's.
+
+        Raises
+        ------
+        OptionError
+            The file is missing or not TOML.
+        WiringError
+            A key is unknown, or a value has the wrong type.
+        """
+        path = Path(path)
+        data = {"name": path.stem} | read_toml(path, "model")
+        try:
+            return cls.from_dict(data)
+        except WiringError as e:
+            raise WiringError(f"{path}: {e}") from e
+
+    def to_toml(self) -> str:
+        """Return the text of a TOML file for :meth:`from_toml`.
+
+        Examples
+        --------
+        >>> print(ModelSpec("tiny", ["knn"], [ComponentSpec("gcn", {"dim": 8})], heads={}).to_toml())
+        name = "tiny"
+        readout = { h = "h" }
+        <BLANKLINE>
+        [[features]]
+        name = "knn"
+        <BLANKLINE>
+        [[layers]]
+        name = "gcn"
+        options = { dim = 8 }
+        <BLANKLINE>
+        """
+        data = self.to_dict()
+        components = {key: data.pop(key) for key in ("features", "layers")}
+        lines = [f"{key} = {_toml_value(value)}" for key, value in data.items() if value]
+        for key, tables in components.items():
+            for table in tables:
+                lines += ["", f"[[{key}]]", *(f"{name} = {_toml_value(value)}" for name, value in table.items())]
+        return "\n".join(lines) + "\n"
+
     def plan(self) -> FeaturePlan:
         """Create the featurizers.
 
@@ -196,7 +246,7 @@ class ModelSpec:
         plan = self.plan()
         dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
         dag.add_node("structure", kind="structure", name="structure", step=0)
-        for i, n in enumerate(self.features):
+        for i, n in enumerate(plan.components):
             featurizer = registry.featurizers.get(n.name)
             reads = {local: n.input_field(local) for local in featurizer.reads}
             writes = {local: n.output_field(local) for local in featurizer.writes}
@@ -213,6 +263,20 @@ class ModelSpec:
         return [f"{n} ({d['name']})" for n, d in dag.nodes(data=True) if d["kind"] == "layer" and n not in alive]
 
 
+def _toml_value(value: Any) -> str:
+    """Return plain data in TOML, tables inline."""
+    if isinstance(value, Mapping):
+        pairs = [f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items() if item is not None]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)  # strings, numbers and booleans are written alike
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+
+
 @dataclass(frozen=True)
 class WiredComponent:
     """A component with resolved names.
@@ -220,7 +284,7 @@ class WiredComponent:
     Parameters
     ----------
     path : str
-        E.g. "layers[2]".
+        E.g. "layers[2]"; "layers[2][0]" for the first of several repetitions.
     reads, writes : mapping of str to str
         Local name to field of the model.
     """
@@ -241,8 +305,9 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str)
         dag.add_edge(source, w.path, fields=tuple(names))
     for name in w.writes.values():
         writer[name] = w.path
-        if name == "edge_index":
-            writer["edges"] = w.path
+        edges = edge_set_of(name)
+        if edges is not None:
+            writer[edges] = w.path
 
 
 def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
@@ -250,12 +315,14 @@ def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
     available: set[str] = set(plan.fields)
     wires = []
     for i, n in enumerate(spec.layers):
-        path = f"layers[{i}]"
-        w = _resolve(path, n, _layer_class(path, n))
-        for name in w.reads.values():
-            _check_available(name, available, f"{path} ({n.name}) reads")
-        available |= set(w.writes.values())
-        wires.append(w)
+        layer_class = _layer_class(f"layers[{i}]", n)
+        for repetition in range(n.repeat):
+            path = f"layers[{i}]" if n.repeat == 1 else f"layers[{i}][{repetition}]"
+            w = _resolve(path, n, layer_class)
+            for name in w.reads.values():
+                _check_available(name, available, f"{path} ({n.name}) reads")
+            available |= set(w.writes.values())
+            wires.append(w)
     for name in spec.readout.values():
         _check_available(name, available, f"the readout of model {spec.name!r} reads")
     return wires
@@ -270,6 +337,21 @@ def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
 
 def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredComponent:
     where = f"{path} ({n.name})"
+    _check_local_names(where, n, layer)
+    reads = {local: _input_name(n, local) for local in layer.reads}
+    reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
+    if n.edges:
+        reads["edges"] = n.edges
+    reads |= {name: name for name in n.inputs}
+    writes = {local: n.output_field(local) for local in layer.writes}
+    for name in writes.values():
+        if name in ("edges", "proteins", "logits"):
+            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
+    return WiredComponent(path, n, reads, writes)
+
+
+def _check_local_names(where: str, n: ComponentSpec, layer: type[GraphLayer]) -> None:
+    """Raise if a layer is wired by names that it does not have."""
     if n.inputs and not layer.variadic:
         raise WiringError(f"{where} reads {', '.join(layer.reads)}. Give reads={{local: field}}, not a list of fields.")
     unknown = sorted(set(n.reads) - set(layer.reads) - set(layer.optional))
@@ -279,14 +361,15 @@ def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredCompo
     unknown = sorted(set(n.writes) - set(layer.writes))
     if unknown:
         raise WiringError(f"{where} has no output {unknown[0]!r}. Its outputs are {', '.join(layer.writes)}.")
-    reads = {local: n.input_field(local) for local in layer.reads}
-    reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
-    reads |= {name: name for name in n.inputs}
-    writes = {local: n.output_field(local) for local in layer.writes}
-    for name in writes.values():
-        if name in ("edges", "proteins", "logits"):
-            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
-    return WiredComponent(path, n, reads, writes)
+    if n.edges and "edges" not in (*layer.reads, *layer.optional):
+        raise WiringError(f"{where} reads no edges. Leave out edges={n.edges!r}.")
+
+
+def _input_name(n: ComponentSpec, local: str) -> str:
+    """Return the field that a layer reads; fields of edges are by default those of its edge set."""
+    if n.edges and local not in n.reads and is_edge_field(local):
+        return prefixed(n.edges, local)
+    return n.input_field(local)
 
 
 def _check_available(name: str, available: set[str], reader: str) -> None:

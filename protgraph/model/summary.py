@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, edge_set_of
 from protgraph.model.build import ProteinModel
 from protgraph.nn.standardize import Standardize
 
@@ -58,11 +58,14 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
         reads = _names({local: n.input_field(local) for local in featurizer.reads}) or ("structure",)
         writes = tuple(_shape(spec, n.output_field(local)) for local, spec in featurizer.out.items())
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
-    for w, layer in zip(model.wires, model.layers, strict=True):
+    counted: set[int] = set()
+    for w, layer in model.steps:
+        parameters = 0 if id(layer) in counted else _count(layer)  # of shared weights once
+        counted.add(id(layer))
         writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
         rows.append(
             ComponentSummary(
-                w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, _count(layer)
+                w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, parameters
             )
         )
     target = model.target
@@ -77,7 +80,7 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
 def standardized_inputs(model: ProteinModel) -> list[str]:
     """Return the features that a model standardizes, e.g. ``["sasa", "dihedral[0,2]"]``, those columns of dihedral."""
     names: dict[str, None] = {}
-    for w, layer in zip(model.wires, model.layers, strict=True):
+    for w, layer in model.steps:
         if not isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             continue
         for local, numbers in standardize.standardized().items():
@@ -96,9 +99,10 @@ def _names(reads: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _shape(spec: FieldSpec, name: str) -> str:
-    if name == "edge_index":
-        return "edge_index (2, E)"
-    shape = (_ROWS[spec.level], *map(str, spec.trailing_shape))
+    if edge_set_of(name) is not None:
+        return f"{name} (2, E)"
+    rows = _ROWS[spec.level] + (f" of {spec.on}" if spec.on else "")
+    shape = (rows, *map(str, spec.trailing_shape))
     kind = f"{spec.classes} classes" if spec.is_category else spec.irreps
     return f"{name} ({', '.join(shape)}{',' if len(shape) == 1 else ''}) {kind}"
 

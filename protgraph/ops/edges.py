@@ -40,8 +40,8 @@ def common_degree(graph: Data) -> int | None:
     return None if degree is None or isinstance(degree, Tensor) else int(degree)
 
 
-def check_edges(graph: Data) -> None:
-    """Check shape, node indices and order of ``edge_index``, and that ``degree`` is correct.
+def check_edges(graph: Data, edges: str = "edges") -> None:
+    """Check shape, node indices and order of ``edge_index`` or of a named edge set, and that ``degree`` is correct.
 
     Raises
     ------
@@ -50,29 +50,34 @@ def check_edges(graph: Data) -> None:
     """
     if torch.compiler.is_compiling():  # values are not available during tracing
         return
-    index = graph.edge_index
+    name = _index_name(edges)
+    index = graph[name]
     if index.dim() != 2 or index.size(0) != 2 or index.dtype != torch.long:
-        raise FieldError(f"edge_index of {_name(graph)} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
+        raise FieldError(f"{name} of {_name(graph)} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
     if index.numel() == 0:
         return
-    num_nodes, degree = graph.num_nodes, common_degree(graph)
+    num_nodes, degree = graph.num_nodes, common_degree(graph) if edges == "edges" else None
     is_regular = degree is not None and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
     low, high = _extremes(index[0] if is_regular else index)
     if low < 0 or high >= num_nodes:
         bad = low if low < 0 else high
-        raise FieldError(f"edge_index of {_name(graph)} contains node {bad}; nodes are 0 to {num_nodes - 1}")
+        raise FieldError(f"{name} of {_name(graph)} contains node {bad}; nodes are 0 to {num_nodes - 1}")
     if is_regular:
         return
     if bool((index[1, 1:] < index[1, :-1]).any()):
         raise FieldError(
-            f"edge_index of {_name(graph)} is not sorted by target (row 1).\n"
-            "Sort it: graph = graph.sort(sort_by_row=False)"
+            f"{name} of {_name(graph)} is not sorted by target (row 1).\nSort it: graph = graph.sort(sort_by_row=False)"
         )
     if degree is not None:
         raise FieldError(
             f"degree of {_name(graph)} is {degree}, but not every node has {degree} incoming edges.\n"
             "If edges were added or removed, delete the attribute: del graph.degree"
         )
+
+
+def _index_name(edges: str) -> str:
+    """Return the name of the edge index of an edge set, as protgraph.data.graph.fields.edge_index_name."""
+    return "edge_index" if edges == "edges" else f"{edges}_edge_index"
 
 
 def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:
@@ -163,18 +168,27 @@ class Edges:
         self.sources = Segments(edge_index[0], self.num_sources, is_sorted=False, number_name="source")
 
     @classmethod
-    def from_graph(cls, graph: Data) -> Edges:
+    def from_graph(cls, graph: Data, edges: str = "edges") -> Edges:
         """Create the edges of a graph or batch from ``edge_index`` and, if present, ``degree`` and ``max_degree``.
+
+        Parameters
+        ----------
+        edges : str
+            Name of the edge set; the edge index of "far" is ``far_edge_index``.
 
         Raises
         ------
         FieldError
             If the graph has no edges, or they fail :func:`protgraph.ops.check_edges`.
         """
-        if "edge_index" not in graph:
-            raise FieldError("the graph has no edges. Add an edge featurizer such as 'knn'.")
+        name = _index_name(edges)
+        if name not in graph:
+            which = "" if edges == "edges" else f" {edges!r}"
+            raise FieldError(f"the graph has no edges{which}. Add an edge featurizer such as 'knn'.")
         if "sizes" not in graph:  # batches of protgraph.data.collate are checked when collated
-            check_edges(graph)
+            check_edges(graph, edges)
+        if edges != "edges":
+            return cls(graph[name], graph.num_nodes, max_degree=graph.get(f"{edges}_max_degree"))
         degree, max_degree = common_degree(graph), graph.get("max_degree")
         return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=max_degree)
 

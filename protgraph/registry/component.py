@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from protgraph.errors import ComponentTypeError, OptionError, WiringError, suggest
 
-__all__ = ["ComponentSpec", "ComponentType", "Family", "as_component", "as_components", "component"]
+__all__ = ["COMPONENT_KEYS", "ComponentSpec", "ComponentType", "Family", "as_component", "as_components", "component"]
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 _TYPES = {
@@ -21,7 +21,12 @@ _TYPES = {
     "reads": dict[str, str],
     "inputs": Sequence[str],
     "writes": dict[str, str],
+    "repeat": int,
+    "shared": str,
+    "edges": str,
 }
+#: Keys of a component as plain data.
+COMPONENT_KEYS = tuple(_TYPES)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,13 @@ class ComponentSpec:
         Fields that a variadic component (``embed``, ``concat``) reads in addition, in this order.
     writes : mapping of str to str
         Local name to field of the model; local names that are omitted write the field of the same name.
+    repeat : int
+        Layers only: number of times in a row, 1 or more; each has its own weights, unless they are shared.
+    shared : str
+        Layers only: name of a set of weights; all layers with this name are one module that is called several times.
+    edges : str
+        Name of the edge set that an edge featurizer makes, or that a layer or tensor featurizer reads as ``edges``;
+        "" for the edges without a name.
 
     Raises
     ------
@@ -52,6 +64,9 @@ class ComponentSpec:
     reads: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
+    repeat: int = 1
+    shared: str = ""
+    edges: str = ""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -74,12 +89,20 @@ class ComponentSpec:
             value = getattr(self, key)
             value = dict(value) if isinstance(value, Mapping) else value
             check_value(value, annotation, path=f"{label}.{key}", error=WiringError)
+        if self.edges and self.reads.get("edges", self.edges) != self.edges:
+            raise WiringError(
+                f"{label} has edges={self.edges!r} and reads edges={self.reads['edges']!r}. Give one of them."
+            )
+        if self.repeat < 1:
+            raise WiringError(f"{label}.repeat = {self.repeat}. Allowed: 1 or more.")
 
     def __repr__(self) -> str:
         arguments = [f"{key}={value!r}" for key, value in self.options.items()]
         if self.inputs:
             arguments.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
         arguments += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
+        arguments += [f"repeat={self.repeat}"] if self.repeat > 1 else []
+        arguments += [f"{key}={value!r}" for key in ("shared", "edges") if (value := getattr(self, key))]
         return f"component({', '.join([repr(self.name), *arguments])})"
 
     def __hash__(self) -> int:
@@ -89,10 +112,12 @@ class ComponentSpec:
         return self  # immutable
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ComponentSpec, (self.name, dict(self.options), dict(self.reads), self.inputs, dict(self.writes))
+        return ComponentSpec.from_dict, (self.to_dict(),)
 
     def input_field(self, local: str) -> str:
         """Return the field of the model that is read under a local name."""
+        if local == "edges" and self.edges:
+            return self.edges
         return self.reads.get(local, local)
 
     def output_field(self, local: str) -> str:
@@ -107,12 +132,15 @@ class ComponentSpec:
             "reads": dict(self.reads),
             "inputs": list(self.inputs),
             "writes": dict(self.writes),
+            "repeat": 0 if self.repeat == 1 else self.repeat,
+            "shared": self.shared,
+            "edges": self.edges,
         }
         return {k: v for k, v in data.items() if k == "name" or v}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ComponentSpec:
-        """Create a component from the data of :meth:`to_dict`.
+        """Create a component from the data of :meth:`to_dict`; a list ``reads`` means ``inputs``, as in Python.
 
         Raises
         ------
@@ -127,6 +155,8 @@ class ComponentSpec:
                 raise WiringError(f"{label}: unknown key {key!r}.{hint} Allowed: {', '.join(_TYPES)}.")
         if name is None:
             raise WiringError(f"{label}: key 'name' is missing in {dict(data)!r}.")
+        if isinstance(data.get("reads"), list) and "inputs" not in data:
+            data = {**data, "reads": {}, "inputs": data["reads"]}
         return cls(**data)
 
 
@@ -136,6 +166,9 @@ def component(
     *,
     reads: Mapping[str, str] | Sequence[str] = _EMPTY,
     writes: Mapping[str, str] = _EMPTY,
+    repeat: int = 1,
+    shared: str = "",
+    edges: str = "",
     **options: Any,
 ) -> ComponentSpec:
     """Create a component: ``component("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
@@ -148,6 +181,11 @@ def component(
         Local name to field; for variadic components, the list of fields to read.
     writes : mapping of str to str
         Local name to field.
+    repeat, shared : int, str
+        Number of times in a row, and name of the weights that all layers with this name share; layers only.
+    edges : str
+        Name of the edge set that is made or read: ``component("radius", edges="far")``, ``component("gcn",
+        edges="far")``.
     **options
         Options of the component, checked against its signature when the model is built.
 
@@ -157,10 +195,10 @@ def component(
     {'name': 'gat', 'options': {'heads': 4}, 'reads': {'edge_attr': 'edge_rbf'}}
     """
     if isinstance(reads, Mapping):
-        return ComponentSpec(name, options, reads, (), writes)
+        return ComponentSpec(name, options, reads, (), writes, repeat, shared, edges)
     if isinstance(reads, str) or not isinstance(reads, Sequence):
         raise WiringError(f"component {name!r}: reads={reads!r}. Allowed: a dict or a list of fields.")
-    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes)
+    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared, edges)
 
 
 def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:
@@ -177,6 +215,8 @@ def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec
 def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key: str) -> tuple[ComponentSpec, ...]:
     """Convert a list of names, dicts and components.
 
+    A dict ``{"repeat": 3, "layers": [...]}`` means these layers three times, one after the other.
+
     Raises
     ------
     WiringError
@@ -189,7 +229,24 @@ def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key:
     for item in items:
         if not isinstance(item, ComponentSpec | str | Mapping):
             raise WiringError(f"{key}: component {item!r}. Allowed: a name, a dict or component(...).")
-    return tuple(as_component(item) for item in items)
+    components: list[ComponentSpec] = []
+    for item in items:
+        if isinstance(item, Mapping) and "layers" in item:
+            components += _repeated(item, key)
+        else:
+            components.append(as_component(item))
+    return tuple(components)
+
+
+def _repeated(block: Mapping[str, Any], key: str) -> list[ComponentSpec]:
+    """Return the components of a repeated block, one after the other."""
+    unknown = sorted(set(block) - {"layers", "repeat"})
+    if unknown:
+        raise WiringError(f"{key}: block of layers: unknown key {unknown[0]!r}. Allowed: layers, repeat.")
+    count = block.get("repeat", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise WiringError(f"{key}: block of layers: repeat = {count!r}. Allowed: an integer of 1 or more.")
+    return [*as_components(block["layers"], f"{key}: block of layers")] * count
 
 
 T = TypeVar("T")

@@ -110,7 +110,7 @@ class Component:
         if not isinstance(module, MultiHeadModel):
             return {}
         layers: dict[str, nn.Module] = {}
-        for wire, layer in zip(module.model.wires, module.model.layers, strict=True):
+        for wire, layer in module.model.steps:
             layers[f"{wire.path} ({wire.component.name})"] = layer
         for name, head in zip(module.head_names, module.heads, strict=True):
             layers[f"head ({name})"] = head

@@ -101,13 +101,17 @@ class _TensorModule(nn.Module):
 
 
 class StructureModule(nn.Module):
-    """A structure or edge featurizer as a module of proteins; edges are a 0/1 value of every pair of nodes."""
+    """A structure or edge featurizer as a module of proteins.
+
+    Edges are a 0/1 value of every pair of nodes, and their attributes are values of pairs that are 0 without an edge.
+    """
 
     def __init__(self, featurizer: StructureFeaturizer | EdgeFeaturizer) -> None:
         super().__init__()
         self.featurizer = featurizer
         if isinstance(featurizer, EdgeFeaturizer):
-            self.outputs = {"edge_index": FieldSpec("adjacency", "pair", "1x0e")}
+            attributes = {name: spec.as_(name, level="pair") for name, spec in featurizer.out.items()}
+            self.outputs = {**attributes, "edge_index": FieldSpec("adjacency", "pair", "1x0e")}
         else:
             self.outputs = dict(featurizer.out)
             self.writes = featurizer.writes
@@ -116,14 +120,9 @@ class StructureModule(nn.Module):
         """Return the fields of all proteins, concatenated."""
         results = [self.featurizer(residues) for residues in proteins]
         self._require_form(results)
-        adjacency, fields = [], []
+        fields = []
         for residues, result in zip(proteins, results, strict=True):
-            if isinstance(result, EdgeList):
-                adjacency.append(_adjacency(result, len(residues)))
-            else:
-                fields.append(result)
-        if adjacency:
-            return {"edge_index": torch.cat(adjacency)}
+            fields.append(_pairs(result, len(residues)) if isinstance(result, EdgeList) else result)
         values = {}
         for name in fields[0]:
             values[name] = torch.cat([torch.from_numpy(np.array(values_of[name])) for values_of in fields])
@@ -138,7 +137,12 @@ class StructureModule(nn.Module):
             raise WiringError(f"__call__ returns {found} ({place}). Return {'an EdgeList' if is_edges else 'a dict'}.")
 
 
-def _adjacency(edges: EdgeList, n: int) -> Tensor:
-    matrix = torch.zeros(n, n, dtype=torch.float64)
-    matrix[torch.from_numpy(edges.target), torch.from_numpy(edges.source)] = 1.0
-    return matrix.view(-1, 1)
+def _pairs(edges: EdgeList, n: int) -> dict[str, np.ndarray]:
+    """Return the edges and their attributes as values of all pairs of nodes, ``(N N, …)``, row-major by target."""
+    values = {"edge_index": np.ones((len(edges.source), 1)), **edges.fields}
+    pairs = {}
+    for name, value in values.items():
+        table = np.zeros((n, n, *value.shape[1:]), value.dtype)
+        table[edges.target, edges.source] = value
+        pairs[name] = table.reshape(n * n, *value.shape[1:])
+    return pairs

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.graph.fields import FieldSpec, Level, field, field_owner, is_registered
+from protgraph.data.graph.fields import FieldSpec, Level, edge_set_of, field, field_owner, is_registered
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
@@ -71,7 +71,7 @@ def make_inputs(
     rows["pair"] = sum(n * n for n in sizes)
     values: dict[str, Tensor] = {}
     for name, spec in specs.items():
-        if not spec.is_tensor or name == "edge_index":
+        if not spec.is_tensor or edge_set_of(name) is not None:
             continue
         if spec.irreps == "index":
             values[name] = _nodes_of_protein(name, spec, sizes)
@@ -123,13 +123,14 @@ def degenerate_inputs(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[s
 
 def inputs_of_batch(batch: Any) -> TensorInputs:
     """Return the precomputed fields of a batch as inputs of a model."""
-    values = {n: _double(x) for n, x in batch.items() if n not in ("edge_index", "batch", "ptr") and torch.is_tensor(x)}
+    tensors = {n: x for n, x in batch.items() if n not in ("batch", "ptr") and torch.is_tensor(x)}
+    edge_sets = {edges: x for n, x in tensors.items() if (edges := edge_set_of(n)) is not None}
+    values = {n: _double(x) for n, x in tensors.items() if edge_set_of(n) is None}
     specs = {name: field(name) for name in values}
-    if "edge_index" not in batch:
-        return TensorInputs(specs, values, torch.zeros(2, 0, dtype=torch.long), batch.sizes, is_batch=True)
-    specs |= {"edges": field("edges")}
+    specs |= {edges: field("edges").as_(edges) for edges in edge_sets}
+    index = edge_sets.pop("edges", torch.zeros(2, 0, dtype=torch.long))
     degree = batch.degree if "degree" in batch else None
-    return TensorInputs(specs, values, batch.edge_index, batch.sizes, degree, is_batch=True)
+    return TensorInputs(specs, values, index, batch.sizes, degree, is_batch=True, more_edges=edge_sets)
 
 
 def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: bool) -> Tensor:

@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import get_args
 
@@ -16,7 +17,8 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, edge_index_name
+from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.model import ModelSpec, ProteinModel, build_model
@@ -50,8 +52,14 @@ def wire_model(spec: ModelSpec) -> Wiring:
         make_inputs=lambda: StructureInputs(_proteins_for(plan, hide=any(_targets_of_task_heads(spec))), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
-        find_reads=lambda tensors: tuple(n for n in (*tensors.values, "edges") if n in needed & tensors.specs.keys()),
+        find_reads=partial(_read_names, needed),
     )
+
+
+def _read_names(needed: set[str], tensors: TensorInputs) -> tuple[str, ...]:
+    """Return the names of tensors and edge sets, of those that the predictions depend on."""
+    names = (*tensors.values, "edges", *tensors.more_edges)
+    return tuple(name for name in names if name in needed & tensors.specs.keys())
 
 
 def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
@@ -62,8 +70,9 @@ def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
     if not plan.edges or plan.needs_ligands or plan.node_type != "residue":
         return usual
     edges_only = FeaturePlan([component for component, _ in plan.edges])
-    has_edges = any(edges_only.precompute(copy_residues(one)).edge_index.numel() for one in usual)
-    return usual if has_edges else folded_proteins()
+    batch = collate([edges_only.precompute(copy_residues(one)) for one in usual])
+    has_edges = [batch[edge_index_name(edges)].numel() > 0 for edges in plan.edge_sets]
+    return usual if all(has_edges) else folded_proteins()
 
 
 def model_parts(wiring: Wiring) -> list[object]:

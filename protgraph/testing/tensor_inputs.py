@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, Level, edge_index_name
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.ops import Edges, Proteins
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
@@ -40,6 +40,8 @@ class TensorInputs(Inputs):
         Names of values that are never below 0.
     is_batch : bool
         Pass one batch, as models read it, instead of a dict of fields.
+    more_edges : mapping of str to Tensor
+        Named edge sets of a batch, ``(2, E)`` each as ``edge_index``.
     """
 
     specs: Mapping[str, FieldSpec]
@@ -49,6 +51,7 @@ class TensorInputs(Inputs):
     degree: int | None = None
     nonnegative: frozenset[str] = field(default_factory=frozenset)
     is_batch: bool = False
+    more_edges: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def batch(self) -> Tensor:
@@ -57,9 +60,15 @@ class TensorInputs(Inputs):
 
     def rows(self, level: str) -> tuple[int, ...]:
         """Return each protein's number of rows of a level; edges are counted from ``edge_index``."""
-        if level == "edge":
-            return tuple(torch.bincount(self.batch[self.edge_index[1]], minlength=len(self.sizes)).tolist())
+        if level == "edge" or level in self.more_edges:
+            index = self.edge_index if level == "edge" else self.more_edges[level]
+            return tuple(torch.bincount(self.batch[index[1]], minlength=len(self.sizes)).tolist())
         return super().rows(level)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of the rows of :attr:`values`, and the names of the named edge sets."""
+        return (*get_args(Level), *self.more_edges)
 
     def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
         """Return fresh tensors with reduction objects, or a batch.
@@ -84,7 +93,10 @@ class TensorInputs(Inputs):
 
     def _collated(self, device: torch.device | str, dtype: torch.dtype) -> Data:
         tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in self.values.items()}
-        rows = {n: self.rows(self.specs[n].level) for n in tensors}
+        rows = {n: self.rows(self.specs[n].rows) for n in tensors}
+        for edges, index in self.more_edges.items():
+            name = edge_index_name(edges)
+            tensors[name], rows[name] = index, self.rows(edges)
         attributes = {} if self.degree is None else {"degree": [self.degree] * len(self.sizes)}
         if "edges" in self.specs:
             tensors["edge_index"], rows["edge_index"] = self.edge_index, self.rows("edge")
@@ -98,15 +110,17 @@ class TensorInputs(Inputs):
             shifted = self.values[n] + starts.view(-1, 1, *[1] * (self.values[n].dim() - 1))
             values[n] = shifted.flatten(0, 1)
         index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
-        return replace(self, values=values, edge_index=index, sizes=self.sizes * len(transforms))
+        more = {name: (edges[:, None] + starts[:, None]).flatten(1) for name, edges in self.more_edges.items()}
+        return replace(self, values=values, edge_index=index, more_edges=more, sizes=self.sizes * len(transforms))
 
     def single(self, protein: int) -> TensorInputs:
         """Return one protein alone."""
-        parts = {level: self._part(level, protein) for level in ("node", "edge", "graph", "pair")}
-        values = {n: x[parts[self.specs[n].level]] for n, x in self.values.items()}
+        parts = {level: self._part(level, protein) for level in self.levels}
+        values = {n: x[parts[self.specs[n].rows]] for n, x in self.values.items()}
         values |= {n: values[n] - parts["node"].start for n in self._node_numbers}
         index = self.edge_index[:, parts["edge"]] - parts["node"].start
-        return replace(self, values=values, edge_index=index, sizes=(self.sizes[protein],))
+        more = {name: edges[:, parts[name]] - parts["node"].start for name, edges in self.more_edges.items()}
+        return replace(self, values=values, edge_index=index, more_edges=more, sizes=(self.sizes[protein],))
 
     def permuted(self) -> tuple[TensorInputs, Permutation]:
         """Return the same proteins with nodes in a random order, edges sorted by target, and these orders ``(M,)``.
@@ -119,22 +133,30 @@ class TensorInputs(Inputs):
             key = 1e6 * key + self.values["residue"]
         noise = torch.rand(len(key), generator=generator, dtype=torch.float64)
         node = torch.argsort(key + 0.5 * noise)
-        place = torch.argsort(node)
-        index = place[self.edge_index]
+        new_number = torch.argsort(node)
+        index = new_number[self.edge_index]
         edge = torch.argsort(index[1], stable=True)
         order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
         order["pair"] = pair_permutation(node, self.sizes)
-        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
-        values |= {n: place[values[n]] for n in self._node_numbers}
-        return replace(self, values=values, edge_index=index[:, edge]), order
+        more = {}
+        for name, edges in self.more_edges.items():
+            renumbered = new_number[edges]
+            order[name] = torch.argsort(renumbered[1], stable=True)
+            more[name] = renumbered[:, order[name]]
+        values = {n: x[order[self.specs[n].rows]] for n, x in self.values.items()}
+        values |= {n: new_number[values[n]] for n in self._node_numbers}
+        return replace(self, values=values, edge_index=index[:, edge], more_edges=more), order
 
     def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
         """Return the same edges in another order for each target node, and the orders, ``(M,)`` int64 per level."""
-        noise = torch.rand(self.edge_index.size(1), generator=torch.Generator().manual_seed(22), dtype=torch.float64)
-        edge = torch.argsort(self.edge_index[1] + 0.5 * noise)
-        order = {"edge": edge, **{level: torch.arange(sum(self.rows(level))) for level in ("node", "graph", "pair")}}
-        values = {n: x[order[self.specs[n].level]] for n, x in self.values.items()}
-        return replace(self, values=values, edge_index=self.edge_index[:, edge]), order
+        generator = torch.Generator().manual_seed(22)
+        order = {level: torch.arange(sum(self.rows(level))) for level in ("node", "graph", "pair")}
+        for name, edges in {"edge": self.edge_index, **self.more_edges}.items():
+            noise = torch.rand(edges.size(1), generator=generator, dtype=torch.float64)
+            order[name] = torch.argsort(edges[1] + 0.5 * noise)
+        values = {n: x[order[self.specs[n].rows]] for n, x in self.values.items()}
+        more = {name: edges[:, order[name]] for name, edges in self.more_edges.items()}
+        return replace(self, values=values, edge_index=self.edge_index[:, order["edge"]], more_edges=more), order
 
     def without_degree(self) -> TensorInputs:
         """Return the same without stating that all nodes have equally many edges."""
@@ -144,8 +166,10 @@ class TensorInputs(Inputs):
         """Change the values of one field, in all proteins or in one; for ``edges``, the sources."""
         generator = torch.Generator().manual_seed(23)
         if name in ("edges", "edge_index"):
-            return self._sources_changed()
-        rows = slice(None) if protein is None else self._part(self.specs[name].level, protein)
+            return replace(self, edge_index=self._with_other_sources(self.edge_index))
+        if name in self.more_edges:
+            return replace(self, more_edges={**self.more_edges, name: self._with_other_sources(self.more_edges[name])})
+        rows = slice(None) if protein is None else self._part(self.specs[name].rows, protein)
         value = self.values[name].clone()
         if name == "residue":
             value[rows] = self._residues_of_next_atoms()[rows]
@@ -171,13 +195,14 @@ class TensorInputs(Inputs):
         starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))
         return (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
 
-    def _sources_changed(self) -> TensorInputs:
+    def _with_other_sources(self, edge_index: Tensor) -> Tensor:
+        """Return edges ``(2, E)`` with the next node of the protein as source, or as target if that changes nothing."""
         successor = self._successors()
-        source, target = self.edge_index
+        source, target = edge_index
         other, n = successor[source], len(successor)
         if torch.equal((target * n + other).sort()[0], (target * n + source).sort()[0]):  # complete, with loops
             other = successor[target]
-        return replace(self, edge_index=torch.stack([other, target]))
+        return torch.stack([other, target])
 
     def last_perturbed(self) -> TensorInputs:
         """Change all values of the last protein."""
@@ -189,7 +214,8 @@ class TensorInputs(Inputs):
     def without_edges(self) -> TensorInputs:
         """Return the same proteins without any edge."""
         values = {n: x[:0] if self.specs[n].level == "edge" else x for n, x in self.values.items()}
-        return replace(self, values=values, edge_index=self.edge_index[:, :0], degree=0)
+        more = {name: edges[:, :0] for name, edges in self.more_edges.items()}
+        return replace(self, values=values, edge_index=self.edge_index[:, :0], more_edges=more, degree=0)
 
     def _part(self, level: str, protein: int) -> slice:
         rows = self.rows(level)

@@ -364,7 +364,7 @@ def standardize_inputs(
 def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple[Standardize, dict[str, str]]]:
     """Yield each standardization to set and the floating-point features that it reads, local name to field."""
     written: set[str] = set()
-    for number, (w, layer) in enumerate(zip(model.wires, model.layers, strict=True)):
+    for number, (w, layer) in enumerate(model.steps):
         is_loaded = start is not None and start.keeps_layer(number)
         if not is_loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             reads = {local: w.reads[local] for local in standardize.columns}

@@ -24,6 +24,7 @@ __all__ = [
     "FieldSpec",
     "ProteinGraph",
     "collate",
+    "edge_set_of",
     "field",
     "field_table",
     "from_pyg",

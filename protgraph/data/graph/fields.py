@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from protgraph.argument_types import check_fields
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from e3nn.o3 import Irreps
 
 __all__ = [
+    "EDGES",
     "FieldSpec",
     "Level",
+    "edge_index_name",
+    "edge_set_of",
     "field",
     "field_owner",
     "field_table",
@@ -40,6 +43,10 @@ __all__ = [
 
 Level = Literal["node", "edge", "graph", "pair"]
 """Meaning of the rows of a field."""
+
+EDGES = "edges"
+"""The edge set without a name."""
+_EDGE_INDEX = "edge_index"
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 _LISTED = 40  # names in an error
@@ -72,6 +79,8 @@ class FieldSpec:
         Number of categories of an integer field (``aatype`` has 21); None if it is not categorical.
     chiral : bool
         True if the values mix parities: they transform as declared under rotations, not under reflections.
+    on : str
+        Named edge set whose edges are the rows, e.g. "far", for a field of level "edge"; "" for ``edges``.
     doc : str
         Description in one line.
 
@@ -90,9 +99,11 @@ class FieldSpec:
     classes: int | None = None
     chiral: bool = False
     doc: str = ""
+    on: str = ""
 
     def __post_init__(self) -> None:
-        check_fields(self, "name", "level", "irreps", "dtype", "unit", "classes", "chiral", "doc", error=FieldError)
+        checked = ("name", "level", "irreps", "dtype", "unit", "classes", "chiral", "doc", "on")
+        check_fields(self, *checked, error=FieldError)
         if not self.name:
             raise FieldError("field name ''. Allowed: a snake_case name.")
         if self.dtype not in _DTYPES:
@@ -101,7 +112,7 @@ class FieldSpec:
         if self.classes is not None and self.classes < 1:
             raise FieldError(f"field {self.name!r}: classes {self.classes}. Allowed: 1 or more, or None.")
         special = [w for w in ("index", "batch") if w in self.name]
-        if special and self.name not in ("edge_index", "batch"):
+        if special and self.name != "batch" and edge_set_of(self.name) is None:
             raise FieldError(
                 f"field {self.name!r}: PyG treats names that contain {special[0]!r} specially. Choose another name."
             )
@@ -110,6 +121,11 @@ class FieldSpec:
 
     def __deepcopy__(self, memo: dict[int, object]) -> FieldSpec:
         return self  # immutable
+
+    @property
+    def rows(self) -> str:
+        """Level of the rows, or the named edge set that they are on: fields with equal rows belong together."""
+        return self.on or self.level
 
     @cached_property
     def o3(self) -> Irreps:
@@ -172,6 +188,30 @@ class FieldSpec:
         return replace(self, name=name, **changes)
 
 
+def edge_index_name(edges: str) -> str:
+    """Return the name of the tensor with the ends of the edges of a set.
+
+    Examples
+    --------
+    >>> edge_index_name("edges"), edge_index_name("far")
+    ('edge_index', 'far_edge_index')
+    """
+    return _EDGE_INDEX if edges == EDGES else f"{edges}_{_EDGE_INDEX}"
+
+
+def edge_set_of(name: str) -> str | None:
+    """Return the edge set whose edge index has this name; None for other fields.
+
+    Examples
+    --------
+    >>> edge_set_of("edge_index"), edge_set_of("far_edge_index"), edge_set_of("pos")
+    ('edges', 'far', None)
+    """
+    if name == _EDGE_INDEX:
+        return EDGES
+    return name.removesuffix(f"_{_EDGE_INDEX}") if name.endswith(f"_{_EDGE_INDEX}") else None
+
+
 def irreps_terms(irreps: str, *, name: str = "") -> tuple[tuple[int, int, int], ...]:
     """Return multiplicity, degree and parity (1 or −1) of each term of irreps such as "16x0e+8x1o".
 
@@ -229,22 +269,39 @@ def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
 
 
 def is_registered(name: str) -> bool:
-    """Check if the table has a field of this name."""
-    return name in _TABLE
+    """Check if the table has a field of this name, or it is a field of the table on a named edge set."""
+    return name in _TABLE or _on_named_edges(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _split_name(name: str) -> tuple[tuple[str, str], ...]:
+    """Return the ways to split a name at an underscore into an edge set and a field."""
+    places = [i for i, letter in enumerate(name) if letter == "_" and 0 < i < len(name) - 1]
+    return tuple((name[:i], name[i + 1 :]) for i in places)
+
+
+def _on_named_edges(name: str) -> FieldSpec | None:
+    """Return the spec of a field of edges on a named edge set, e.g. ``far_edge_dist``; None for other names."""
+    for edges, local in _split_name(name) if isinstance(name, str) else ():
+        spec = _TABLE.get(local)
+        if spec is not None and spec.level == "edge" and spec.is_tensor:
+            return spec.as_(name, on=edges)
+    return None
 
 
 def is_field(name: str) -> bool:
     """Check if a graph can have a field of this name: one of the table, or PyG's ``x`` and ``edge_attr``."""
-    return name in _TABLE or name in _PYG
+    return is_registered(name) or name in _PYG
 
 
 def field_owner(name: str) -> str:
     """Return the module that registered a field; "" if it was read from a file."""
-    return _OWNERS[name]
+    edges_spec = None if name in _OWNERS else _on_named_edges(name)
+    return _OWNERS[name if edges_spec is None else name.removeprefix(f"{edges_spec.on}_")]
 
 
 def field(name: str) -> FieldSpec:
-    """Return the spec of a registered field, or of ``x`` and ``edge_attr`` of graphs from PyG.
+    """Return the spec of a registered field, also on a named edge set, or of ``x`` and ``edge_attr`` of PyG.
 
     Raises
     ------
@@ -252,7 +309,8 @@ def field(name: str) -> FieldSpec:
         If there is no such field; with similar names.
     """
     try:
-        return _TABLE[name] if name in _TABLE else _PYG[name]
+        spec = _TABLE.get(name) or _on_named_edges(name)
+        return _PYG[name] if spec is None else spec
     except (KeyError, TypeError):
         raise UnknownNameError(
             f"no field {name!r}.{suggest(str(name), _TABLE)} Fields: {list_first(sorted(_TABLE), _LISTED)}. "

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import field, is_registered
+from protgraph.data.graph.fields import FieldSpec, edge_index_name, edge_set_of, field, is_registered
 from protgraph.errors import FieldError, UnknownNameError, WiringError
 from protgraph.ops import check_edges
 from protgraph.wording import count_noun, html_table
@@ -154,10 +154,13 @@ class ProteinGraph(Data):
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int | None:
         if not isinstance(value, Tensor):
             return None
-        return 1 if key == "edge_index" else 0
+        return 0 if edge_set_of(key) is None else 1
 
     def level(self, key: str) -> str | None:
-        """Return the level of a tensor, "node", "edge", "graph" or "pair"; None for plain attributes."""
+        """Return the level of a tensor, "node", "edge", "graph" or "pair"; None for plain attributes.
+
+        For a field on a named edge set, e.g. ``far_edge_dist``, it is the name of the set.
+        """
         if not isinstance(self[key], Tensor):
             return None
         if key == "y":
@@ -165,7 +168,7 @@ class ProteinGraph(Data):
             return level[0] if isinstance(level, list) else level  # PyG's batching makes a list
         if key == "ptr":
             return None
-        return field(key).level
+        return field(key).rows
 
     def is_node_attr(self, key: str) -> bool:
         """Check if an attribute is a tensor with one row per node."""
@@ -189,8 +192,8 @@ class ProteinGraph(Data):
             for key, value in self.items():
                 if isinstance(value, Tensor) and key not in _NOT_FIELDS:
                     _check_field(self, key, value)
-            if "edge_index" in self:
-                check_edges(self)
+            for edges in _edge_sets(self):
+                check_edges(self, edges)
         except (FieldError, UnknownNameError):
             if raise_on_error:
                 raise
@@ -198,13 +201,21 @@ class ProteinGraph(Data):
         return True
 
 
+def _edge_sets(graph: Data) -> list[str]:
+    """Return the names of the edge sets of a graph or batch."""
+    names = (edge_set_of(key) for key in graph.keys())  # noqa: SIM118
+    return [name for name in names if name is not None]
+
+
 def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
-    if key == "edge_index":
+    if edge_set_of(key) is not None:
         return
     spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
-    rows = _count_rows(graph, spec.level)
+    rows = _count_rows(graph, spec)
+    if rows is None:
+        raise FieldError(f"{where} is on the edges {spec.on!r}, which the graph does not have.")
     if value.size(0) != rows:
-        raise FieldError(f"{where} has {value.size(0)} rows. {spec.level} fields of it have {rows}.")
+        raise FieldError(f"{where} has {value.size(0)} rows. {spec.rows} fields of it have {rows}.")
     is_float = spec.dtype.startswith("float")  # of any precision
     has_dtype = value.is_floating_point() if is_float else value.dtype == getattr(torch, spec.dtype)
     if not has_dtype:
@@ -216,16 +227,19 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
         _check_finite(graph, key, value, where)
 
 
-def _count_rows(graph: ProteinGraph, level: str) -> int:
-    """Return the number of rows of the fields of a level."""
-    if level == "node":
+def _count_rows(graph: ProteinGraph, spec: FieldSpec) -> int | None:
+    """Return the number of rows of a field; None if it is on edges that the graph does not have."""
+    if spec.rows == "node":
         return graph.num_nodes
-    if level == "edge":
+    if spec.rows == "edge":
         return graph.num_edges
-    if level == "graph":
+    if spec.rows == "graph":
         return getattr(graph, "num_graphs", 1)
-    sizes = graph.sizes if "sizes" in graph else [graph.num_nodes]
-    return sum(n * n for n in sizes)
+    if spec.rows == "pair":
+        sizes = graph.sizes if "sizes" in graph else [graph.num_nodes]
+        return sum(n * n for n in sizes)
+    index = edge_index_name(spec.rows)
+    return graph[index].size(1) if index in graph else None
 
 
 def _check_finite(graph: ProteinGraph, key: str, value: Tensor, where: str) -> None:
@@ -277,8 +291,8 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
             values = list(map(torch.add, values, starts))
         tensors[key] = torch.cat(values, dim)
     batch = make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
-    if "edge_index" in batch:
-        check_edges(batch)
+    for edges in _edge_sets(batch):
+        check_edges(batch, edges)
     return batch
 
 
@@ -326,9 +340,9 @@ def make_batch(
         elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
             values[key] = int(per_protein[0]) if key == "degree" else per_protein[0]
     values["sizes"] = sizes = tuple(int(s) for s in sizes)
-    if "edge_index" in tensors and "degree" not in values:
-        targets = tensors["edge_index"][1]
-        values["max_degree"] = int(targets.bincount().max()) if len(targets) else 0
+    values |= _max_degrees(
+        {key: index for key, index in tensors.items() if key != "edge_index" or "degree" not in values}
+    )
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
@@ -336,6 +350,17 @@ def make_batch(
     slices, increments = _slices_and_increments(counts, values["ptr"])
     batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=slices, _inc_dict=increments)
     return batch
+
+
+def _max_degrees(tensors: Mapping[str, Tensor]) -> dict[str, int]:
+    """Return the most incoming edges of a node in each edge set: ``max_degree``, of a named set ``far_max_degree``."""
+    degrees: dict[str, int] = {}
+    for key, index in tensors.items():
+        edges = edge_set_of(key)
+        if edges is not None:
+            name = "max_degree" if edges == EDGES else f"{edges}_max_degree"
+            degrees[name] = int(index[1].bincount().max()) if index.numel() else 0
+    return degrees
 
 
 def _slices_and_increments(

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph.fields import FieldSpec, edge_set_of
 from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
 from protgraph.data.store.graph_shard import EDGES, GraphShard
 from protgraph.data.store.store_description import register_stored_field, store_files, store_index
@@ -158,6 +158,8 @@ class GraphStore:
             a, b = shard.rows(key, i)
             if key == "edge_index":
                 values[key] = join_edge_index([(shard, i)], [b - a], [0, int(shard.sizes[i])])
+            elif edge_set_of(key) is not None:
+                values[key] = torch.from_numpy(shard.arrays[key][a:b].T.astype(np.int64, order="C"))
             else:
                 values[key] = torch.from_numpy(shard.arrays[key][a:b].copy())
         degree = shard.degrees[i]
@@ -302,6 +304,8 @@ def collate_members(
         if key in shifted:
             shift = np.repeat(first_nodes[:-1], counts[level])
             joined += shift.reshape(-1, *[1] * (joined.ndim - 1))
+        if edge_set_of(key) is not None:
+            joined = joined.T.astype(np.int64, order="C")  # (2, E)
         tensors[key] = torch.from_numpy(joined)
     rows = {key: counts[level] for key, level in levels.items()}
     return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=_plain(members, attributes))

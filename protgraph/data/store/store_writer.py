@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.fields import field, is_registered
+from protgraph.data.graph.fields import edge_set_of, field, is_registered
 from protgraph.data.graph.protein_graph import CA, LossCounts, ProteinGraph, shared_fields
 from protgraph.data.store.graph_shard import EDGES, flatten_residues, map_shard_file, write_shard_file
 from protgraph.data.store.graph_store import GraphStore
@@ -201,11 +201,11 @@ class _FlatGraphs:
         self.arrays |= arrays
         self.layout["level"][key] = level
         self.layout["numeric"].append(key)
-        rows = [v.size(1 if key == "edge_index" else 0) for v in values]
+        rows = [v.size(0 if edge_set_of(key) is None else 1) for v in values]
         if self.counts.setdefault(level, rows) != rows:
             raise FieldError(f"field {key!r} does not have one row per {level} in every protein")
         if is_registered(key):
-            self.layout["specs"][key] = asdict(field(key))
+            self.layout["specs"][key] = _stored_spec(key)
 
     def add_node_arrays(self, key: str, values: list[np.ndarray]) -> None:
         """Add a field of arrays with a row per node of each graph."""
@@ -248,13 +248,23 @@ def _degrees(graphs: Sequence[ProteinGraph]) -> np.ndarray:
     return degrees
 
 
+def _stored_spec(key: str) -> dict[str, Any]:
+    """Return the spec of a field as plain data; ``on`` only if it is on a named edge set, as in earlier stores."""
+    spec = asdict(field(key))
+    if not spec["on"]:
+        del spec["on"]
+    return spec
+
+
 def _flat_tensors(graphs: Sequence[ProteinGraph], key: str, values: list[Tensor]) -> tuple[str, dict[str, np.ndarray]]:
     """Return the level of the rows, and the arrays of one field."""
     if key != "edge_index":
         level = graphs[0].level(key)
+        if edge_set_of(key) is not None:
+            values = [v.T.to(torch.int32) for v in values]  # (E, 2)
         if level is None:
             raise FieldError(f"tensor {key!r} of {graphs[0].name!r} has no level. Set y_level.")
-        return level, {key: torch.cat(values).numpy()}
+        return level, {key: torch.cat(values).contiguous().numpy()}
     joined = torch.cat(values, dim=1).to(torch.int32).numpy()
     implicit = all(g.get("degree") is not None for g in graphs)
     return "edge", dict(zip(EDGES[: 1 if implicit else 2], np.ascontiguousarray(joined), strict=False))
