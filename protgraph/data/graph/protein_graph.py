@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, edge_index_name, edge_set_of, field, is_registered
+from protgraph.data.graph.fields import EDGES, FieldSpec, edge_index_name, edge_set_of, field, is_registered
 from protgraph.errors import FieldError, UnknownNameError, WiringError
 from protgraph.ops import check_edges
 from protgraph.wording import count_noun, html_table
