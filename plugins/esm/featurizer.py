@@ -84,6 +84,6 @@ class EsmEmbedding(StructureFeaturizer):
         chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=self.gaps)
         tokens = [chain_tokens(rows, residues.aatype, gaps=self.gaps) for rows in chains]
         embedding = np.empty((n, self.out["esm_embedding"].dim), np.float32)
-        for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
+        for rows, states in zip(chains, self.embedder(tokens, subject=f"a chain of {residues.name}"), strict=True):
             embedding[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
         return {"esm_embedding": embedding}

@@ -57,10 +57,7 @@ def check_edges(graph: Data) -> None:
         return
     num_nodes, degree = graph.num_nodes, common_degree(graph)
     is_regular = degree is not None and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
-    low, high = _extremes(index[0] if is_regular else index)
-    if low < 0 or high >= num_nodes:
-        bad = low if low < 0 else high
-        raise FieldError(f"edge_index of {_name(graph)} contains node {bad}; nodes are 0 to {num_nodes - 1}")
+    _check_nodes(graph, index[0] if is_regular else index)
     if is_regular:
         return
     if bool((index[1, 1:] < index[1, :-1]).any()):
@@ -73,6 +70,13 @@ def check_edges(graph: Data) -> None:
             f"degree of {_name(graph)} is {degree}, but not every node has {degree} incoming edges.\n"
             "If edges were added or removed, delete the attribute: del graph.degree"
         )
+
+
+def _check_nodes(graph: Data, nodes: Tensor) -> None:
+    low, high = _extremes(nodes)
+    if low < 0 or high >= graph.num_nodes:
+        node = low if low < 0 else high
+        raise FieldError(f"edge_index of {_name(graph)} contains node {node}; nodes are 0 to {graph.num_nodes - 1}")
 
 
 def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:
