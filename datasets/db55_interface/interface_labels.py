@@ -45,13 +45,13 @@ class BoundPartner:
 def read_bound(receptor: Path, ligand: Path) -> tuple[BoundPartner, BoundPartner]:
     """Read the partners of a complex and return their interface residues."""
     structures = [load_structure(path) for path in (receptor, ligand)]
-    parts = [clean(structure) for structure in structures]
+    proteins = [clean(structure) for structure in structures]
     joined = _joined(structures)
     reach = 2 * (protor_radii(joined).max() + PROBE)  # residues further away lose no area
-    near = {cutoff: _residues_near(*parts, cutoff) for cutoff in (CUTOFF, reach)}
+    near = {cutoff: _residues_near(*proteins, cutoff) for cutoff in (CUTOFF, reach)}
     area = residue_sasa(joined, rotate=False, only=near[reach])  # in one orientation: free residues keep their areas
     partners, first = [], 0
-    for partner in parts:
+    for partner in proteins:
         rows = slice(first, first := first + len(partner))
         alone = residue_sasa(partner, rotate=False, only=near[reach][rows])
         accessible = alone > ACCESSIBLE * MAX_SASA[partner.aatype]

@@ -160,11 +160,11 @@ def _partner_atoms(protein: Residues, chain: str) -> np.ndarray:
     return protein.atom_pos[np.isin(protein.chain, partners)[protein.atom_residue]]
 
 
-def _ligand_atoms(structure: Structure, own: Residues, ligands: str) -> np.ndarray:
+def _ligand_atoms(structure: Structure, chain: Residues, ligands: str) -> np.ndarray:
     """Return ``(M, 3)`` Å, heavy atoms of the named groups in the entry, without residues of the chain."""
     atoms = structure.atoms
     atoms = atoms[np.isin(atoms.res_name, ligands.split(","))]
-    polymer = set(zip(own.chain.tolist(), own.res_id.tolist(), own.ins_code.tolist(), strict=True))
+    polymer = set(zip(chain.chain.tolist(), chain.res_id.tolist(), chain.ins_code.tolist(), strict=True))
     keys = zip(atoms.chain_id.tolist(), atoms.res_id.tolist(), atoms.ins_code.tolist(), strict=True)
     return atoms.coord[np.array([key not in polymer for key in keys], dtype=bool)]
 

@@ -101,34 +101,34 @@ class InterfaceSite(StructureFeaturizer):
         return {"interface_site": site, "interface_size": size}
 
 
-def _site(both: Residues, own: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return ``interface_site`` ``(R, 75)`` of rows of a partner, ``own`` ``(N,)`` bool, of a complex."""
-    alone = both.select(own)
-    among_own = (np.cumsum(own) - 1)[rows]
-    around = surroundings(both, rows) - surroundings(alone, among_own)  # (R, 56)
+def _site(both: Residues, in_partner: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return ``interface_site`` ``(R, 75)`` of rows of a partner, ``in_partner`` ``(N,)`` bool, of a complex."""
+    alone = both.select(in_partner)
+    partner_rows = (np.cumsum(in_partner) - 1)[rows]
+    around = surroundings(both, rows) - surroundings(alone, partner_rows)  # (R, 56)
     cb = virtual_cb(both.backbone)[rows]
     direction = unit(cb - both.backbone[rows, 1])
     places = cb[:, None] + _REACH[:, None] * direction[:, None]  # (R, 3, 3)
-    others = both.select(~own)
-    columns = [around, _of_atoms(others, places), _second_shell(both, own, rows)[:, None]]
+    other_partner = both.select(~in_partner)
+    columns = [around, _of_atoms(other_partner, places), _second_shell(both, in_partner, rows)[:, None]]
     frame = _frames(both.backbone[rows].astype(np.float64), direction)
-    free = _accessible(alone, among_own, places, frame)
+    free = _accessible(alone, partner_rows, places, frame)
     bound = _accessible(both, rows, places, frame)
     return np.nan_to_num(np.concatenate([*columns, free, free - bound], 1))
 
 
-def _of_atoms(others: Residues, places: np.ndarray) -> np.ndarray:
+def _of_atoms(partner: Residues, places: np.ndarray) -> np.ndarray:
     """Return distances, polar atoms and potentials ``(R, 12)`` of the atoms of others at places ``(R, 3, 3)``."""
-    atoms = others.atom_pos.astype(np.float64)
+    atoms = partner.atom_pos.astype(np.float64)
     distance = np.linalg.norm(places[:, :, None] - atoms, axis=-1)  # (R, 3, A)
     nearest = distance.min(2, initial=_FARTHEST)
     columns = [nearest[:, 0] / 10, nearest[:, 2] / 10]
     for place in (1, 2):
         for element in ("N", "O"):
-            is_element = others.atom_element == element
+            is_element = partner.atom_element == element
             columns += [(distance[:, place, is_element] < radius).sum(1) / 3 for radius in _POLAR_RADII]
-    letters = np.array(list(ALPHABET))[others.aatype[others.atom_residue]]
-    names = np.char.add(letters, others.atom_name.astype(str))
+    letters = np.array(list(ALPHABET))[partner.aatype[partner.atom_residue]]
+    names = np.char.add(letters, partner.atom_name.astype(str))
     charge = np.array([_CHARGED_ATOMS.get(name, 0.0) for name in names.tolist()])
     d = distance[:, 1].clip(_NEAREST_CHARGE)
     potential = np.exp(-d / _SCREENING) / d * 10
@@ -136,15 +136,15 @@ def _of_atoms(others: Residues, places: np.ndarray) -> np.ndarray:
     return np.stack(columns, 1)
 
 
-def _second_shell(both: Residues, own: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _second_shell(both: Residues, in_partner: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return soft contacts ``(R,)`` with residues of the own partner, weighted with their contacts with the others."""
     cb = virtual_cb(both.backbone)
-    kept = ~np.isnan(cb).any(1)
-    own_rows, other_rows = np.flatnonzero(own & kept), np.flatnonzero(~own & kept)
-    near = np.linalg.norm(cb[rows, None] - cb[own_rows], axis=-1)  # (R, O)
-    across = np.linalg.norm(cb[own_rows, None] - cb[other_rows], axis=-1)  # (O, P)
+    has_cb = ~np.isnan(cb).any(1)
+    partner_rows, other_rows = np.flatnonzero(in_partner & has_cb), np.flatnonzero(~in_partner & has_cb)
+    near = np.linalg.norm(cb[rows, None] - cb[partner_rows], axis=-1)  # (R, O)
+    across = np.linalg.norm(cb[partner_rows, None] - cb[other_rows], axis=-1)  # (O, P)
     contacts = _soft(across).sum(1)
-    return np.where(rows[:, None] == own_rows, 0.0, _soft(near)) @ contacts / 10
+    return np.where(rows[:, None] == partner_rows, 0.0, _soft(near)) @ contacts / 10
 
 
 def _soft(distance: np.ndarray) -> np.ndarray:
@@ -184,14 +184,14 @@ def _sphere(number: int) -> np.ndarray:
     return np.stack([np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z], 1)
 
 
-def _size(both: Residues, own: np.ndarray) -> np.ndarray:
+def _size(both: Residues, in_partner: np.ndarray) -> np.ndarray:
     """Return ``interface_size`` ``(6,)`` for the residues of a partner."""
     cb = virtual_cb(both.backbone)
-    kept = ~np.isnan(cb).any(1)
-    a, b = np.flatnonzero(own & kept), np.flatnonzero(~own & kept)
-    near = np.linalg.norm(cb[a, None] - cb[b], axis=-1) < _CONTACT
+    has_cb = ~np.isnan(cb).any(1)
+    rows, other_rows = np.flatnonzero(in_partner & has_cb), np.flatnonzero(~in_partner & has_cb)
+    near = np.linalg.norm(cb[rows, None] - cb[other_rows], axis=-1) < _CONTACT
     charge = _CHARGE_OF_TYPE[both.aatype]
     columns = []
-    for contact, mask in ((near.any(1), own), (near.any(0), ~own)):
+    for contact, mask in ((near.any(1), in_partner), (near.any(0), ~in_partner)):
         columns += [np.log1p(contact.sum()) / 3, np.log(mask.sum()) / 5, charge[mask].sum() / 10]
     return np.array(columns)

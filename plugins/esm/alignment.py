@@ -97,7 +97,7 @@ class SequenceWindow:
         return np.concatenate([[START], sequence[self.start : self.stop], [END]])
 
 
-def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain") -> list[SequenceWindow]:
+def split_windows(length: int, *, max_len: int, long: str, subject: str = "a chain") -> list[SequenceWindow]:
     """Split a sequence into one window, or into windows that overlap by half.
 
     Each position is taken from the window in which it is closer to the middle.
@@ -116,7 +116,7 @@ def split_windows(length: int, *, max_len: int, long: str, what: str = "a chain"
         return [SequenceWindow(0, length, slice(0, length))]
     if long == "error":
         raise FieldError(
-            f"sequence too long: {what} has {length} residues. At most {max_len} (max_len) are allowed.\n"
+            f"sequence too long: {subject} has {length} residues. At most {max_len} (max_len) are allowed.\n"
             "Use single chains or domains, or overlapping windows: long='chunk'."
         )
     starts = [*range(0, length - max_len, max_len // 2), length - max_len]
@@ -178,7 +178,7 @@ def tokenize_batch(
     owner, sequence_parts = unique[0], []
     for rows in chain_rows(*unique, gaps=gaps):
         tokens = chain_tokens(rows, aatype[first], gaps=gaps, masked=masked[first])
-        what = f"a chain of protein {owner[rows.max()]} of the batch"
-        cut = split_windows(len(rows), max_len=max_len, long=long, what=what)
+        subject = f"a chain of protein {owner[rows.max()]} of the batch"
+        cut = split_windows(len(rows), max_len=max_len, long=long, subject=subject)
         sequence_parts += [SequencePart(rows, w, w.tokens(tokens)) for w in cut]
     return residue.reshape(-1), owner, sequence_parts

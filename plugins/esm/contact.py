@@ -62,7 +62,7 @@ def predict_contacts(
     chains = chain_rows(np.zeros(n, np.int64), residues.chain_number, residues.seq_pos, gaps=gaps)
     inputs = []
     for rows in chains:
-        (window,) = split_windows(len(rows), max_len=max_len, long="error", what=f"a chain of {residues.name}")
+        (window,) = split_windows(len(rows), max_len=max_len, long="error", subject=f"a chain of {residues.name}")
         inputs.append(window.tokens(chain_tokens(rows, residues.aatype, gaps=gaps)))
     contacts = np.full((n, n), np.nan)
     head = model.contact_head.regression

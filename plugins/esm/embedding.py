@@ -54,13 +54,13 @@ class Embedder:
     long: str = "error"
     folder: Path | None = None
 
-    def __call__(self, sequences: Sequence[np.ndarray], *, what: str = "a chain") -> list[np.ndarray]:
+    def __call__(self, sequences: Sequence[np.ndarray], *, subject: str = "a chain") -> list[np.ndarray]:
         """Return ``(T, D)`` float32 for each sequence of tokens ``(T,)``; equal sequences are computed once.
 
         Raises
         ------
         FieldError
-            A sequence is too long; ``what`` names it in the message.
+            A sequence is too long; ``subject`` names it in the message.
         CheckpointError
             The checkpoint is not available.
         """
@@ -70,7 +70,7 @@ class Embedder:
         cached: dict[str, np.ndarray] = {}
         missing: dict[str, np.ndarray] = {}
         for key, tokens in zip(keys, sequences, strict=True):
-            split_windows(len(tokens), max_len=self.max_len, long=self.long, what=what)
+            split_windows(len(tokens), max_len=self.max_len, long=self.long, subject=subject)
             if key not in cached and key not in missing:
                 states = _read(folder / key[:2] / f"{key}.safetensors")
                 (missing if states is None else cached)[key] = tokens if states is None else states
@@ -136,7 +136,7 @@ def embed_sequences(
     ]
     tokens = [chain_tokens(np.arange(len(t)), t, gaps="join") for t in types]
     embedder = Embedder(checkpoint, revision, layer, max_len, long, None if folder is None else Path(folder))
-    return embedder(tokens, what="a sequence")
+    return embedder(tokens, subject="a sequence")
 
 
 def _read(path: Path) -> np.ndarray | None:

@@ -163,13 +163,13 @@ class Encoder(GraphLayer):
             )
 
 
-def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor, dict[str, Any], Tensor]:
+def _with_ends(token: Tensor, position: Tensor, proteins: Proteins) -> tuple[Tensor, dict[str, Any], Tensor]:
     """Add ``<cls>`` and ``<eos>`` to the tokens ``(N,)`` of each protein; return also the rows of the N."""
     n, b = proteins.batch.numel(), len(proteins)
     protein = torch.arange(b, device=proteins.batch.device)
     rows = torch.arange(n, device=protein.device) + 2 * proteins.batch + 1
     start, end = proteins.ptr[:-1] + 2 * protein, proteins.ptr[1:] + 2 * protein + 1
-    first, last = -proteins.max(-place), proteins.max(place)
+    first, last = -proteins.max(-position), proteins.max(position)
 
     def around(before: Tensor, inside: Tensor, after: Tensor) -> Tensor:
         whole = inside.new_zeros(n + 2 * b).index_copy(0, rows, inside)
@@ -178,4 +178,4 @@ def _with_ends(token: Tensor, place: Tensor, proteins: Proteins) -> tuple[Tensor
     token = around(torch.full_like(protein, START), token, torch.full_like(protein, END))
     batch = around(protein, proteins.batch, protein)
     wider = Proteins(batch, tuple(size + 2 for size in proteins.sizes), padded=proteins.padded)
-    return token, {"proteins": wider, "seq_pos": around(first - 1, place, last + 1)}, rows
+    return token, {"proteins": wider, "seq_pos": around(first - 1, position, last + 1)}, rows

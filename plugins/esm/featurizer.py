@@ -91,7 +91,7 @@ class EsmEmbedding(StructureFeaturizer):
         if reads_structure and residues.has_coordinates:
             tokens = [t + len(TOKENS) * _letters(residues, rows) for t, rows in zip(tokens, chains, strict=True)]
         embedding = np.empty((n, self.out["esm_embedding"].dim), np.float32)
-        for rows, states in zip(chains, self.embedder(tokens, what=f"a chain of {residues.name}"), strict=True):
+        for rows, states in zip(chains, self.embedder(tokens, subject=f"a chain of {residues.name}"), strict=True):
             embedding[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
         return {"esm_embedding": embedding}
 

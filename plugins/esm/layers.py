@@ -140,7 +140,7 @@ class EsmEncoder(GraphLayer):
 
     @torch.no_grad()
     def _record_attention(
-        self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, parts: Sequence[SequencePart]
+        self, proteins: Proteins, residue: np.ndarray, owner: np.ndarray, sequences: Sequence[SequencePart]
     ) -> None:
         """Record the weights of every block; only residues of the same chain and window are visible to each other.
 
@@ -150,8 +150,9 @@ class EsmEncoder(GraphLayer):
         start, shape = np.cumsum(count) - count, (config.num_hidden_layers, config.num_attention_heads)
         maps = [self.esm.embeddings.word_embeddings.weight.new_zeros(*shape, n, n) for n in count.tolist()]
         visible = [torch.zeros(n, n, dtype=torch.bool, device=maps[0].device) for n in count.tolist()]
-        for weights, part in zip(attention_weights(self.esm, [p.tokens for p in parts]), parts, strict=True):
-            w, rows = part.window, part.rows
+        weights_of_sequence = attention_weights(self.esm, [sequence.tokens for sequence in sequences])
+        for weights, sequence in zip(weights_of_sequence, sequences, strict=True):
+            w, rows = sequence.window, sequence.rows
             protein = owner[rows.max()]
             keys, queries = np.arange(w.start, w.stop), np.arange(w.keep.start, w.keep.stop)
             keys, queries = keys[rows[keys] != UNRESOLVED], queries[rows[queries] != UNRESOLVED]

@@ -90,18 +90,18 @@ class MaskedMarginals:
         return sum_log_odds(differences, log_probs)
 
     def _inputs(
-        self, rows: tuple[int, ...], chains: Sequence[np.ndarray], place: np.ndarray, residues: Residues
+        self, rows: tuple[int, ...], chains: Sequence[np.ndarray], position: np.ndarray, residues: Residues
     ) -> list[tuple[tuple[int, ...], np.ndarray, dict[int, int]]]:
         """Return the set of rows, tokens and the position of each masked row, for each chain and window of a set."""
         masked = np.zeros(len(residues), bool)
         masked[list(rows)] = True
         result = []
-        for number in dict.fromkeys(place[list(rows), 0].tolist()):
+        for number in dict.fromkeys(position[list(rows), 0].tolist()):
             chain = chains[number]
             tokens = chain_tokens(chain, residues.aatype, gaps="join", masked=masked)
-            what = f"chain {residues.chain[chain[0]]!r} of {residues.name}"
-            for window in split_windows(len(tokens), max_len=self.max_len, long=self.long, what=what):
-                here = _in_window(rows, place, number, window)
+            subject = f"chain {residues.chain[chain[0]]!r} of {residues.name}"
+            for window in split_windows(len(tokens), max_len=self.max_len, long=self.long, subject=subject):
+                here = _in_window(rows, position, number, window)
                 if here:
                     result.append((rows, window.tokens(tokens), here))
         return result

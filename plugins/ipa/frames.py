@@ -28,12 +28,13 @@ def rigid_irreps(layer: GraphLayer) -> tuple[str, str]:
     A model without input coordinates places residues in a coordinate system of its own: its frames (``9x0e``) and
     points (``3x0e``) are invariant to rotations of the input.
     """
-    rigid, (frame, pos) = ("9x0e", "3x0e"), (layer.fields.get(name) for name in ("frame", "pos"))
+    of_model = ("9x0e", "3x0e")
+    frame, pos = layer.fields.get("frame"), layer.fields.get("pos")
     if frame is None and pos is None:
-        return rigid
+        return of_model
     if frame is not None and pos is not None and (frame.trailing_shape, pos.trailing_shape) == ((3, 3), (3,)):
-        if (frame.irreps, pos.irreps) == rigid:
-            return rigid
+        if (frame.irreps, pos.irreps) == of_model:
+            return of_model
         if not frame.is_scalar and pos.irreps == "point":
             return "3x1o", "point"
     raise WiringError(

@@ -44,13 +44,17 @@ def _occupied(mask: Tensor, dim: int) -> Tensor:
     return mask.any(dim).nonzero().flatten()
 
 
-def _blocks(rows: Tensor, each: int) -> Iterator[Tensor]:
-    """Split rows ``(R,)`` into blocks, with ``each`` pairs per row, on the CPU without gradients; else one block."""
+def _blocks(rows: Tensor, pairs_per_row: int) -> Iterator[Tensor]:
+    """Split rows ``(R,)`` into blocks of some pairs on the CPU without gradients; else one block."""
     if torch.compiler.is_compiling():
         yield rows
         return
-    whole = torch.is_grad_enabled() or rows.device.type != "cpu"
-    yield from rows.split(len(rows) if whole else max(_PAIRS // each, 1)) if len(rows) else ()
+    if len(rows) == 0:
+        return
+    if torch.is_grad_enabled() or rows.device.type != "cpu":
+        yield rows
+    else:
+        yield from rows.split(max(_PAIRS // pairs_per_row, 1))
 
 
 class ContextAtomEncoder(GraphLayer):

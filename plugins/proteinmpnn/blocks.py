@@ -95,15 +95,15 @@ def _some(edges: Edges, nodes: slice, rows: slice) -> Edges:
     return Edges(index, nodes.stop - nodes.start, degree=edges.degree, num_sources=edges.num_sources)
 
 
-def map_blocks(parts: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
+def map_blocks(blocks: Sequence[EdgeBlock], work: Callable[[EdgeBlock], Tensor], rows: int) -> Tensor:
     """Apply ``work`` to each block and concatenate the results to ``(rows, C)``."""
-    result = work(parts[0])
-    if len(parts) == 1:
+    result = work(blocks[0])
+    if len(blocks) == 1:
         return result
     joined, end = result.new_empty(rows, result.size(1)), len(result)
     joined[:end] = result
-    for part in parts[1:]:
-        result = work(part)
+    for block in blocks[1:]:
+        result = work(block)
         joined[end : end + len(result)] = result
         end += len(result)
     return joined

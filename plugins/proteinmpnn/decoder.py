@@ -168,8 +168,8 @@ class ProteinMPNNDecoder(Decoder):
         return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
 
 
-def _from(place: Tensor, sources: int) -> Edges:
+def _from(source_rows: Tensor, sources: int) -> Edges:
     """Return edges to N nodes from rows ``(N, K)`` of a table of ``sources`` rows."""
-    n, k = place.shape
-    target = torch.arange(n, device=place.device).repeat_interleave(k)
-    return Edges(torch.stack([place.flatten(), target]), n, degree=k, num_sources=sources)
+    n, k = source_rows.shape
+    target = torch.arange(n, device=source_rows.device).repeat_interleave(k)
+    return Edges(torch.stack([source_rows.flatten(), target]), n, degree=k, num_sources=sources)

@@ -150,20 +150,20 @@ def _has_digest(path: Path, digest: str) -> bool:
 # --- files of the prepared folder ----------------------------------------------------------------------------------
 
 
-def _write(dataset: PreparedDataset, source: SourceFolder, part: Path, progress: Callable[[int], None] | None) -> int:
+def _write(dataset: PreparedDataset, source: SourceFolder, folder: Path, progress: Callable[[int], None] | None) -> int:
     """Write all files of a prepared folder, the manifest last; return the proteins that an earlier run had written.
 
     The log ``done.tsv`` in the scratch folder has the finished structures; one is converted again only if its source
     differs.
     """
-    for folder in (part / STRUCTURES, source.scratch):
-        folder.mkdir(exist_ok=True)
+    for new_folder in (folder / STRUCTURES, source.scratch):
+        new_folder.mkdir(exist_ok=True)
     proteins, converted, reused = [], [], 0
     log_path = source.scratch / "done.tsv"
     earlier = _earlier_files(log_path)
     with open(log_path, "a", encoding="utf-8") as log:
         for protein in dataset.convert(source):
-            row, is_reused = _convert(protein, part, earlier)
+            row, is_reused = _convert(protein, folder, earlier)
             if not is_reused:
                 log.write(row.line())
                 log.flush()
@@ -172,16 +172,16 @@ def _write(dataset: PreparedDataset, source: SourceFolder, part: Path, progress:
             reused += is_reused
             if progress is not None:
                 progress(len(proteins))
-    tables = _write_tables(dataset, part, proteins, converted)
-    structures = {protein.id: part / STRUCTURES / row.file for protein, row in zip(proteins, converted, strict=True)}
-    further = dataset.write_tables(source, part, structures)
+    tables = _write_tables(dataset, folder, proteins, converted)
+    structures = {protein.id: folder / STRUCTURES / row.file for protein, row in zip(proteins, converted, strict=True)}
+    further = dataset.write_tables(source, folder, structures)
     manifest = [("file", "sha256", "source_sha256")]
-    manifest += [(name, file_sha256(part / name), "") for name in tables]
+    manifest += [(name, file_sha256(folder / name), "") for name in tables]
     manifest += [
         (f"{STRUCTURES}/{row.file}", row.digest, row.source) for row in sorted(converted, key=lambda row: row.file)
     ]
-    manifest += [(name, file_sha256(part / name), "") for name in further]
-    write_tsv(part / MANIFEST, manifest)
+    manifest += [(name, file_sha256(folder / name), "") for name in further]
+    write_tsv(folder / MANIFEST, manifest)
     return reused
 
 
@@ -265,11 +265,11 @@ def _earlier_files(log: Path) -> dict[str, _Converted]:
 
 
 def _write_tables(
-    dataset: PreparedDataset, part: Path, proteins: Sequence[SourceProtein], converted: Sequence[_Converted]
+    dataset: PreparedDataset, folder: Path, proteins: Sequence[SourceProtein], converted: Sequence[_Converted]
 ) -> list[str]:
     """Write the examples and the label tables; return their names."""
     rows = [(p.id, row.file, p.split, p.cluster, row.without_ca) for p, row in zip(proteins, converted, strict=True)]
-    write_tsv(part / EXAMPLES, [("id", "file", "split", "cluster", "without_ca"), *rows])
+    write_tsv(folder / EXAMPLES, [("id", "file", "split", "cluster", "without_ca"), *rows])
     labeled = {task: card.target.level for task, card in dataset.card.tasks.items() if not card.is_derived}
     of_residues = [task for task, level in labeled.items() if level == "node"]
     of_proteins = [task for task, level in labeled.items() if level == "graph"]
@@ -277,10 +277,10 @@ def _write_tables(
     if of_residues:
         left_out = {row.file: set(row.without_ca.split(",")) - {""} for row in converted}
         table = _residue_table(proteins, of_residues, left_out)
-        pq.write_table(table, part / RESIDUE_LABELS, compression="zstd")
+        pq.write_table(table, folder / RESIDUE_LABELS, compression="zstd")
         names.append(RESIDUE_LABELS)
     if of_proteins:
-        pq.write_table(_protein_table(proteins, of_proteins), part / PROTEIN_LABELS, compression="zstd")
+        pq.write_table(_protein_table(proteins, of_proteins), folder / PROTEIN_LABELS, compression="zstd")
         names.append(PROTEIN_LABELS)
     return names
 

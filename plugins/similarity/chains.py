@@ -61,25 +61,30 @@ def read_chain_sequences(
     structures: bool = False,
 ) -> ChainSequences:
     """Read the sequence of every chain."""
-    used, example, chains, sequences, failures = [], [], [], [], []
+    used: list[Example] = []
+    example_of_chain: list[int] = []
+    chains: list[str] = []
+    sequences: list[str] = []
+    failures: list[Failure] = []
     traces: list[ChainTrace] = []
-    for i, one in enumerate(examples):
+    for number, example in enumerate(examples, 1):
         try:
-            residues = dataset.read(one)
+            residues = dataset.read(example)
         except (ProtgraphError, OSError, ValueError) as e:
-            failures.append(Failure.of(one.path, one.id, e))
+            failures.append(Failure.of(example.path, example.id, e))
         else:
             for chain, sequence in _by_chain(residues).items():
-                example.append(len(used))
+                example_of_chain.append(len(used))
                 chains.append(chain)
                 sequences.append(sequence)
                 if structures:
                     traces.append(_trace(residues, chain))
-            used.append(one)
+            used.append(example)
         if report is not None:
-            report(i + 1, len(examples))
-    found = used, example, chains, sequences, failures, traces
-    return ChainSequences(*map(tuple, found))
+            report(number, len(examples))
+    return ChainSequences(
+        tuple(used), tuple(example_of_chain), tuple(chains), tuple(sequences), tuple(failures), tuple(traces)
+    )
 
 
 def _trace(residues: Residues, chain: str) -> ChainTrace:

@@ -93,7 +93,7 @@ def compare_command(
         typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
 
 
-def _pairs(parts: Sequence[str]) -> dict[str, str] | None:
+def _pairs(names: Sequence[str]) -> dict[str, str] | None:
     """Parse 'A:H' and 'B:L'; None without any.
 
     Raises
@@ -101,14 +101,14 @@ def _pairs(parts: Sequence[str]) -> dict[str, str] | None:
     OptionError
         A part is not two names, or a chain of the model is named twice.
     """
-    if not parts:
+    if not names:
         return None
     pairs: dict[str, str] = {}
-    for entry in parts:
+    for entry in names:
         model_chain, colon, other = entry.partition(":")
         if not (model_chain and colon and other) or model_chain in pairs:
             raise OptionError(
-                f"--chain {','.join(parts)!r}: {entry!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
+                f"--chain {','.join(names)!r}: {entry!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
             )
         pairs[model_chain] = other
     return pairs

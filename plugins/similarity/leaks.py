@@ -274,41 +274,43 @@ def find_leaks(
 ) -> SplitCheck:
     """Find the leaks of a dataset whose chains were read; arguments as of :func:`check_splits`."""
     groups = _groups(chains)
-    found = find_homologs(
+    alignments = find_homologs(
         chains.sequences, _ANY, groups=groups, workers=workers, engine=engine, cache=cache, report=report
     )
     # homologs among the significant alignments
-    lengths = np.array([len(s) for s in chains.sequences], np.int64)[np.stack([found.first, found.second], 1)]
-    holds = rule.holds(found.identity, found.first_coverage, found.second_coverage, lengths.reshape(-1, 2))
-    holds &= found.evalue <= rule.max_evalue
-    alignments = list(_aligned_pairs(chains, found, groups))
-    homologs = [leak for leak, is_homolog in zip(alignments, holds.tolist(), strict=True) if is_homolog]
-    leaks = (*_shared(chains, "file"), *_shared(chains, "entry"), *_most_similar(homologs, "identity"))
+    lengths = np.array([len(s) for s in chains.sequences], np.int64)[np.stack([alignments.first, alignments.second], 1)]
+    holds = rule.holds(
+        alignments.identity, alignments.first_coverage, alignments.second_coverage, lengths.reshape(-1, 2)
+    )
+    holds &= alignments.evalue <= rule.max_evalue
+    pairs = list(_aligned_pairs(chains, alignments, groups))
+    homologous = [leak for leak, is_homolog in zip(pairs, holds.tolist(), strict=True) if is_homolog]
+    leaks = (*_shared(chains, "file"), *_shared(chains, "entry"), *_most_similar(homologous, "identity"))
     # the most similar training protein of each other one
     nearest: dict[tuple[str, str], SplitLeak] = {}
-    for leak in alignments:
+    for leak in pairs:
         key = leak.split, leak.protein
         if leak.other_split == "train" and (key not in nearest or leak.identity > nearest[key].identity):
             nearest[key] = replace(leak, kind="nearest")
     closest = tuple(nearest[key] for key in sorted(nearest))
     counts = Counter(example.split for example in chains.examples)
     sizes = {split: counts[split] for split in order_splits(counts)}
-    return SplitCheck(name, rule, sizes, leaks, closest, chains.failures, found.aligned, found.engine)
+    return SplitCheck(name, rule, sizes, leaks, closest, chains.failures, alignments.aligned, alignments.engine)
 
 
 def add_structure_leaks(
-    check: SplitCheck, chains: ChainSequences, found: StructurePairs, rule: StructureRule
+    check: SplitCheck, chains: ChainSequences, pairs: StructurePairs, rule: StructureRule
 ) -> SplitCheck:
     """Return the check with the pairs of similar structures in different splits."""
     groups = _groups(chains)
     similar = []
-    for a, b, tm in zip(found.first.tolist(), found.second.tolist(), found.tm.tolist(), strict=True):
+    for a, b, tm in zip(pairs.first.tolist(), pairs.second.tolist(), pairs.tm.tolist(), strict=True):
         if groups[a] != groups[b]:
             later, earlier = (a, b) if groups[a] > groups[b] else (b, a)
             similar.append(_leak(chains, "structure", later, earlier, tm=tm))
-    text = f"structures: {rule.text}; {count_noun(found.compared, 'pair')} of chains, {found.aligned} aligned"
-    if found.left_out:
-        short = f"{count_noun(found.left_out, 'chain')} of fewer than {LEAST_CHAIN} residues with coordinates"
+    text = f"structures: {rule.text}; {count_noun(pairs.compared, 'pair')} of chains, {pairs.aligned} aligned"
+    if pairs.left_out:
+        short = f"{count_noun(pairs.left_out, 'chain')} of fewer than {LEAST_CHAIN} residues with coordinates"
         text = f"{text}; left out: {short}"
     return replace(check, leaks=(*check.leaks, *_most_similar(similar, "tm")), structures=text)
 
@@ -323,20 +325,20 @@ class RelatedExamples(NamedTuple):
 def find_related_examples(
     dataset: Dataset,
     examples: Sequence[Example],
-    others: Sequence[tuple[Dataset, Sequence[Example]]],
+    other_datasets: Sequence[tuple[Dataset, Sequence[Example]]],
     *,
     cache: str | Path | None = None,
 ) -> RelatedExamples:
     """Return the examples with a chain that is a homolog of a chain of other datasets; a shared domain is enough."""
     rule = HomologyRule(coverage_of="shorter")
     sequences, groups, owners = [], [], []
-    for number, (source, members) in enumerate([(dataset, examples), *others]):
+    for number, (source, members) in enumerate([(dataset, examples), *other_datasets]):
         chains = read_chain_sequences(source, members)
         sequences += chains.sequences
         groups += [min(number, 1)] * len(chains.sequences)
         owners += [chains.examples[i].id for i in chains.example]
-    found = find_homologs(sequences, rule, groups=groups, cache=cache_dir(cache))
-    related = sorted({*found.first.tolist(), *found.second.tolist()})
+    homologs = find_homologs(sequences, rule, groups=groups, cache=cache_dir(cache))
+    related = sorted({*homologs.first.tolist(), *homologs.second.tolist()})
     return RelatedExamples(tuple(dict.fromkeys(owners[i] for i in related if groups[i] == 0)), rule.text)
 
 

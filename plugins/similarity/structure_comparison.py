@@ -253,12 +253,12 @@ def _chain_pairs(model: Residues, reference: Residues, chains: Mapping[str, str]
 
 
 def _by_number(
-    model: Residues, reference: Residues, rows: np.ndarray, others: np.ndarray
+    model: Residues, reference: Residues, rows: np.ndarray, reference_rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places of residues with equal number and insertion code, in ``rows`` and in ``others``."""
+    """Return places of residues with equal number and insertion code, in ``rows`` and in ``reference_rows``."""
     keys = [
         {key: place for place, key in enumerate(zip(s.res_id[r].tolist(), s.ins_code[r].tolist(), strict=True))}
-        for s, r in ((model, rows), (reference, others))
+        for s, r in ((model, rows), (reference, reference_rows))
     ]
     common = [key for key in keys[0] if key in keys[1]]
     first, second = (np.array([places[key] for key in common], np.int64) for places in keys)
@@ -266,14 +266,16 @@ def _by_number(
 
 
 def _by_sequence(
-    model: Residues, reference: Residues, rows: np.ndarray, others: np.ndarray
+    model: Residues, reference: Residues, rows: np.ndarray, reference_rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places of residues that are aligned, in ``rows`` and in ``others``."""
+    """Return places of residues that are aligned, in ``rows`` and in ``reference_rows``."""
     from biotite.sequence import ProteinSequence
     from biotite.sequence.align import SubstitutionMatrix, align_optimal
 
     texts = (model.sequence, reference.sequence)
-    sequences = [ProteinSequence("".join(text[i] for i in r)) for text, r in zip(texts, (rows, others), strict=True)]
+    sequences = [
+        ProteinSequence("".join(text[i] for i in r)) for text, r in zip(texts, (rows, reference_rows), strict=True)
+    ]
     matrix = SubstitutionMatrix.std_protein_matrix()  # BLOSUM62
     trace = align_optimal(*sequences, matrix, (-11, -1), terminal_penalty=False, max_number=1)[0].trace
     first, second = trace[(trace >= 0).all(axis=1)].T

@@ -5,7 +5,9 @@ Not tmtools (0.3.0, 2026-11-23): its code is TM-align's, and its license, GPL, i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from protgraph_plugins.similarity.superposition_search import (
@@ -95,78 +97,120 @@ def align_structures(first: np.ndarray, second: np.ndarray, *, least: float = 0.
     --------
     >>> t = np.arange(40)
     >>> helix = np.stack([2.3 * np.cos(1.745 * t), 2.3 * np.sin(1.745 * t), 1.5 * t], 1)
-    >>> found = align_structures(helix, helix[:, [1, 2, 0]] + 7)
-    >>> round(found.first_tm, 3), len(found.first)
+    >>> alignment = align_structures(helix, helix[:, [1, 2, 0]] + 7)
+    >>> round(alignment.first_tm, 3), len(alignment.first)
     (1.0, 40)
     """
-    for name, pos in (("first", first), ("second", second)):
-        if np.ndim(pos) != 2 or np.shape(pos)[1] != 3 or len(pos) < LEAST_RESIDUES or not np.isfinite(pos).all():
-            raise OptionError(
-                f"{name}: not a CA trace, shape {np.shape(pos)}. Allowed: (N, 3) finite positions of "
-                f"at least {LEAST_RESIDUES} residues."
-            )
+    _check_trace("first", first)
+    _check_trace("second", second)
+    # x is the shorter chain
     swapped = len(first) > len(second)
-    x, y = (np.asarray(pos, np.float64) for pos in ((second, first) if swapped else (first, second)))
-    x_mean, y_mean = x.mean(0), y.mean(0)
-    pairs = _search(x - x_mean, y - y_mean, least)
+    if swapped:
+        first, second = second, first
+    x = np.asarray(first, np.float64)
+    y = np.asarray(second, np.float64)
+    pairs = _search(x - x.mean(0), y - y.mean(0), least)
     if pairs is None:
         return None
     return _result(x, y, pairs, swapped)
 
 
+def _check_trace(name: str, pos: np.ndarray) -> None:
+    is_trace = np.ndim(pos) == 2 and np.shape(pos)[1] == 3 and len(pos) >= LEAST_RESIDUES
+    if not is_trace or not np.isfinite(pos).all():
+        raise OptionError(
+            f"{name}: not a CA trace, shape {np.shape(pos)}. Allowed: (N, 3) finite positions of "
+            f"at least {LEAST_RESIDUES} residues."
+        )
+
+
+class _Start(NamedTuple):
+    """Superposition from which residues are aligned, and the cost of a gap."""
+
+    rotation: np.ndarray
+    translation: np.ndarray
+    gap: float
+
+
+class _Aligned(NamedTuple):
+    """Aligned residues ``(K, 2)``, their superposition, and the cost of a gap."""
+
+    superposition: ScoredTransform
+    pairs: np.ndarray
+    gap: float
+
+
+class _Refinement:
+    """Alignments of two traces, x the shorter one, from superpositions; each alignment is made once."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+        self.x, self.y, self.d0 = x, y, tm_distance(len(x))
+        self._seen: set[tuple[float, bytes]] = set()  # gap and pairs of each alignment
+
+    def align(self, starts: Sequence[_Start]) -> list[_Aligned]:
+        """Align after each superposition, and superpose the aligned residues; new alignments only, best first."""
+        rotation = np.array([start.rotation for start in starts])
+        translation = np.array([start.translation for start in starts])
+        gaps = np.array([start.gap for start in starts])
+        squared = squared_distances(self.x, self.y, rotation, translation)  # (K, M, N)
+        scores = 1 / (1 + squared / np.float32(self.d0 * self.d0))
+        alignments = []
+        for pairs, gap in zip(align_matrices(scores, gaps), gaps.tolist(), strict=True):
+            key = (gap, pairs.tobytes())
+            if len(pairs) < 3 or key in self._seen:
+                continue
+            self._seen.add(key)
+            superposition = search_superposition(self.x[pairs[:, 0]], self.y[pairs[:, 1]], self.d0)
+            alignments.append(_Aligned(superposition, pairs, gap))
+        return sorted(alignments, key=lambda aligned: -aligned.superposition.score)
+
+
+def _starts(seeds: Sequence[tuple[np.ndarray, np.ndarray]], gaps: Sequence[float]) -> list[_Start]:
+    """Return each rotation and translation with each cost of a gap."""
+    return [_Start(rotation, translation, gap) for rotation, translation in seeds for gap in gaps]
+
+
 def _search(x: np.ndarray, y: np.ndarray, least: float) -> np.ndarray | None:
     """Return the aligned residues of the best alignment, ``(K, 2)``; None if it is given up."""
-    d0 = tm_distance(len(x))
-    rotation, translation = initial_transforms(x, y, d0, number=_SEEDS)
+    rotations, translations = initial_transforms(x, y, tm_distance(len(x)), number=_SEEDS)
+    seeds = list(zip(rotations, translations, strict=True))
     if least > 0:
-        state = [(r, t, _GAPS[0]) for r, t in zip(rotation[:_SCREENED], translation[:_SCREENED], strict=True)]
-        screened = _align(x, y, d0, state, set())
-        if not screened or screened[0][0].score < _GIVE_UP * least * len(x):
+        screened = _Refinement(x, y).align(_starts(seeds[:_SCREENED], _GAPS[:1]))
+        if not screened or screened[0].superposition.score < _GIVE_UP * least * len(x):
             return None
-    state = [(r, t, gap) for r, t in zip(rotation, translation, strict=True) for gap in _GAPS]
-    best, best_pairs, seen = -1.0, None, set()
+    starts = _starts(seeds, _GAPS)
+    refinement = _Refinement(x, y)
+    best: _Aligned | None = None
     for _ in range(_ROUNDS):
-        alignments = _align(x, y, d0, state, seen)
+        alignments = refinement.align(starts)
         if not alignments:
             break
-        if alignments[0][0].score > best:
-            best, best_pairs = alignments[0][0].score, alignments[0][1]
-        state = [(s.rotation, s.translation, gap) for s, _, gap in alignments[:_BEAM]]
-    return best_pairs
-
-
-_State = tuple[np.ndarray, np.ndarray, float]
-
-
-def _align(
-    x: np.ndarray, y: np.ndarray, d0: float, state: list[_State], seen: set[tuple[float, bytes]]
-) -> list[tuple[ScoredTransform, np.ndarray, float]]:
-    """Align after each superposition, and superpose the aligned residues; new alignments only, best first."""
-    rotation, translation, gaps = (np.array(part) for part in zip(*state, strict=True))
-    squared = squared_distances(x, y, rotation, translation)  # (K, M, N)
-    alignments = []
-    for pairs, gap in zip(align_matrices(1 / (1 + squared / np.float32(d0 * d0)), gaps), gaps.tolist(), strict=True):
-        key = gap, pairs.tobytes()
-        if len(pairs) >= 3 and key not in seen:
-            seen.add(key)
-            alignments.append((search_superposition(x[pairs[:, 0]], y[pairs[:, 1]], d0), pairs, gap))
-    return sorted(alignments, key=lambda one: -one[0].score)
+        if best is None or alignments[0].superposition.score > best.superposition.score:
+            best = alignments[0]
+        starts = [_Start(s.rotation, s.translation, gap) for s, _, gap in alignments[:_BEAM]]
+    return None if best is None else best.pairs
 
 
 def _result(x: np.ndarray, y: np.ndarray, pairs: np.ndarray, swapped: bool) -> StructureAlignment:
     """Compute both TM-scores and the RMSD of an alignment; x is the shorter chain, the second one if swapped."""
-    a, b = x[pairs[:, 0]], y[pairs[:, 1]]
-    placed = search_superposition(a, b, tm_distance(len(x)))
-    apart = ((a @ placed.rotation.T + placed.translation - b) ** 2).sum(1)
-    near = apart <= max((1.5 * len(x) ** 0.3 + 3.5) ** 2, np.sort(apart)[2])  # d8 of TM-align; three at least
-    pairs, a, b = pairs[near], a[near], b[near]
-    by_x, by_y = (superposition_scores(a, b, length=len(pos)) for pos in (x, y))
+    aligned_x, aligned_y = x[pairs[:, 0]], y[pairs[:, 1]]
+    superposition = search_superposition(aligned_x, aligned_y, tm_distance(len(x)))
+    moved = aligned_x @ superposition.rotation.T + superposition.translation
+    squared = ((moved - aligned_y) ** 2).sum(1)
+    d8 = 1.5 * len(x) ** 0.3 + 3.5  # Å, of TM-align
+    near = squared <= max(d8**2, np.sort(squared)[2])  # at least three residues
+    pairs, aligned_x, aligned_y = pairs[near], aligned_x[near], aligned_y[near]
+    by_x = superposition_scores(aligned_x, aligned_y, length=len(x))
+    by_y = superposition_scores(aligned_x, aligned_y, length=len(y))
     rotation, translation = by_x.superposition.rotation, by_x.superposition.translation
     if not swapped:
-        found = pairs[:, 0], pairs[:, 1], rotation, translation, by_x.rmsd
-        return StructureAlignment(by_x.tm_score, by_y.tm_score, *found)
-    found = pairs[:, 1], pairs[:, 0], rotation.T, -rotation.T @ translation, by_x.rmsd
-    return StructureAlignment(by_y.tm_score, by_x.tm_score, *found)
+        return StructureAlignment(
+            by_x.tm_score, by_y.tm_score, pairs[:, 0], pairs[:, 1], rotation, translation, by_x.rmsd
+        )
+    inverse_translation = -rotation.T @ translation
+    return StructureAlignment(
+        by_y.tm_score, by_x.tm_score, pairs[:, 1], pairs[:, 0], rotation.T, inverse_translation, by_x.rmsd
+    )
 
 
 def secondary_structure_codes(pos: np.ndarray) -> np.ndarray:
@@ -189,14 +233,19 @@ def secondary_structure_codes(pos: np.ndarray) -> np.ndarray:
     codes = np.zeros(len(pos), np.int64)
     if len(pos) < 5:
         return codes
-    apart = {k: np.linalg.norm(pos[k:] - pos[:-k], axis=1) for k in (2, 3, 4)}
-    inner = len(pos) - 4
-    distances_of_state = [apart[k][start : start + inner] for k in (2, 3, 4) for start in range(5 - k)]
-    which = [k - 2 for k in (2, 3, 4) for _ in range(5 - k)]
-    inner_codes = np.where(apart[4] < 8, _TURN_CODE, _COIL)
-    for code, (distances, tolerance) in ((_STRAND_CODE, _STRAND), (_HELIX_CODE, _HELIX)):
-        fits = [np.abs(part - distances[k]) < tolerance for part, k in zip(distances_of_state, which, strict=True)]
-        inner_codes[np.logical_and.reduce(fits)] = code
+    inner = len(pos) - 4  # residues with two before and two after them
+    fits_strand = np.ones(inner, bool)
+    fits_helix = np.ones(inner, bool)
+    for number, separation in enumerate((2, 3, 4)):
+        apart = np.linalg.norm(pos[separation:] - pos[:-separation], axis=1)
+        for start in range(5 - separation):  # pairs of residues i − 2 to i + 2
+            distance = apart[start : start + inner]
+            fits_strand &= np.abs(distance - _STRAND[0][number]) < _STRAND[1]
+            fits_helix &= np.abs(distance - _HELIX[0][number]) < _HELIX[1]
+    ends = np.linalg.norm(pos[4:] - pos[:-4], axis=1)
+    inner_codes = np.where(ends < 8, _TURN_CODE, _COIL)
+    inner_codes[fits_strand] = _STRAND_CODE
+    inner_codes[fits_helix] = _HELIX_CODE
     codes[2:-2] = inner_codes
     return codes
 
@@ -221,13 +270,17 @@ def initial_transforms(x: np.ndarray, y: np.ndarray, d0: float, *, number: int) 
     tuple of ndarray
         Rotations ``(K, 3, 3)`` and translations ``(K, 3)``.
     """
-    found = [_threading(x, y, d0), _by_secondary_structure(x, y)]
-    found += [_fragment_pairs(x, y, size) for size in _WINDOWS if len(x) >= 2 * size]
-    rotation, translation = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    candidates = [_threading(x, y, d0), _by_secondary_structure(x, y)]
+    for size in _WINDOWS:
+        if len(x) >= 2 * size:
+            candidates.append(_fragment_pairs(x, y, size))
+    rotation = np.concatenate([rotations for rotations, _ in candidates])
+    translation = np.concatenate([translations for _, translations in candidates])
     value = _nearest_sum(x, y, rotation, translation, d0)
     chosen: list[int] = []
     for k in np.argsort(-value, kind="stable").tolist():
-        if all(float((rotation[k] * rotation[c]).sum()) < _DIFFERENT for c in chosen):
+        traces = [float((rotation[k] * rotation[c]).sum()) for c in chosen]  # of the rotations between them
+        if all(trace < _DIFFERENT for trace in traces):
             chosen.append(k)
         if len(chosen) == number:
             break
@@ -246,9 +299,9 @@ def _threading(x: np.ndarray, y: np.ndarray, d0: float) -> tuple[np.ndarray, np.
     m, n = len(x), len(y)
     least = min(m, max(5, m // 2))
     shifts = np.arange(least - m, n - least + 1)
-    place = shifts[:, None] + np.arange(m)  # (S, M) residue of y of each residue of x
-    known = ((place >= 0) & (place < n)).astype(np.float64)
-    partner = y[np.clip(place, 0, n - 1)]  # (S, M, 3)
+    row = shifts[:, None] + np.arange(m)  # (S, M) residue of y of each residue of x
+    known = ((row >= 0) & (row < n)).astype(np.float64)
+    partner = y[np.clip(row, 0, n - 1)]  # (S, M, 3)
     size = known.sum(1, keepdims=True)
     mean_x = known @ x / size
     weighted = partner * known[:, :, None]
@@ -263,25 +316,30 @@ def _threading(x: np.ndarray, y: np.ndarray, d0: float) -> tuple[np.ndarray, np.
 
 def _by_secondary_structure(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Superpose the residues of an alignment of secondary structures: 1 for equal ones, 1 for a gap."""
-    same = secondary_structure_codes(x)[:, None] == secondary_structure_codes(y)
-    (pairs,) = align_matrices(same[None].astype(np.float32), 1.0)
+    is_equal = secondary_structure_codes(x)[:, None] == secondary_structure_codes(y)
+    (pairs,) = align_matrices(is_equal[None].astype(np.float32), 1.0)
     if len(pairs) < 3:
         return np.eye(3)[None], (y.mean(0) - x.mean(0))[None]
-    halves = np.zeros((3, len(pairs)))
-    halves[0], halves[1, : (len(pairs) + 1) // 2], halves[2, len(pairs) // 2 :] = 1, 1, 1
-    return fit_transforms(x[pairs[:, 0]], y[pairs[:, 1]], halves)
+    weights = np.zeros((3, len(pairs)))
+    weights[0] = 1  # all pairs
+    weights[1, : (len(pairs) + 1) // 2] = 1  # the first half
+    weights[2, len(pairs) // 2 :] = 1  # the second half
+    return fit_transforms(x[pairs[:, 0]], y[pairs[:, 1]], weights)
 
 
 def _fragment_pairs(x: np.ndarray, y: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Superpose the pairs of fragments with the most similar distances between their residues."""
     step = size // 3
     starts = np.arange(0, len(x) - size + 1, step)
-    first, second = _inner_distances(x, size)[starts], _inner_distances(y, size)
-    change = (first**2).sum(1)[:, None] + (second**2).sum(1) - 2 * first @ second.T  # (S, N)
-    a, b = _minima(change, _FRAGMENT_PAIRS)
+    distances_x, distances_y = _inner_distances(x, size)[starts], _inner_distances(y, size)
+    # |a − b|² = |a|² + |b|² − 2 a·b
+    change = (distances_x**2).sum(1)[:, None] + (distances_y**2).sum(1) - 2 * distances_x @ distances_y.T  # (S, N)
+    rows, columns = _minima(change, _FRAGMENT_PAIRS)
     offset = np.arange(size)
-    u, v = x[starts[a][:, None] + offset], y[b[:, None] + offset]  # (K, size, 3)
-    return fit_from_moments(u.mean(1), v.mean(1), u.swapaxes(1, 2) @ v / size)
+    fragments_x = x[starts[rows][:, None] + offset]  # (K, size, 3)
+    fragments_y = y[columns[:, None] + offset]
+    product = fragments_x.swapaxes(1, 2) @ fragments_y / size
+    return fit_from_moments(fragments_x.mean(1), fragments_y.mean(1), product)
 
 
 def _inner_distances(pos: np.ndarray, size: int) -> np.ndarray:
@@ -378,8 +436,10 @@ def _trace(best: np.ndarray, scores: np.ndarray, cost: float) -> np.ndarray:
         if step == 0:
             i, j = i - 1, j - 1
             pairs.append((i, j))
+        elif gap == 0 and step == 1:
+            j -= 1
         elif gap == 0:
-            i, j = (i, j - 1) if step == 1 else (i - 1, j)
+            i -= 1
         else:
             left = np.flatnonzero(best[i, :j] - gap == best[i, j])
             if len(left):

@@ -97,7 +97,7 @@ def keep_edges(graph: Data, keep: Tensor) -> Data:
     for name in list(graph.keys()):
         if name == "edge_index":
             kept.edge_index = graph.edge_index[:, keep]
-        elif is_registered(name) and field(name).rows == "edge":
+        elif graph.is_edge_attr(name) and not (is_registered(name) and field(name).on):  # not of a named edge set
             kept[name] = graph[name][keep]
     if "degree" in kept:
         if "batch" in kept:

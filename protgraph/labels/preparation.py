@@ -330,7 +330,7 @@ class _LabelCheck:
         return [describe_left_out(self.left_out)] if self.left_out else []
 
 
-def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: Sequence[str]) -> None:
+def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], other_splits: Sequence[str]) -> None:
     """Raise the error of a component that failed on every protein, or of a needed split without graphs."""
     data = inputs.data
     with with_failures(failures):
@@ -338,7 +338,7 @@ def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], others: S
             first = next(request for request in inputs.requests if request.protein == failures[0].protein)
             step = LabeledGraph(inputs.task)
             list(iter_graphs(first, inputs.plan, step=step, read=inputs.read, fatal=(ComponentError,)))  # raises it
-        raise empty_split_error(data.name, inputs.task.name, inputs.needed, data.examples, failures, others)
+        raise empty_split_error(data.name, inputs.task.name, inputs.needed, data.examples, failures, other_splits)
 
 
 def _open(folder: Path) -> Prepared | None:

@@ -41,7 +41,12 @@ def with_failures(failures: Sequence[Failure]) -> Iterator[None]:
 
 
 def empty_split_error(
-    name: str, task: str, split: str, examples: Sequence[Example], failures: Sequence[Failure], others: Collection[str]
+    name: str,
+    task: str,
+    split: str,
+    examples: Sequence[Example],
+    failures: Sequence[Failure],
+    other_splits: Collection[str],
 ) -> DatasetError:
     """Return the error for a split that has no usable protein."""
     members = {example.id for example in examples if example.split == split}
@@ -52,10 +57,10 @@ def empty_split_error(
             f"dataset {name!r}, task {task!r}: {count_noun(len(of_split), 'protein')} of split {split!r} could not be "
             f"used, and no other is in it. The first: {first}. Correct the files or the component."
         )
-    found = f", only in {', '.join(others)}" if others else ""
+    only_in = f", only in {', '.join(other_splits)}" if other_splits else ""
     return DatasetError(
-        f"dataset {name!r} has no protein in split {split!r} for task {task!r}{found}. {_USE[split]}: assign proteins "
-        f"to {split!r}."
+        f"dataset {name!r} has no protein in split {split!r} for task {task!r}{only_in}. {_USE[split]}: assign "
+        f"proteins to {split!r}."
     )
 
 

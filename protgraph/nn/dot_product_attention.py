@@ -190,16 +190,16 @@ def pair_term(values: Tensor) -> PairTerm:
 
 
 def run_in_chunks(
-    run: Callable[..., Tensor], tensors: tuple[Tensor, ...], count: int, each: int, entries: int = _ENTRIES
+    run: Callable[..., Tensor], tensors: tuple[Tensor, ...], count: int, per_row: int, entries: int = _ENTRIES
 ) -> list[Tensor]:
-    """Run ``run(*tensors, rows)`` for ranges of ``count`` rows with at most ``entries`` numbers, ``each`` per row.
+    """Run ``run(*tensors, rows)`` for ranges of ``count`` rows with at most ``entries`` numbers, ``per_row`` per row.
 
     ``tensors`` and results have any shape. If there are several ranges, each is recomputed in the backward pass instead
     of being stored. A compiled function has one range.
     """
     if torch.compiler.is_compiling():
         return [run(*tensors, slice(None))]
-    step = max(1, entries // max(each, 1))
+    step = max(1, entries // max(per_row, 1))
     ranges = [slice(first, min(first + step, count)) for first in range(0, count, step)]
     if len(ranges) == 1 or not torch.is_grad_enabled():
         return [run(*tensors, rows) for rows in ranges]

@@ -137,18 +137,20 @@ class GraphLayer(nn.Module, ABC):
 
         A field computed from chiral fields or pseudoscalars is chiral too (see :class:`FieldSpec`).
         """
-        chiral = any(s.is_tensor and (s.chiral or (s.is_scalar and "o" in s.irreps)) for s in self.fields.values())
+        chiral = any(_is_chiral(spec) for spec in self.fields.values())
         for name, declared in irreps.items():
             if name not in self.writes:
                 raise WiringError(f"{type(self).__name__} declares {name!r}, which is not in its writes {self.writes}.")
-            if isinstance(declared, FieldSpec):
-                spec = declared
-            else:
-                known = self.fields.get(name) or (field(name) if is_registered(name) else None)
-                spec = FieldSpec(name, known.level if known else "node", declared)
+            spec = declared if isinstance(declared, FieldSpec) else FieldSpec(name, self._level_of(name), declared)
             if not spec.is_tensor:
                 raise WiringError(f"{type(self).__name__} declares {name!r} as an object. Allowed outputs: tensors.")
             self.out[name] = spec.as_(name, chiral=spec.chiral or chiral)
+
+    def _level_of(self, name: str) -> Level:
+        """Return the level of an input, else that in the field table, else "node"."""
+        if name in self.fields:
+            return self.fields[name].level
+        return field(name).level if is_registered(name) else "node"
 
     @abstractmethod
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -237,3 +239,10 @@ class Head(GraphLayer):
         """Convert the output of the last linear map to the target's unit, ``(…, C)`` to the same shape."""
         out = out if self.scale is None else out * self.scale
         return out if self.shift is None else out + self.shift
+
+
+def _is_chiral(spec: FieldSpec) -> bool:
+    """Return True for a chiral field and for pseudoscalars."""
+    if not spec.is_tensor:
+        return False
+    return spec.chiral or (spec.is_scalar and "o" in spec.irreps)

@@ -169,20 +169,21 @@ class MultiHeadAttention(nn.Module):
         self.key_value = nn.Linear(context, 2 * dim, bias=bias)
         self.out = nn.Linear(dim, dim)
         self.gate = gate_linear(width, dim) if gate else None
-        # No biases below: the softmax cancels constants over j.
-        self.pair = nn.Linear(fields["pair"].dim, heads, bias=False) if "pair" in fields else None
+        self.pair = _bias_map(fields, "pair", heads)
         factors = check_pair_factors(fields)
         self.pair_factors = nn.Linear(factors, heads, bias=False) if factors else None
         self.edge = nn.Parameter(torch.zeros(heads, 1)) if "edges" in fields else None
-        self.edge_attr = nn.Linear(fields["edge_attr"].dim, heads, bias=False) if "edge_attr" in fields else None
-        kind = (position or "rotary") if "seq_pos" in fields else None
-        self.rotary = kind == "rotary"
-        self.offset = OffsetBias(heads, chains="chain" in fields) if kind == "offset" else None
-        if self.rotary and channels % 2:
-            raise OptionError(f"dim={dim}, heads={heads}: rotary positions need even dim / heads, not {channels}.")
+        self.edge_attr = _bias_map(fields, "edge_attr", heads)
+        self.rotary, self.offset = False, None
+        if "seq_pos" in fields and position == "offset":
+            self.offset = OffsetBias(heads, chains="chain" in fields)
+        elif "seq_pos" in fields:
+            self.rotary = True
+            if channels % 2:
+                raise OptionError(f"dim={dim}, heads={heads}: rotary positions need even dim / heads, not {channels}.")
         self.mask_level = fields["mask"].level if "mask" in fields else None
         self.attention = DotProductAttention(causal=causal, dropout=dropout)
-        failures = CAUSAL if causal else CHAINS_IN_ORDER if self.rotary and "chain" in fields else {}
+        failures = _expected_failures(causal=causal, needs_order=self.rotary and "chain" in fields)
         self.conformity = replace(self.conformity, expected_failures=failures)
 
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
@@ -214,8 +215,8 @@ class MultiHeadAttention(nn.Module):
         k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)  # (N, H, D)
         q = self.query(h).unflatten(1, (self.heads, -1))
         if self.rotary:
-            place = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
-            q, k = rotate(q, place), rotate(k, place)
+            index = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
+            q, k = rotate(q, index), rotate(k, index)
         q, k = self._with_factors(q, k, f)
         options: dict[str, Any] = {"terms": self._terms(f)}
         if self.mask_level is not None:
@@ -231,8 +232,8 @@ class MultiHeadAttention(nn.Module):
             values = self.edge.expand(-1, edges.num_edges)  # (H, E)
             if self.edge_attr is not None:
                 values = values + self.edge_attr.weight @ f["edge_attr"].t()
-            place = proteins.pair_index(edges.index[1], edges.index[0])
-            terms.append(pair_term(values.new_zeros(self.heads, proteins.num_pairs).index_copy(1, place, values)))
+            pairs = proteins.pair_index(edges.index[1], edges.index[0])
+            terms.append(pair_term(values.new_zeros(self.heads, proteins.num_pairs).index_copy(1, pairs, values)))
         if self.offset is not None:
             terms.append(self.offset(f["seq_pos"], f.get("chain")))
         return terms
@@ -286,16 +287,19 @@ class LearnedQueries(nn.Module):
         return self.out(self.attention(q, k, v, of_queries, keys=proteins).view(b, -1))
 
 
+def _expected_failures(*, causal: bool, needs_order: bool) -> Mapping[str, str]:
+    if causal:
+        return CAUSAL
+    return CHAINS_IN_ORDER if needs_order else {}
+
+
+def _bias_map(fields: Mapping[str, FieldSpec], name: str, heads: int) -> nn.Linear | None:
+    """Return the map from a wired field to a bias per head; without constants, which the softmax cancels over j."""
+    return nn.Linear(fields[name].dim, heads, bias=False) if name in fields else None
+
+
 def _check_wiring(fields: Mapping[str, FieldSpec], position: str | None) -> None:
-    for name in ("context", "pair", "edge_attr"):
-        if name in fields and not fields[name].is_scalar:
-            raise WiringError(f"attention reads {name!r} as scalars, but it is {fields[name].irreps}")
-    levels = {"context": "node", "pair": "pair", "edge_attr": "edge"}
-    for name, level in levels.items():
-        if name in fields and fields[name].level != level:
-            raise WiringError(f"attention reads {name!r} per {level}, but it is a field per {fields[name].level}")
-    if "mask" in fields and (fields["mask"].dtype != "bool" or fields["mask"].level not in ("node", "pair")):
-        raise WiringError(f"attention reads 'mask' as a bool field of nodes or pairs, but it is {fields['mask']}.")
+    _check_fields(fields)
     for name, needed in (("edge_attr", "edges"), ("chain", "seq_pos")):
         if name in fields and needed not in fields:
             raise WiringError(f"attention reads {name!r} together with {needed!r}. Wire both.")
@@ -303,3 +307,19 @@ def _check_wiring(fields: Mapping[str, FieldSpec], position: str | None) -> None
         raise WiringError(f"attention has position={position!r} but no positions. Wire reads={{'seq_pos': 'seq_pos'}}.")
     if position is not None:
         check_choice("position", position, ("rotary", "offset"))
+
+
+def _check_fields(fields: Mapping[str, FieldSpec]) -> None:
+    """Check the level and the kind of values of the optional fields."""
+    levels = {"context": "node", "pair": "pair", "edge_attr": "edge"}
+    wired = [name for name in levels if name in fields]
+    for name in wired:
+        if not fields[name].is_scalar:
+            raise WiringError(f"attention reads {name!r} as scalars, but it is {fields[name].irreps}")
+    for name in wired:
+        if fields[name].level != levels[name]:
+            level = fields[name].level
+            raise WiringError(f"attention reads {name!r} per {levels[name]}, but it is a field per {level}")
+    mask = fields.get("mask")
+    if mask is not None and (mask.dtype != "bool" or mask.level not in ("node", "pair")):
+        raise WiringError(f"attention reads 'mask' as a bool field of nodes or pairs, but it is {mask}.")

@@ -84,18 +84,18 @@ def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = N
     return torch.empty_like(place).index_copy(0, order, place)
 
 
-def sinusoid(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+def sinusoid(position: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
     """Compute ``sin(p ω_c)`` and ``cos(p ω_c)`` in turn, ``ω_c = 10000^(-2c/dim)``: ``(N,)`` to ``(N, dim)``.
 
     References
     ----------
     Vaswani et al. 2017, arXiv:1706.03762, sec. 3.5.
     """
-    angle = _angles(place, dim + dim % 2, dtype)
+    angle = _angles(position, dim + dim % 2, dtype)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :dim]
 
 
-def rotate(x: Tensor, place: Tensor) -> Tensor:
+def rotate(x: Tensor, position: Tensor) -> Tensor:
     """Rotate each pair of channels (c, c + D/2) by the angle ``p ω_c``, ``ω_c = 10000^(-2c/D)``.
 
     The scalar product of two rotated vectors depends on the difference of their positions only.
@@ -104,7 +104,7 @@ def rotate(x: Tensor, place: Tensor) -> Tensor:
     ----------
     x : Tensor
         ``(N, H, D)``, D even.
-    place : Tensor
+    position : Tensor
         ``(N,)`` positions p.
 
     Returns
@@ -120,7 +120,7 @@ def rotate(x: Tensor, place: Tensor) -> Tensor:
     ----------
     Su et al. 2021, arXiv:2104.09864, eqs. 14–15 and 34.
     """
-    angle = _angles(place, x.size(-1), x.dtype).unsqueeze(1)  # (N, 1, D/2)
+    angle = _angles(position, x.size(-1), x.dtype).unsqueeze(1)  # (N, 1, D/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x.chunk(2, -1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
@@ -221,7 +221,7 @@ class LearnedPositions(nn.Embedding):
         super().__init__(max_len + 2 * ends, dim)
         self.max_len, self.ends = max_len, ends
 
-    def forward(self, place: Tensor) -> Tensor:
+    def forward(self, index: Tensor) -> Tensor:
         """Look up positions ``(N,)`` int64, giving ``(N, dim)``.
 
         Raises
@@ -230,21 +230,21 @@ class LearnedPositions(nn.Embedding):
             If a position is beyond the last one (checked on CPU only).
         """
         # Not checked on a GPU, where it would synchronize, nor while compiling; there the lookup itself fails.
-        is_checked = place.device.type == "cpu" and not torch.compiler.is_compiling()
-        if is_checked and place.numel() and int(place.max()) >= self.max_len + self.ends:
+        is_checked = index.device.type == "cpu" and not torch.compiler.is_compiling()
+        if is_checked and index.numel() and int(index.max()) >= self.max_len + self.ends:
             raise FieldError(
-                f"a residue has position {int(place.max()) - self.ends}; the last learned position is "
+                f"a residue has position {int(index.max()) - self.ends}; the last learned position is "
                 f"max_len - 1 = {self.max_len - 1}. Increase max_len."
             )
-        return super().forward(place + self.ends)
+        return super().forward(index + self.ends)
 
     def position_code(self, length: int) -> PositionCode:
         """Return the vectors of positions from 0 on."""
         return PositionCode("learned", self.weight.detach()[self.ends :][: min(length, self.max_len)])
 
 
-def _angles(place: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+def _angles(position: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
     """Compute the rotation angles, ``(N, dim / 2)``, at least in float32."""
     kind = torch.promote_types(dtype, torch.float32)
-    exponent = torch.arange(0, dim, 2, dtype=kind, device=place.device) / dim
-    return place.to(kind).unsqueeze(1) * 10000.0**-exponent
+    exponent = torch.arange(0, dim, 2, dtype=kind, device=position.device) / dim
+    return position.to(kind).unsqueeze(1) * 10000.0**-exponent

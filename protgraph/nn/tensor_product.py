@@ -145,16 +145,24 @@ class ChannelwiseProduct(nn.Module):
         sources = [edges.source(x) for x in shaped]  # (E, 2l+1, U)
         if self._cuequivariance is not None:
             weight = None if weights is None else torch.cat(list(weights), 1)
-            yield from ((z, None) for z in self._cuequivariance(sources, harmonics, weight))
+            for z in self._cuequivariance(sources, harmonics, weight):
+                yield z, None
             return
+        filters = harmonics @ self._coupling_as(h)  # (E, Σ (2l_i+1)(2l_o+1))
+        weight_of_path = [None] * len(self.paths) if weights is None else weights
+        for p, weight in zip(self.paths, weight_of_path, strict=True):
+            x = sources[p.i] if weight is None else sources[p.i] * weight.unsqueeze(1)
+            if p.s == 0:  # Y_0 = 1: c is the identity
+                yield x, None
+            else:
+                shape = (x.size(1), self._dims[p.o])
+                yield x, filters[:, p.columns].contiguous().unflatten(1, shape)
+
+    def _coupling_as(self, h: Tensor) -> Tensor:
+        """Return the coupling coefficients with the type and on the device of ``h``."""
         if self._coupling.dtype != h.dtype or self._coupling.device != h.device:
             self._coupling = self._exact.to(h)
-        filters = harmonics @ self._coupling  # (E, Σ (2l_i+1)(2l_o+1))
-        for p, w in zip(self.paths, [None] * len(self.paths) if weights is None else weights, strict=True):
-            x = sources[p.i] if w is None else sources[p.i] * w.unsqueeze(1)
-            shape = (x.size(1), self._dims[p.o])
-            # Y_0 = 1: c is the identity
-            yield x, None if p.s == 0 else filters[:, p.columns].contiguous().unflatten(1, shape)
+        return self._coupling
 
 
 def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | None = None) -> Tensor:

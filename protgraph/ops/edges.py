@@ -58,10 +58,7 @@ def check_edges(graph: Data, edges: str = "edges") -> None:
         return
     num_nodes, degree = graph.num_nodes, common_degree(graph) if edges == "edges" else None
     is_regular = degree is not None and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
-    low, high = _extremes(index[0] if is_regular else index)
-    if low < 0 or high >= num_nodes:
-        bad = low if low < 0 else high
-        raise FieldError(f"{name} of {_name(graph)} contains node {bad}; nodes are 0 to {num_nodes - 1}")
+    _check_nodes(graph, name, index[0] if is_regular else index)
     if is_regular:
         return
     if bool((index[1, 1:] < index[1, :-1]).any()):
@@ -78,6 +75,13 @@ def check_edges(graph: Data, edges: str = "edges") -> None:
 def _index_name(edges: str) -> str:
     """Return the name of the edge index of an edge set, as protgraph.data.graph.fields.edge_index_name."""
     return "edge_index" if edges == "edges" else f"{edges}_edge_index"
+
+
+def _check_nodes(graph: Data, name: str, nodes: Tensor) -> None:
+    low, high = _extremes(nodes)
+    if low < 0 or high >= graph.num_nodes:
+        node = low if low < 0 else high
+        raise FieldError(f"{name} of {_name(graph)} contains node {node}; nodes are 0 to {graph.num_nodes - 1}")
 
 
 def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:

@@ -215,15 +215,10 @@ def _check_index(index: Tensor, num_segments: int, length: int | None, is_sorted
     if not _has_values(index):
         return
     numbers = index.detach().numpy()
-    descents = np.flatnonzero(numbers[1:] < numbers[:-1]) if is_sorted else np.zeros(0, np.int64)
-    is_ascending = is_sorted and len(descents) == 0
-    low, high = (numbers[0], numbers[-1]) if is_ascending else (numbers.min(), numbers.max())
-    if low < 0 or high >= num_segments:
-        number = high if high >= num_segments else low
-        row = np.flatnonzero(numbers == number)[0]
-        raise IndexRangeError(f"{number_name} {number} (row {row} of {rows}). Allowed: 0 to {num_segments - 1}.")
-    if is_sorted and not is_ascending:
-        row = descents[0] + 1
+    first_descent = _first_descent(numbers) if is_sorted else None
+    _check_range(numbers, num_segments, number_name, is_ascending=is_sorted and first_descent is None)
+    if first_descent is not None:
+        row = first_descent
         raise FieldError(
             f"{number_name} {numbers[row]} (row {row} of {rows}) follows {numbers[row - 1]}. Allowed: ascending. Sort "
             f"the rows by {number_name}, or create Segments with is_sorted=False."
@@ -233,3 +228,19 @@ def _check_index(index: Tensor, num_segments: int, length: int | None, is_sorted
     segments = np.arange(num_segments)  # sorted numbers are equal within a segment if its first and last row are
     if (numbers[::length] != segments).any() or (numbers[length - 1 :: length] != segments).any():
         raise FieldError(f"not every {number_name} has {length} rows. Leave out the number of rows.")
+
+
+def _first_descent(numbers: np.ndarray) -> int | None:
+    """Return the first row whose number is smaller than that of the row before; None if they ascend."""
+    descents = np.flatnonzero(numbers[1:] < numbers[:-1])
+    return int(descents[0]) + 1 if len(descents) else None
+
+
+def _check_range(numbers: np.ndarray, num_segments: int, number_name: str, *, is_ascending: bool) -> None:
+    low, high = (numbers[0], numbers[-1]) if is_ascending else (numbers.min(), numbers.max())
+    if low < 0 or high >= num_segments:
+        number = high if high >= num_segments else low
+        row = np.flatnonzero(numbers == number)[0]
+        raise IndexRangeError(
+            f"{number_name} {number} (row {row} of {len(numbers)}). Allowed: 0 to {num_segments - 1}."
+        )

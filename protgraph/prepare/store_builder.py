@@ -188,8 +188,7 @@ def prepare_records(
         tasks: Iterable[ShardTask] = split_shards(records, residues=shard_residues)
         if earlier is not None and not overwrite:
             tasks = list(tasks)
-            labels = {record.label for task in tasks for record in task.records}
-            _check_inputs(final, earlier.shards, labels)
+            _check_inputs(final, earlier.shards, _labels_of(tasks))
         checksums = {} if earlier is None else {shard.key: shard.sha256 for shard in earlier.shards}
         shard_work = ShardWork(unfinished, work, checksums, final if earlier else None)
         done = _Done()
@@ -244,10 +243,19 @@ class _Done:
         self.notes += result.notes
 
 
-def _finish(final: Path, parts: Path, done: _Done, info: dict[str, Any], manifest: str | Path | None) -> PreparedStore:
+def _labels_of(tasks: Iterable[ShardTask]) -> set[str]:
+    labels: set[str] = set()
+    for task in tasks:
+        labels.update(record.label for record in task.records)
+    return labels
+
+
+def _finish(
+    final: Path, unfinished: Path, done: _Done, info: dict[str, Any], manifest: str | Path | None
+) -> PreparedStore:
     """Put the store in its place, and write the manifest."""
     entries = tuple(done.entries[number] for number in sorted(done.entries))
-    paths = [shard_path(parts, entry.key) for entry in entries]
+    paths = [shard_path(unfinished, entry.key) for entry in entries]
     if manifest is not None:
         seconds = [done.seconds[number] for number in sorted(done.seconds)]
         write_manifest_rows(manifest, shard_rows(zip(paths, seconds, strict=True)))
@@ -255,8 +263,8 @@ def _finish(final: Path, parts: Path, done: _Done, info: dict[str, Any], manifes
     first = tuple(failure for failure, _ in zip(failures_of(failed), range(10), strict=False))
     has_proteins = any(entry.proteins for entry in entries)
     if has_proteins:
-        place_store(final, parts, StoreDescription(done.layout, info, entries))
-    shutil.rmtree(parts, ignore_errors=True)
+        place_store(final, unfinished, StoreDescription(done.layout, info, entries))
+    shutil.rmtree(unfinished, ignore_errors=True)
     store = GraphStore(final) if has_proteins else None
     return PreparedStore(store, entries, done.reused, first, tuple(done.notes))
 

@@ -15,15 +15,15 @@ from protgraph.file_io import atomic_write, output_errors, remove_if_empty
 __all__ = ["kept_parts", "link_file", "locked_store", "place_store"]
 
 
-def place_store(final: Path, parts: Path, description: StoreDescription) -> None:
+def place_store(final: Path, unfinished: Path, description: StoreDescription) -> None:
     """Make the store from links to the finished shards, and rename it; a killed process loses no shard."""
-    new, old = parts / "store", parts / "old"
+    new, old = unfinished / "store", unfinished / "old"
     for folder in (new, old):
         shutil.rmtree(folder, ignore_errors=True)
     with output_errors(final, temporary=new):
         (new / SHARDS).mkdir(parents=True)
         for entry in description.shards:
-            link_file(shard_path(parts, entry.key), shard_path(new, entry.key))
+            link_file(shard_path(unfinished, entry.key), shard_path(new, entry.key))
         description.write(new)
         if final.exists():
             os.replace(final, old)

@@ -85,14 +85,14 @@ class ComponentScope:
         """Return the error for a wrong result."""
         return self._error(problem, code_location(self.code), f" {allowed}" if allowed else "")
 
-    def _error(self, problem: str, location: str, hint: str) -> ComponentError:
+    def _error(self, fault: str, location: str, hint: str) -> ComponentError:
         source = source_of(self.kind, self.name, self.code)
         owner = f" of {source}" if source else ""
         owner += f", {self.path}," if self.path else ""
         action = f": {self.action}" if self.action else ""
         protein = f" on {self.protein!r}" if self.protein else ""
-        verb, _, rest = problem.partition(": ")
-        text = f"{verb}{protein}: {rest}" if rest else f"{problem}{protein}"
+        verb, _, details = fault.partition(": ")
+        text = f"{verb}{protein}: {details}" if details else f"{fault}{protein}"
         return ComponentError(
             f"{self.kind} {self.name!r}{owner}{action} {text} ({location}).{hint}",
             kind=self.kind,

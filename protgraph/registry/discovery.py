@@ -156,12 +156,12 @@ def _entry_point_files() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
     """
     seen = set()
     for distribution in metadata.distributions():
-        try:
-            text = distribution.read_text("entry_points.txt") or ""
-        except UnicodeDecodeError as e:
-            text = e.object.decode("utf-8", "replace")
-        numbered = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
-        lines = [pair for pair in numbered if pair[1] and (pair[1][0] not in "#;" or _UNREADABLE in pair[1])]
+        text = _entry_points_text(distribution)
+        lines = []
+        for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+            is_comment = line.startswith(("#", ";")) and _UNREADABLE not in line
+            if line and not is_comment:
+                lines.append((number, line))
         is_malformed = any(_UNREADABLE in line or not _is_parsed(line) for _, line in lines)
         if not is_malformed and "protgraph" not in text:
             continue
@@ -169,6 +169,14 @@ def _entry_point_files() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
         if name not in seen:
             seen.add(name)
             yield name, source, lines
+
+
+def _entry_points_text(distribution: metadata.Distribution) -> str:
+    """Return the content of entry_points.txt; "" without it."""
+    try:
+        return distribution.read_text("entry_points.txt") or ""
+    except UnicodeDecodeError as e:
+        return e.object.decode("utf-8", "replace")
 
 
 def _is_parsed(line: str) -> bool:

@@ -19,9 +19,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from protgraph.errors import DuplicateNameError, InvalidNameError, PluginLoadError, suggest
+
+if TYPE_CHECKING:
+    import ast
 
 __all__ = [
     "BUILT_IN",
@@ -461,11 +464,16 @@ def is_redefinition(old: Provider, new: Provider) -> bool:
         return True
     if hasattr(sys, "ps1") and new.ref.startswith("__main__:") and _has_name(new.load()):
         return True
-    files = [provider.line.rpartition(":")[0] for provider in (old, new)]
+    return _is_executed_again(old, new)
+
+
+def _is_executed_again(old: Provider, new: Provider) -> bool:
+    """Return True if two executions of the same module or notebook cell register two components."""
     if old.code is None or new.code is None or old.code is new.code:
         return False
-    executed_again = old.code.co_name == new.code.co_name == "<module>"
-    return executed_again and files[0] == files[1] and not files[0].startswith("<")
+    old_file, new_file = old.line.rpartition(":")[0], new.line.rpartition(":")[0]
+    is_module = old.code.co_name == new.code.co_name == "<module>"
+    return is_module and old_file == new_file and not old_file.startswith("<")
 
 
 def _has_name(obj: object) -> bool:
@@ -490,9 +498,19 @@ def _assignment(ref: str) -> str:
             for alias in statement.names:
                 if attribute == (alias.asname or alias.name):
                     return _assignment(f"{statement.module}:{alias.name}")
-        if isinstance(statement, ast.FunctionDef) and statement.name == attribute:  # a decorator made the instance
-            return f"{path}:{statement.lineno}"
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
+        if attribute in _names_made_by(statement):
             return f"{path}:{statement.lineno}"
     return path
+
+
+def _names_made_by(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement assigns; a function, since a decorator may make an instance of it."""
+    import ast
+
+    if isinstance(statement, ast.FunctionDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    else:
+        targets = [getattr(statement, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]

@@ -90,12 +90,12 @@ def top_rows(o: SplitPredictions) -> Tensor:
     return is_top.nonzero().flatten()
 
 
-def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
-    """Compute the fraction of contacts among the ``max(L // part, 1)`` most probable pairs, mean over proteins.
+def precision(o: SplitPredictions, *, divisor: int, separation: int) -> float:
+    """Compute the fraction of contacts among the ``max(L // divisor, 1)`` most probable pairs, mean over proteins.
 
     Only pairs of known label at least ``separation`` apart count. Proteins without such a pair are left out. If there
-    are fewer pairs than ``L // part``, all of them count. Ties at the cut count with their expected number of contacts,
-    so that the precision of a constant prediction is the frequency of contacts.
+    are fewer pairs than ``L // divisor``, all of them count. Ties at the cut count with their expected number of
+    contacts, so that the precision of a constant prediction is the frequency of contacts.
     """
     pairs = _pairs_of(o)
     mask = ((pairs.separation >= separation) & known_labels(o.y[:, 0])).nonzero().flatten()
@@ -103,7 +103,7 @@ def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     values = []
     for rows, size in zip(mask.split(count), pairs.sizes.tolist(), strict=True):
         if len(rows):
-            most = min(max(size // part, 1), len(rows))
+            most = min(max(size // divisor, 1), len(rows))
             logits, true = o.logits[rows, 0], o.y[rows, 0].double()
             cut = logits.topk(most).values[-1]
             above, equal = logits > cut, logits == cut
@@ -111,13 +111,13 @@ def precision(o: SplitPredictions, *, part: int, separation: int) -> float:
     return float(torch.stack(values).mean()) if values else float("nan")
 
 
-def _metric(part: int, separation: int) -> Metric:
-    function = partial(precision, part=part, separation=separation)
-    most = "L" if part == 1 else f"L/{part}"
+def _metric(divisor: int, separation: int) -> Metric:
+    function = partial(precision, divisor=divisor, separation=separation)
+    most = "L" if divisor == 1 else f"L/{divisor}"
     function.__doc__ = (
         f"Precision of the {most} most probable contacts at least {separation} apart, mean over proteins."
     )
-    return Metric(f"precision_l{'' if part == 1 else part}_{separation}", "max", function)
+    return Metric(f"precision_l{'' if divisor == 1 else divisor}_{separation}", "max", function)
 
 
 precision_l_6 = _metric(1, 6)

@@ -296,14 +296,14 @@ def dice_mean(o: SplitPredictions) -> float:
     return float(values.nanmean())
 
 
-def _decisions(o: SplitPredictions, place: Tensor | None = None) -> Iterable[list[Tensor]]:
+def _decisions(o: SplitPredictions, protein: Tensor | None = None) -> Iterable[list[Tensor]]:
     """Yield true and false positives, false and true negatives of each label, by place: ``(P,)`` float64 each."""
     cuts = (o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
-    place = torch.zeros(len(o.y), dtype=torch.int64) if place is None else place
+    protein = torch.zeros(len(o.y), dtype=torch.int64) if protein is None else protein
     for c, known in enumerate(known_labels(o.y).unbind(1)):
         called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
-        parts = (called & true, called & ~true, ~called & true, ~called & ~true)
-        yield [torch.bincount(place, (part & known).double(), minlength=1) for part in parts]
+        outcomes = (called & true, called & ~true, ~called & true, ~called & ~true)
+        yield [torch.bincount(protein, (outcome & known).double(), minlength=1) for outcome in outcomes]
 
 
 def _dice(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:

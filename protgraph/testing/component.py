@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -166,28 +166,34 @@ def find_components(
         No component has the name.
     """
     if isinstance(what, Registry):
-        kind_of_registry = cast("ComponentKind", what.kind)
-        return [Component(variant, kind_of_registry) for name in what for variant in _variants(what, name)]
+        components = []
+        for name in what:
+            components += [Component(variant, cast("ComponentKind", what.kind)) for variant in _variants(what, name)]
+        return components
     if isinstance(what, str):
         return _by_name(what, kind)
-    if isinstance(what, ModelSpec):
-        return [Component(what.name, "model", what)]
-    if isinstance(what, Task):
-        return [Component(what.name, "task", what)]
-    if isinstance(what, Dataset):
-        return [Component(type(what).__name__, "dataset", what)]
-    if isinstance(what, Metric):
-        return [Component(what.name, "metric", what)]
-    if inspect.isroutine(what):
-        return [Component(what.__name__, "command", what)]
-    if inspect.isclass(what):
-        for kind_of_class, base in _BASES.items():
-            if issubclass(what, base):
-                return [Component(what.__name__, kind_of_class, what)]
-        raise WiringError(
-            f"{what!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head, Dataset or Reader."
-        )
-    return [component for item in what for component in find_components(item, kind=kind)]
+    component = _component_of(what)
+    if component is not None:
+        return [component]
+    components = []
+    for item in what:
+        components += find_components(item, kind=kind)
+    return components
+
+
+def _component_of(subject: object) -> Component | None:
+    """Return a class, a model or another object as a component; None for a sequence."""
+    if isinstance(subject, ModelSpec):
+        return Component(subject.name, "model", subject)
+    if isinstance(subject, Task):
+        return Component(subject.name, "task", subject)
+    if isinstance(subject, Dataset):
+        return Component(type(subject).__name__, "dataset", subject)
+    if isinstance(subject, Metric):
+        return Component(subject.name, "metric", subject)
+    if inspect.isroutine(subject):
+        return Component(subject.__name__, "command", subject)
+    return _component_of_class(subject) if inspect.isclass(subject) else None
 
 
 _BASES: dict[ComponentKind, type] = {
@@ -199,6 +205,13 @@ _BASES: dict[ComponentKind, type] = {
 }
 
 
+def _component_of_class(cls: type) -> Component:
+    for kind, base in _BASES.items():
+        if issubclass(cls, base):
+            return Component(cls.__name__, kind, cls)
+    raise WiringError(f"{cls!r} cannot be checked. Pass a subclass of Featurizer, GraphLayer, Head, Dataset or Reader.")
+
+
 def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
     kinds: tuple[ComponentKind, ...] = (kind,) if kind else get_args(ComponentKind)
     searched = {searched_kind: registry.registries[f"{searched_kind}s"] for searched_kind in kinds}
@@ -206,16 +219,24 @@ def _by_name(name: str, kind: ComponentKind | None) -> list[Component]:
     if not holders:
         if kind:
             searched[kind].get(name)
-        others = [r.kind for r in registry.registries.values() if r.kind not in get_args(ComponentKind) and name in r]
-        if others:
-            kind_name, allowed = others[0].replace("_", " "), ", ".join(get_args(ComponentKind))
-            raise UnknownNameError(f"{name!r} is a {kind_name}, a kind without checks. Checked kinds: {allowed}.")
-        hint = suggest(name, sorted({one for names in searched.values() for one in names}))
-        raise UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")
+        raise _unknown_name(name, searched.values())
     components = []
     for kind_of_holder, names in holders.items():
         components += [Component(variant, kind_of_holder) for variant in _variants(names, name)]
     return components
+
+
+def _unknown_name(name: str, searched: Iterable[Registry]) -> UnknownNameError:
+    """Return the error for a name of no component with checks."""
+    checked = get_args(ComponentKind)
+    for names in registry.registries.values():
+        if names.kind not in checked and name in names:
+            kind = names.kind.replace("_", " ")
+            return UnknownNameError(
+                f"{name!r} is a {kind}, a kind without checks. Checked kinds: {', '.join(checked)}."
+            )
+    hint = suggest(name, sorted(set().union(*searched)))
+    return UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")
 
 
 def _variants(names: Registry, name: str) -> list[str]:

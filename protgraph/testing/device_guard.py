@@ -45,15 +45,25 @@ class DeviceGuard(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs or {})
-        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        if len({x.device for x in tensors if x.dim()}) > 1:
+        inputs = _tensors_of((args, kwargs))
+        if _mix_devices(inputs):
             raise MixedDevicesError(f"{func} reads a tensor on the CPU")
         out = func(*args, **kwargs)
-        is_from_host = bool(tensors) and all(x.device.type == "cpu" for x in tensors)
-        on_device = any(isinstance(x, Tensor) and x.device.type != "cpu" for x in tree_leaves(out))
-        if is_from_host and on_device and not (self.allow_copies or kwargs.get("non_blocking")):
-            raise MixedDevicesError("a tensor is copied from the CPU to the device in every call")
+        is_allowed = self.allow_copies or kwargs.get("non_blocking")
+        if inputs and not is_allowed:
+            on_device = [x for x in _tensors_of(out) if x.device.type != "cpu"]
+            if on_device and all(x.device.type == "cpu" for x in inputs):
+                raise MixedDevicesError("a tensor is copied from the CPU to the device in every call")
         return out
+
+
+def _mix_devices(tensors: list[Tensor]) -> bool:
+    """Return True if tensors are on several devices; single numbers may be on any."""
+    return len({x.device for x in tensors if x.dim()}) > 1
+
+
+def _tensors_of(values: object) -> list[Tensor]:
+    return [x for x in tree_leaves(values) if isinstance(x, Tensor)]
 
 
 class HostCopyGuard(TorchFunctionMode):

@@ -99,11 +99,11 @@ class Runner:
         """Return the largest error that is allowed."""
         return EXACT if self.dtype == torch.float64 and wiring.is_exact else self.conformity.tolerance
 
-    def at_most(self, error: float, wiring: Wiring, what: str, *, limit: float | None = None) -> float:
+    def at_most(self, error: float, wiring: Wiring, change: str, *, limit: float | None = None) -> float:
         """Return the error; raise if it exceeds the limit of the wiring, or another one."""
         limit = self.limit(wiring) if limit is None else limit
         if not error <= limit:
-            raise self.failure(f"{what}{wiring.suffix}: relative error {error:.1e}, allowed {limit:.0e}")
+            raise self.failure(f"{change}{wiring.suffix}: relative error {error:.1e}, allowed {limit:.0e}")
         return error
 
     def module(self, wiring: Wiring, *, device: str | None = None, dtype: torch.dtype | None = None) -> nn.Module:

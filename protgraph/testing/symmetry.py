@@ -193,16 +193,20 @@ def relative_error(actual: Tensor, expected: Tensor, *, irreps: str | None = Non
     if actual.shape != expected.shape:
         raise ComparisonError(f"different shapes: {tuple(actual.shape)} and {tuple(expected.shape)}")
     actual, expected = actual.detach(), expected.detach()
-    blocks = [slice(None)] if irreps is None else [s for s in o3.Irreps(irreps).slices() if s.start < s.stop]
-    if irreps is not None:
-        actual, expected = actual.flatten(1), expected.flatten(1)
-    return max(_block_error(actual[..., s], expected[..., s]) for s in blocks)
+    if irreps is None:
+        return _block_error(actual, expected)
+    actual, expected = actual.flatten(1), expected.flatten(1)
+    errors = []
+    for block in o3.Irreps(irreps).slices():
+        if block.start < block.stop:
+            errors.append(_block_error(actual[:, block], expected[:, block]))
+    return max(errors)
 
 
 def _block_error(actual: Tensor, expected: Tensor) -> float:
     if not (torch.isfinite(actual).all() and torch.isfinite(expected).all()):
         raise ComparisonError("a value is NaN or infinite")
-    scale = expected.abs().max() if expected.numel() else expected.new_zeros(())
+    scale = expected.abs().max() if expected.numel() else 0.0
     if scale == 0:
         raise ComparisonError("all values are zero, or there are none; zeros are invariant under every rotation")
     return float((actual - expected).abs().max() / scale)

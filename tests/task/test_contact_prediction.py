@@ -105,7 +105,7 @@ def slow_precision(o: SplitPredictions, part: int, separation: int) -> float:
 @pytest.mark.parametrize("part", [1, 2, 5])
 def test_precision_is_that_of_a_sorted_list(part, separation):
     o = made_outcome()
-    assert precision(o, part=part, separation=separation) == pytest.approx(slow_precision(o, part, separation))
+    assert precision(o, divisor=part, separation=separation) == pytest.approx(slow_precision(o, part, separation))
 
 
 def test_ties_count_with_their_expected_precision():
@@ -113,15 +113,17 @@ def test_ties_count_with_their_expected_precision():
     generator, shuffled = torch.Generator().manual_seed(0), []
     for _ in range(200):
         noise = 1e-3 * torch.rand(o.logits.shape, generator=generator)
-        shuffled.append(precision(replace(o, logits=o.logits + noise), part=2, separation=6))
-    assert precision(o, part=2, separation=6) == pytest.approx(np.mean(shuffled), abs=5 * np.std(shuffled) / 200**0.5)
+        shuffled.append(precision(replace(o, logits=o.logits + noise), divisor=2, separation=6))
+    assert precision(o, divisor=2, separation=6) == pytest.approx(
+        np.mean(shuffled), abs=5 * np.std(shuffled) / 200**0.5
+    )
     flat = replace(o, logits=torch.zeros_like(o.logits))
     per_protein = [o.y[(o.pairs.protein == p) & (o.y[:, 0] >= 0)].mean().item() for p in (0, 2)]
-    assert precision(flat, part=5, separation=6) == pytest.approx(np.mean(per_protein), rel=1e-6)
+    assert precision(flat, divisor=5, separation=6) == pytest.approx(np.mean(per_protein), rel=1e-6)
 
 
 def test_precision_without_pairs_is_nan():
-    assert math.isnan(precision(made_outcome(), part=1, separation=OTHER_CHAIN + 1))
+    assert math.isnan(precision(made_outcome(), divisor=1, separation=OTHER_CHAIN + 1))
 
 
 @pytest.mark.parametrize("ties", [False, True])

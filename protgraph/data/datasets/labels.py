@@ -318,14 +318,14 @@ def _canonical(values: np.ndarray) -> np.ndarray:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _keys(*parts: ResidueLabels | Residues) -> list[np.ndarray]:
+def _keys(*tables: ResidueLabels | Residues) -> list[np.ndarray]:
     """Return one int64 per residue, equal if and only if the identifiers are equal."""
-    chain = np.unique(np.concatenate([np.asarray(p.chain, dtype=str) for p in parts]), return_inverse=True)[1]
-    ins, code = np.unique(np.concatenate([np.asarray(p.ins_code, dtype=str) for p in parts]), return_inverse=True)
-    number = np.concatenate([np.asarray(p.res_id, dtype=np.int64) for p in parts])
+    chain = np.unique(np.concatenate([np.asarray(p.chain, dtype=str) for p in tables]), return_inverse=True)[1]
+    ins, code = np.unique(np.concatenate([np.asarray(p.ins_code, dtype=str) for p in tables]), return_inverse=True)
+    number = np.concatenate([np.asarray(p.res_id, dtype=np.int64) for p in tables])
     low, high = (number.min(), number.max()) if number.size else (0, 0)
     key = (chain * len(ins) + code) * (high - low + 1) + (number - low)
-    return np.split(key, np.cumsum([len(p.res_id) for p in parts])[:-1])
+    return np.split(key, np.cumsum([len(p.res_id) for p in tables])[:-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,14 +130,14 @@ def _regular(edges: Adjacency, first: int, last: int, degree: int) -> NeighborTi
     return NeighborTile(slice(first, last), part, degree, edges.index[0, part])
 
 
-def _padded(edges: Adjacency, first: int, last: int, part: slice) -> NeighborTile:
+def _padded(edges: Adjacency, first: int, last: int, block: slice) -> NeighborTile:
     start, stop = edges.ptr[first:last, None], edges.ptr[first + 1 : last + 1, None]  # (n, 1)
     slots = int((stop - start).max())
     edge_rows = start + torch.arange(slots)
     mask = edge_rows < stop  # (n, K)
-    edge_rows = edge_rows.clamp(max=part.stop - 1).flatten()
+    edge_rows = edge_rows.clamp(max=block.stop - 1).flatten()
     sources = edges.index[0].index_select(0, edge_rows).masked_fill(~mask.flatten(), 0)
-    return NeighborTile(slice(first, last), part, slots, sources, edge_rows, mask)
+    return NeighborTile(slice(first, last), block, slots, sources, edge_rows, mask)
 
 
 class NeighborReductions(Adjacency, Protocol):

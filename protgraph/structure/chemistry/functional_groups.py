@@ -65,13 +65,13 @@ def sidechain_mask(residues: Residues, types: Collection[str]) -> np.ndarray:
     return has_type & ~np.isin(residues.atom_name, (*BACKBONE, "OXT"))
 
 
-def close_atom_pairs(residues: Residues, some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
-    """Return atom pairs of two residues at most ``cutoff`` apart, the first of ``some``, the second of ``others``.
+def close_atom_pairs(residues: Residues, is_first: np.ndarray, is_second: np.ndarray, cutoff: float) -> np.ndarray:
+    """Return atom pairs of two residues at most ``cutoff`` apart, ``(2, P)`` int64.
 
-    ``some``, ``others``: ``(A,)`` bool; if they overlap, a pair may occur in both orders. ``cutoff``: Å, inclusive.
-    Returns ``(2, P)`` int64.
+    ``is_first``, ``is_second``: ``(A,)`` bool, the first and the second atoms of pairs; if they overlap, a pair may
+    occur in both orders. ``cutoff``: Å, inclusive.
     """
-    a, b = np.flatnonzero(some), np.flatnonzero(others)
+    a, b = np.flatnonzero(is_first), np.flatnonzero(is_second)
     i, j = close_pairs_between(residues.atom_pos[a], residues.atom_pos[b], cutoff)
     pairs = np.stack([a[i], b[j]])
     return pairs[:, residues.atom_residue[pairs[0]] != residues.atom_residue[pairs[1]]]

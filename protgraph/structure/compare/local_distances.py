@@ -136,16 +136,16 @@ def _fraction(difference: np.ndarray, thresholds: Sequence[float]) -> np.ndarray
 
 
 def _local_distances(
-    reference: np.ndarray, residue: np.ndarray, some: np.ndarray, others: np.ndarray, radius: float
+    reference: np.ndarray, residue: np.ndarray, rows: np.ndarray, partners: np.ndarray, radius: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield pairs of ``some`` and ``others`` in two residues, and their distances up to the radius, in blocks."""
-    if not len(some) or not len(others):
+    """Yield pairs of ``rows`` and ``partners`` in two residues, and their distances up to the radius, in blocks."""
+    if not len(rows) or not len(partners):
         return
-    tree = cKDTree(reference[others])
-    for start in range(0, len(some), _BLOCK):
-        block = some[start : start + _BLOCK]
+    tree = cKDTree(reference[partners])
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
         near = cKDTree(reference[block]).sparse_distance_matrix(tree, radius, output_type="ndarray")
-        i, j = block[near["i"]], others[near["j"]]
+        i, j = block[near["i"]], partners[near["j"]]
         apart = residue[i] != residue[j]
         yield i[apart], j[apart], near["v"][apart]
 

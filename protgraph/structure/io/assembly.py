@@ -36,7 +36,9 @@ class ChainCopies(NamedTuple):
     operations: Sequence[Sequence[np.ndarray]]
 
 
-def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies]) -> tuple[AtomArray, np.ndarray]:
+def copy_chains(
+    atoms: AtomArray, ids: np.ndarray, copies_of_chains: Sequence[ChainCopies]
+) -> tuple[AtomArray, np.ndarray]:
     """Apply operations to the chains that they are for, part by part and copy by copy.
 
     ``ids``: ``(A,)`` str, chain of each atom. Returns ``number``: ``(M,)`` int64 from 0, copy of its chain that each
@@ -44,7 +46,7 @@ def copy_chains(atoms: AtomArray, ids: np.ndarray, parts: Sequence[ChainCopies])
     """
     copies, numbers = [], []
     counts: Counter[str] = Counter()
-    for chains, operations in parts:
+    for chains, operations in copies_of_chains:
         rows = np.flatnonzero(np.isin(ids, chains))
         coord = np.empty((len(operations), len(rows), 3))
         for moved, steps in zip(coord, operations, strict=True):

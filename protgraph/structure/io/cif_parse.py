@@ -228,6 +228,12 @@ class _Parser:
         i = bisect_left(self.span_starts, place) - 1
         return place < self.span_ends[i]
 
+    def _check_no_value(self, k: int) -> None:
+        """Raise if a value follows a word that takes none."""
+        begin = self._after_blanks(k)
+        if begin < self._end(k):
+            self._raise(begin, "value without a tag")
+
     def blocks(self, categories: Collection[str] | None) -> list[ParsedBlock]:
         begin = _end_of_match(_NO_VALUES, self.content, 0)
         if self.marks[:1] != [begin] or not self._word(0).lower().startswith(b"data_"):
@@ -251,9 +257,7 @@ class _Parser:
                     statements.append(target)
                 elif kind.startswith(b"save_"):  # begins a frame, which is left out, or ends it
                     target = statements[-1] if kind == b"save_" else _Statements("")
-                place = self._after_blanks(k)
-                if place < self._end(k):
-                    self._raise(place, "value without a tag")
+                self._check_no_value(k)
         blocks = [block.parsed() for block in statements]
         if len(blocks) == 1:
             blocks[0].content = self.content

@@ -39,8 +39,7 @@ def quote(text: str) -> str:
     """
     if text.isalnum() and text.isascii():  # most values
         return text
-    is_plain = text and text[0] not in _FIRST and text not in (".", "?") and not text.lower().startswith(_RESERVED)
-    if is_plain and not _NEEDS_QUOTES.search(text):
+    if _is_plain(text):
         return text
     if "\n" not in text:
         for mark, ends in _QUOTE_ENDS.items():
@@ -48,6 +47,13 @@ def quote(text: str) -> str:
                 return f"{mark}{text}{mark}"
     inside = text.replace("\n;", "\n ;")
     return f"\n;{inside}\n;"
+
+
+def _is_plain(text: str) -> bool:
+    """Return True if a text is read as itself without quotes."""
+    if not text or text[0] in _FIRST or text in (".", "?"):
+        return False
+    return not text.lower().startswith(_RESERVED) and not _NEEDS_QUOTES.search(text)
 
 
 def quote_all(texts: Iterable[str | None]) -> np.ndarray:

@@ -174,16 +174,22 @@ def _rewritten(blocks: Sequence[BinaryBlock | ParsedBlock], path: str, model: in
             site = tables.pop(_SITE)
             tables.pop(DETAILS, None)
         try:
-            categories: dict[str, Columns] = {}
-            for category, table in tables.items():
-                if table.size:
-                    categories[category] = {name: _written(table, name) for name in table.names}
+            categories = _written_categories(tables)
             if i == number and _ANISOTROPIC in categories:
                 categories[_ANISOTROPIC] = _of_model(categories[_ANISOTROPIC], site, path, model)
         except (LookupError, TypeError, ValueError) as e:
             raise StructureFileError(f"{path}: data block {block.name!r} cannot be read ({e})") from e
         texts.append(f"data_{block.name}\n#\n".encode() + _categories(categories))
     return _Source(site, b"".join(texts[: number + 1]), b"".join(texts[number + 1 :]))
+
+
+def _written_categories(tables: Mapping[str, CategoryTable]) -> dict[str, Columns]:
+    """Return the columns of each category that has rows, as text."""
+    categories: dict[str, Columns] = {}
+    for category, table in tables.items():
+        if table.size:
+            categories[category] = {name: _written(table, name) for name in table.names}
+    return categories
 
 
 def _of_model(anisotropic: Columns, site: CategoryTable, path: str, model: int) -> Columns:

@@ -152,12 +152,16 @@ def infer_element(res_name: str, name: str) -> str:
         return UNKNOWN_ELEMENT
     if first in _ORGANIC and _is_polymer(res_name):
         return first
-    is_pair = name[:1].isalpha() and pair in _SYMBOLS and len(pair) == 2 and not _is_long_hydrogen(name)
-    if is_pair and pair[0] in _ORGANIC:
-        return _dictionary_element(res_name, name.strip()) or pair
-    if is_pair:
-        return pair
+    if _begins_with_pair(name, pair):
+        known = _dictionary_element(res_name, name.strip()) if first in _ORGANIC else ""
+        return known or pair
     return next((symbol for symbol in (first, pair) if symbol in _SYMBOLS), UNKNOWN_ELEMENT)
+
+
+def _begins_with_pair(name: str, pair: str) -> bool:
+    """Return True if a two-letter symbol is at the first column of a name."""
+    is_symbol = len(pair) == 2 and pair in _SYMBOLS
+    return is_symbol and name[:1].isalpha() and not _is_long_hydrogen(name)
 
 
 def is_dummy_symbol(symbols: np.ndarray) -> np.ndarray:

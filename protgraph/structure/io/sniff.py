@@ -131,24 +131,36 @@ def detect_format(content: bytes, path: str | os.PathLike[str] = "content") -> s
         raise StructureFileError(f"{path}: the file is empty")
     if content.startswith(_MSGPACK_MAP) and b"dataBlocks" in content:
         return "bcif"
+    _refuse_unsupported(content, path)
+    text = without_padding(content)
+    if not _CIF.match(text):
+        registered = format_of(content)
+        if registered is not None:
+            return registered
+    form = _text_format(text)
+    if form is None:
+        raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{_readable()}")
+    if b"\0" in text:
+        raise StructureFileError(
+            f"{path}: NUL bytes inside the text, the first one at byte {text.index(0)}. Allowed: text, with NUL "
+            "bytes at its end only. Copy the file again."
+        )
+    return form
+
+
+def _refuse_unsupported(content: bytes, path: str | os.PathLike[str]) -> None:
     if content.startswith(_MSGPACK_MAP) and b"mmtfVersion" in content:
         reason = "MMTF, a format that the PDB retired in 2024, is not supported"
         raise StructureFileError(f"{path}: {reason}.\n{_readable()}")
     if content[_TAR[0]] == _TAR[1]:
         raise StructureFileError(f"{path}: a tar archive. Extract it with tar -xf, and give its files.\n{_readable()}")
-    text = without_padding(content)
-    begins_as_cif = _CIF.match(text)
-    if not begins_as_cif and (registered := format_of(content)) is not None:
-        return registered
-    is_cif = begins_as_cif or (b"data_" in text.lower() and _CIF.search(text))
-    if is_cif or _PDB.search(text):
-        if b"\0" in text:
-            raise StructureFileError(
-                f"{path}: NUL bytes inside the text, the first one at byte {text.index(0)}. Allowed: text, with NUL "
-                "bytes at its end only. Copy the file again."
-            )
-        return "mmcif" if is_cif else "pdb"
-    raise StructureFileError(f"{path}: not a structure file (it begins {bytes(content[:24])!r}).\n{_readable()}")
+
+
+def _text_format(text: bytes) -> str | None:
+    """Return "mmcif" or "pdb", wherever in the text it begins."""
+    if _CIF.match(text) or (b"data_" in text.lower() and _CIF.search(text)):
+        return "mmcif"
+    return "pdb" if _PDB.search(text) else None
 
 
 def _readable() -> str:

@@ -28,13 +28,14 @@ _IN_MEMORY = 2**21  # distances in memory at once if ties require a full search
 
 
 def nearest_of_points(
-    points: np.ndarray, targets: np.ndarray, own: np.ndarray, k: int
+    points: np.ndarray, targets: np.ndarray, target_index: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of each target, except for the target itself.
 
-    ``points``, ``targets``: ``(M, 3)`` and ``(R, 3)`` float64, Å; the targets are some of the points. ``own``: ``(R,)``
-    int64, index of each target among the points. Returns ``nearest``: ``(R, k)`` int64, indices of points by squared
-    distance, ties by index. ``squares``: ``(R,)`` float64, Å², squared distance of the k-th, correct to 13 digits.
+    ``points``, ``targets``: ``(M, 3)`` and ``(R, 3)`` float64, Å; the targets are some of the points.
+    ``target_index``: ``(R,)`` int64, index of each target among the points.
+    Returns ``nearest``: ``(R, k)`` int64, indices of points by squared distance, ties by index. ``squares``: ``(R,)``
+    float64, Å², squared distance of the k-th, correct to 13 digits.
 
     Notes
     -----
@@ -46,7 +47,7 @@ def nearest_of_points(
     width = min(k + _EXTRA, len(points) - 1)
     axes = np.ascontiguousarray(points.T)  # (3, M)
     target_axes = axes if targets is points else np.ascontiguousarray(targets.T)  # (3, R)
-    candidates, beyond = _candidates(axes, target_axes, own, width)  # (R, width), (R,)
+    candidates, beyond = _candidates(axes, target_axes, target_index, width)  # (R, width), (R,)
     low = (1 << len(points).bit_length()) - 1
     key = _squared_distances(axes, target_axes, candidates).view(np.int64)
     key &= ~low
@@ -65,15 +66,17 @@ def nearest_of_points(
         for start in range(0, len(uncertain), step):
             rows = uncertain[start : start + step]
             every = np.broadcast_to(np.arange(len(points)), (len(rows), len(points)))
-            nearest[rows], squares[rows] = _sort_exactly(points, targets[rows], own[rows], every, k)
+            nearest[rows], squares[rows] = _sort_exactly(points, targets[rows], target_index[rows], every, k)
     rows = np.flatnonzero(is_close)
     if len(rows):
-        nearest[rows], _ = _sort_exactly(points, targets[rows], own[rows], np.sort(candidates[rows], axis=1), k)
+        nearest[rows], _ = _sort_exactly(
+            points, targets[rows], target_index[rows], np.sort(candidates[rows], axis=1), k
+        )
     return nearest, squares
 
 
 def _candidates(
-    axes: np.ndarray, target_axes: np.ndarray, own: np.ndarray, width: int
+    axes: np.ndarray, target_axes: np.ndarray, target_index: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest by float32 distances, ``(R, width)``, and a bound below the squares of the others, ``(R,)``.
 
@@ -101,7 +104,7 @@ def _candidates(
         start = first * rows
         squares = (products[first : first + step] @ right).reshape(-1, columns)[: count - start]  # (rows, columns)
         target_rows = slice(start, start + len(squares))
-        squares[np.arange(len(squares)), own[target_rows]] = np.inf
+        squares[np.arange(len(squares)), target_index[target_rows]] = np.inf
         key = squares.view(np.int32)
         key &= ~low
         key |= index
@@ -119,15 +122,15 @@ def _parts(size: int, width: int) -> int:
     return 1 if size <= _NETWORK or 2 * width > _PART else -(-size // _PART)
 
 
-def _smallest(key: np.ndarray, width: int, parts: int) -> np.ndarray:
+def _smallest(key: np.ndarray, width: int, num_parts: int) -> np.ndarray:
     """Return the smallest elements of each row in any order, the largest of them last, ``(rows, width)``.
 
     The smallest of a row are among the smallest of its parts. ``key`` is partitioned in place.
     """
-    if parts > 1:
-        each = key.reshape(len(key), parts, -1)
-        each.partition(width - 1, axis=2)
-        key = each[:, :, :width].reshape(len(key), -1)
+    if num_parts > 1:
+        parts = key.reshape(len(key), num_parts, -1)
+        parts.partition(width - 1, axis=2)
+        key = parts[:, :, :width].reshape(len(key), -1)
     key.partition(width - 1, axis=1)
     return key[:, :width]
 
@@ -145,10 +148,10 @@ def _squared_distances(axes: np.ndarray, target_axes: np.ndarray, candidates: np
 
 
 def _sort_exactly(
-    points: np.ndarray, targets: np.ndarray, own: np.ndarray, candidates: np.ndarray, k: int
+    points: np.ndarray, targets: np.ndarray, target_index: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest of the candidates ``(R, M)`` (ascending) and the square of the k-th, the row itself last."""
     squares = squared(targets[:, None] - points[candidates])
-    squares[candidates == own[:, None]] = np.inf
+    squares[candidates == target_index[:, None]] = np.inf
     order = np.argsort(squares, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(candidates, order, 1), np.take_along_axis(squares, order[:, -1:], 1)[:, 0]

@@ -36,24 +36,30 @@ def delaunay(pos: np.ndarray) -> np.ndarray:
     >>> delaunay(np.array([[0.0, 0, 0], [3, 0, 0], [1, 0, 0]])).tolist()
     [[0, 1], [2, 2]]
     """
+    if len(pos) == 0:
+        return np.zeros((2, 0), np.int64)
     pos = np.asarray(pos, np.float64)
-    pos = pos - pos.mean(0) if len(pos) else pos
-    points, first, inverse = np.unique(pos, axis=0, return_index=True, return_inverse=True)
-    copies = np.flatnonzero(first[inverse.ravel()] != np.arange(len(pos)))
-    same = np.stack([first[inverse.ravel()[copies]], copies])
-    pairs = np.concatenate([first[_triangulated(points)], same], axis=1)
+    pos = pos - pos.mean(0)
+    points, first, point = np.unique(pos, axis=0, return_index=True, return_inverse=True)
+    first_of_row = first[point.ravel()]  # (N,) lowest index at the same place
+    copies = np.flatnonzero(first_of_row != np.arange(len(pos)))
+    coincident = np.stack([first_of_row[copies], copies])
+    pairs = np.concatenate([first[_triangulated(points)], coincident], axis=1)
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
 def _triangulated(points: np.ndarray) -> np.ndarray:
     """Return pairs ``(2, M)`` of distinct points."""
     n = len(points)
-    _, extent, axes = np.linalg.svd(points - points.mean(0) if n else points, full_matrices=False)
+    _, extent, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
     rank = int((extent > _FLAT * extent.max(initial=0)).sum())
     if n <= rank + 1:  # a simplex
         return np.array(list(combinations(range(n), 2)), np.int64).reshape(-1, 2).T
     if rank == 1:
         order = np.argsort(points @ axes[0], kind="stable")
         return np.stack([order[:-1], order[1:]])
-    simplices = Delaunay(points @ axes[:rank].T if rank < 3 else points).simplices.astype(np.int64)  # (S, rank + 1)
-    return np.concatenate([simplices[:, list(pair)] for pair in combinations(range(rank + 1), 2)]).T
+    if rank < 3:  # in the plane of the points
+        points = points @ axes[:rank].T
+    simplices = Delaunay(points).simplices.astype(np.int64)  # (S, rank + 1)
+    edges = [simplices[:, [i, j]] for i, j in combinations(range(rank + 1), 2)]
+    return np.concatenate(edges).T

@@ -180,14 +180,14 @@ def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
     return pairs[:, squared(pos[pairs[0]] - pos[pairs[1]]) <= cutoff * cutoff]
 
 
-def close_pairs_between(some: np.ndarray, others: np.ndarray, cutoff: float) -> np.ndarray:
-    """Return pairs i, j of ``some`` ``(M, 3)`` and ``others`` ``(L, 3)`` at most ``cutoff`` apart, ``(2, P)`` int64."""
-    if len(some) == 0 or len(others) == 0:
+def close_pairs_between(first: np.ndarray, second: np.ndarray, cutoff: float) -> np.ndarray:
+    """Return pairs of ``first`` ``(M, 3)`` and ``second`` ``(L, 3)`` at most ``cutoff`` apart, ``(2, P)`` int64."""
+    if len(first) == 0 or len(second) == 0:
         return np.zeros((2, 0), np.int64)
-    some, others = some.astype(np.float64), others.astype(np.float64)
-    near = cKDTree(some).sparse_distance_matrix(cKDTree(others), cutoff * (1 + _MARGIN), output_type="ndarray")
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    near = cKDTree(first).sparse_distance_matrix(cKDTree(second), cutoff * (1 + _MARGIN), output_type="ndarray")
     pairs = np.stack([near["i"], near["j"]]).astype(np.int64)
-    return pairs[:, squared(some[pairs[0]] - others[pairs[1]]) <= cutoff * cutoff]
+    return pairs[:, squared(first[pairs[0]] - second[pairs[1]]) <= cutoff * cutoff]
 
 
 def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -88,40 +88,50 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
     fits its neighbors best keeps it.
     """
     run_of_atom = runs.run[rows]
-    new = _run_starts(run_of_atom)
-    start, size = rows[new], run_lengths(new, len(rows))
+    first_of_run = _run_starts(run_of_atom)
+    start, size = rows[first_of_run], run_lengths(first_of_run, len(rows))
     chain, res_id, ins_code = atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]
-    chain_rank = by_appearance(chain)
-    is_ascending = bool((chain_rank[1:] >= chain_rank[:-1]).all())  # the order of most files
-    is_unique = is_ascending and bool(((res_id[1:] > res_id[:-1]) | (chain_rank[1:] > chain_rank[:-1])).all())
-    if not is_unique:
-        identity = set(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
-        falls = ((res_id[1:] < res_id[:-1]) & (chain_rank[1:] == chain_rank[:-1])).any()
-        is_unique = is_ascending and not falls and len(identity) == len(start)
-    if is_unique and MOLECULE not in atoms.get_annotation_categories():
+    has_molecules = MOLECULE in atoms.get_annotation_categories()
+    if not has_molecules and _are_unique(chain, res_id, ins_code):  # most files
         residue = np.arange(len(start)).repeat(size)
-        first = _is_first(new, atoms.atom_name[rows])
+        first = _is_first(first_of_run, atoms.atom_name[rows])
         if first.all():
             return Deduplicated(rows, residue, chain, ins_code, start, LossReport())
         report = LossReport(duplicate_atoms=int((~first).sum()))
         return Deduplicated(rows[first], residue[first], chain, ins_code, start, report)
 
-    keys = zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True)
-    backbone = runs.backbone[run_of_atom[new]]
-    target = _join_fragments(list(keys), atoms.res_name[start], backbone)
+    # residues: fragments of one identity are joined, and the others renamed; in order of their chains
+    identity = list(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
+    backbone = runs.backbone[run_of_atom[first_of_run]]
+    target = _join_fragments(identity, atoms.res_name[start], backbone)
     heads = np.flatnonzero(target == np.arange(len(target)))
     chain, ins_code, report = _rename(atoms, start[heads], backbone[heads], where)
     order = np.argsort(by_appearance(chain), kind="stable")
     heads, chain, ins_code = heads[order], chain[order], ins_code[order]
 
+    # atoms: sorted by residue, without those of residue -1, and the first one of each name
     rank = np.full(len(target) + 1, -1)  # the last one is for target -1
     rank[heads] = np.arange(len(heads))
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
-    order = order[np.searchsorted(residue[order], 0) :]  # without the atoms of residue -1
+    order = order[np.searchsorted(residue[order], 0) :]
     order = order[_is_first(_run_starts(residue[order]), atoms.atom_name[rows[order]])]
     report = report.merge(LossReport(duplicate_atoms=len(rows) - len(order)))
     return Deduplicated(rows[order], residue[order], chain, ins_code, start[heads], report)
+
+
+def _are_unique(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> bool:
+    """Return True if chains follow each other, and numbers ascend in each, without a repeated identity."""
+    rank = by_appearance(chain)
+    if (rank[1:] < rank[:-1]).any():
+        return False
+    is_in_chain = rank[1:] == rank[:-1]
+    if (is_in_chain & (res_id[1:] < res_id[:-1])).any():
+        return False
+    if not (is_in_chain & (res_id[1:] == res_id[:-1])).any():
+        return True
+    identity = set(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
+    return len(identity) == len(chain)
 
 
 def _join_fragments(identity: Sequence[Hashable], name: np.ndarray, backbone: np.ndarray) -> np.ndarray:
@@ -162,37 +172,57 @@ def _rename(
     if MOLECULE in atoms.get_annotation_categories():
         molecule = atoms.get_annotation(MOLECULE)[start]
     copy, notes = np.ones(len(start), np.int64), []
-    place = by_appearance(chain)
-    order = np.argsort(place, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+    rank = by_appearance(chain)
+    order = np.argsort(rank, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(rank[order])) + 1):
         name = str(chain[rows[0]])
-        used: list[set[tuple[int, str]]] = [set()]  # numbers and codes of each copy of the chain
-        shared: list[str] = []
-        for block in _blocks(name, res_id[rows], ins_code[rows], backbone[rows], molecule[rows]):
-            members = rows[block.residues]
-            keys = list(zip(res_id[members].tolist(), ins_code[members].tolist(), strict=True))
-            if block.is_molecule or not used[-1].isdisjoint(keys):
-                used.append(set())
-            elif used[-1]:
-                last = int(res_id[rows[block.residues.start - 1]])
-                between = f"between {last} and {keys[0][0]}"
-                notes.append(f"chain {name!r}: {block.reason} {between}, where no bond is; read as one chain")
-            used[-1].update(keys)
-            copy[members] = len(used)
-            for number, places in _repeated(keys).items():
-                codes = _free_codes(number[0], used[-1], len(places) - 1, f"{where}: chain {name!r}")
-                kept = max(places, key=lambda i: (_fits(res_id[members], i), -i))
-                others = [i for i in places if i != kept]
-                ins_code[members[others]] = codes
-                texts = [f"{number[0]}{ins_code[members[i]]}" for i in places]
-                shared.append(f"{''.join(map(str, number))} (read as {', '.join(texts)})")
-        if shared:
-            listed = list_first(shared, _LISTED)
-            notes.append(f"chain {name!r}: several residues of one chain have the same number: {listed}")
+        blocks = _blocks(name, res_id[rows], ins_code[rows], backbone[rows], molecule[rows])
+        renumbered = _renumber(res_id[rows], ins_code[rows], blocks, name, where)
+        copy[rows], ins_code[rows] = renumbered.copy, renumbered.ins_code
+        notes += renumbered.notes
     if (copy > 1).any():
         chain = _names_of_copies(chain, copy)
     renamed = dict(sorted(Counter(chain[copy > 1].tolist()).items()))
     return chain, ins_code, LossReport(repeated_chains=renamed, warnings=tuple(notes))
+
+
+class _Renumbered(NamedTuple):
+    """Number of the copy of a chain id from 1, ``(N,)``, insertion codes ``(N,)``, and notes."""
+
+    copy: np.ndarray
+    ins_code: np.ndarray
+    notes: list[str]
+
+
+def _renumber(
+    res_id: np.ndarray, ins_code: np.ndarray, blocks: Sequence[_Block], chain: str, where: str
+) -> _Renumbered:
+    """Begin a copy of a chain where its identities repeat, and give insertion codes to those that repeat within one."""
+    copy, ins_code = np.ones(len(res_id), np.int64), ins_code.copy()
+    used: list[set[tuple[int, str]]] = [set()]  # numbers and codes of each copy
+    notes: list[str] = []
+    shared: list[str] = []
+    for block in blocks:
+        begin = block.residues.start
+        keys = list(zip(res_id[block.residues].tolist(), ins_code[block.residues].tolist(), strict=True))
+        if block.is_molecule or not used[-1].isdisjoint(keys):
+            used.append(set())
+        elif used[-1]:
+            between = f"between {int(res_id[begin - 1])} and {keys[0][0]}"
+            notes.append(f"chain {chain!r}: {block.reason} {between}, where no bond is; read as one chain")
+        used[-1].update(keys)
+        copy[block.residues] = len(used)
+        for (number, code), places in _repeated(keys).items():
+            codes = _free_codes(number, used[-1], len(places) - 1, f"{where}: chain {chain!r}")
+            unchanged = max(places, key=lambda i: (_fits(res_id[block.residues], i), -i))
+            changed = [begin + i for i in places if i != unchanged]
+            ins_code[changed] = codes
+            texts = [f"{number}{ins_code[begin + i]}" for i in places]
+            shared.append(f"{number}{code} (read as {', '.join(texts)})")
+    if shared:
+        listed = list_first(shared, _LISTED)
+        notes.append(f"chain {chain!r}: several residues of one chain have the same number: {listed}")
+    return _Renumbered(copy, ins_code, notes)
 
 
 class _Block(NamedTuple):

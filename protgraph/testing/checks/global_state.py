@@ -26,23 +26,27 @@ def global_state(runner: Runner) -> None:
     for wiring in runner.wirings:
         module = runner.private_module(wiring)
         for is_training in (False, True):
-            module.train(is_training)
-            when = f"in {'training' if is_training else 'evaluation'}{wiring.suffix}"
-            with restored_state():
-                before = _modes(module)
-                starts, ends = zip(*(_streams_around(runner, wiring, module, seed) for seed in (101, 202)), strict=True)
-                after = _modes(module)
-            changed = [name for name in before if before[name] != after[name]]
-            if changed:
-                raise runner.failure(f"it changes {changed[0]} {when}")
-            drawn = [name for name in RANDOM_STATES if starts[0][name] != ends[0][name]]
-            if drawn and not is_training:
-                raise runner.failure(
-                    f"it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed seed."
-                )
-            seeded = [name for name in drawn if ends[0][name] == ends[1][name]]  # from different starts
-            if seeded:
-                raise runner.failure(f"it seeds {seeded[0]} {when}")
+            _check_mode(runner, wiring, module, is_training=is_training)
+
+
+def _check_mode(runner: Runner, wiring: Wiring, module: nn.Module, *, is_training: bool) -> None:
+    """Check one mode, with random streams from two different starts."""
+    module.train(is_training)
+    when = f"in {'training' if is_training else 'evaluation'}{wiring.suffix}"
+    with restored_state():
+        before = _modes(module)
+        start, end = _streams_around(runner, wiring, module, 101)
+        _, other_end = _streams_around(runner, wiring, module, 202)
+        after = _modes(module)
+    for name in before:
+        if before[name] != after[name]:
+            raise runner.failure(f"it changes {name} {when}")
+    drawn = [name for name in RANDOM_STATES if start[name] != end[name]]
+    if drawn and not is_training:
+        raise runner.failure(f"it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed seed.")
+    for name in drawn:
+        if end[name] == other_end[name]:
+            raise runner.failure(f"it seeds {name} {when}")
 
 
 def _streams_around(runner: Runner, wiring: Wiring, module: nn.Module, seed: int) -> tuple[dict, dict]:

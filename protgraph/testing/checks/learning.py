@@ -39,14 +39,14 @@ def every_parameter_learns(runner: Runner) -> None:
         has_parameters = True
         with runner.errors_as_failures(f"backward{wiring.suffix}"), _largest_gradients(module) as gradients:
             _backward(module(wiring.inputs.argument(runner.device, runner.dtype)))
-        sizes = {n: gradients.get(n, 0.0) for n, p in parameters.items() if p.numel()}
-        infinite = [n for n, size in sizes.items() if not math.isfinite(size)]
-        if infinite:
-            raise runner.failure(f"the gradient of {infinite[0]!r} is not finite{wiring.suffix}")
-        largest = max(sizes.values())
-        without = [n for n, size in sizes.items() if not size > _NO_GRADIENT * largest]
-        if without:
-            raise runner.failure(f"parameter {without[0]!r} gets no gradient{wiring.suffix}")
+        sizes = {name: gradients.get(name, 0.0) for name, p in parameters.items() if p.numel()}
+        for name, size in sizes.items():
+            if not math.isfinite(size):
+                raise runner.failure(f"the gradient of {name!r} is not finite{wiring.suffix}")
+        least = _NO_GRADIENT * max(sizes.values())
+        for name, size in sizes.items():
+            if size <= least:
+                raise runner.failure(f"parameter {name!r} gets no gradient{wiring.suffix}")
     if not has_parameters:
         raise NotApplicable("it has no parameters")
 
