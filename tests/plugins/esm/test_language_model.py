@@ -21,6 +21,7 @@ from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, FieldError, OptionError
 from protgraph.featurize.plan import FeaturePlan, inputs
+from protgraph.nn import add_low_rank_terms, merge_low_rank_terms
 from protgraph.structure.residues.alphabet import ALPHABET
 
 transformers = pytest.importorskip("transformers")
@@ -211,3 +212,22 @@ def test_networks_that_are_no_protein_language_models_are_errors(tmp_path):
     absent = Network(tmp_path, network.states)
     with pytest.raises(CheckpointError, match=r"config\.json"):
         encoder(absent)
+
+
+def test_low_rank_terms_of_a_language_model_are_merged_into_its_weights(network, structures_dir):
+    fields = batch_fields(structures_dir)
+    module = encoder(network)
+    names = set(module.state_dict())
+    paths = add_low_rank_terms(module, lambda path: 2, seed=0)
+    assert len(paths) >= 3 * 4  # in each block
+    with torch.no_grad():
+        before = module(fields)["h"]
+        for name, parameter in module.named_parameters():
+            if name.endswith(".up"):
+                parameter.normal_(std=0.1, generator=torch.Generator().manual_seed(len(name)))
+        unmerged = module(fields)["h"]
+        merge_low_rank_terms(module)
+        merged = module(fields)["h"]
+    assert (unmerged - before).abs().max() > 1e-2
+    assert (merged - unmerged).abs().max() <= 1e-6 * unmerged.abs().max()
+    assert set(module.state_dict()) == names
