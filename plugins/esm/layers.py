@@ -181,11 +181,11 @@ class EsmEncoder(GraphLayer):
             block.record_attention(PairWeights([m[number] for m in maps], visible))
 
 
-def _with_letters(parts: Sequence[SequencePart], residue: np.ndarray, backbone: np.ndarray) -> list[np.ndarray]:
+def _with_letters(sequences: Sequence[SequencePart], residue: np.ndarray, backbone: np.ndarray) -> list[np.ndarray]:
     """Return the tokens of each part with the 3Di letters of its chain; ``backbone (N, 4, 3)`` is of the nodes."""
     _, first = np.unique(residue, return_index=True)
     tokens = []
-    for sequence in parts:
+    for sequence in sequences:
         letters = letter_numbers(backbone[first], sequence.rows)[sequence.window.start : sequence.window.stop]
         tokens.append(sequence.tokens + len(TOKENS) * np.pad(letters, 1))  # none for start and end
     return tokens

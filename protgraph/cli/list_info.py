@@ -154,7 +154,8 @@ def _describe(registry: Registry, name: str) -> str:
     if registry.kind in ("model", "trained_model"):
         from protgraph.cli.model_info import parts_of_model
 
-        lines.append(_fact("parts", ", ".join(parts_of_model(component))))
+        if parts := parts_of_model(component):
+            lines.append(_fact("parts", ", ".join(parts)))
     if callable(component):
         options = map(_option, component_options(component).values())
         lines += [_fact("" if i else "options", option) for i, option in enumerate(options)]
