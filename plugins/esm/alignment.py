@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, MASK, START, TOKENS
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, END, LETTERS_3DI, MASK, START, TOKENS
 
 from protgraph.errors import FieldError, OptionError
 
@@ -18,6 +18,7 @@ __all__ = [
     "chain_rows",
     "chain_tokens",
     "check_window_options",
+    "letter_numbers",
     "split_windows",
     "tokenize_batch",
 ]
@@ -82,6 +83,21 @@ def chain_tokens(rows: np.ndarray, aatype: np.ndarray, *, gaps: str, masked: np.
     if masked is not None:
         token = np.where(masked[rows], MASK, token)
     return np.where(rows == UNRESOLVED, GAP_TOKENS.get(gaps, MASK), token)
+
+
+def letter_numbers(backbone: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the numbers of the 3Di letters of a chain from 1, ``(T,)`` int64; 0 for unresolved residues.
+
+    ``backbone (N, 4, 3)`` N, CA, C, O of all residues, Å; ``rows (T,)`` are those of :func:`chain_rows`.
+    """
+    from protgraph_plugins.similarity import structural_letters
+
+    is_resolved = rows != UNRESOLVED
+    numbers = np.zeros(len(rows), np.int64)
+    letters = structural_letters(backbone[rows[is_resolved]])
+    if letters:
+        numbers[is_resolved] = [1 + LETTERS_3DI.index(letter) for letter in letters]
+    return numbers
 
 
 @dataclass(frozen=True)

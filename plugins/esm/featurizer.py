@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from protgraph_plugins.esm.alignment import UNRESOLVED, chain_rows, chain_tokens, check_window_options
+from protgraph_plugins.esm.alignment import (
+    UNRESOLVED,
+    chain_rows,
+    chain_tokens,
+    check_window_options,
+    letter_numbers,
+)
 from protgraph_plugins.esm.checkpoint import DEFAULT, checkpoint_digest
 from protgraph_plugins.esm.embedding import Embedder
 from protgraph_plugins.esm.language_model import checkpoint_width, load_token_table
-from protgraph_plugins.esm.vocabulary import LETTERS_3DI, TOKENS
+from protgraph_plugins.esm.vocabulary import TOKENS
 
 from protgraph import FieldSpec, Residues, StructureFeaturizer, register_field
 from protgraph.data import Conformity
@@ -89,20 +95,10 @@ class EsmEmbedding(StructureFeaturizer):
         tokens = [chain_tokens(rows, residues.aatype, gaps=self.gaps) for rows in chains]
         reads_structure = load_token_table(self.embedder.checkpoint, revision=self.embedder.revision).reads_structure
         if reads_structure and residues.has_coordinates:
-            tokens = [t + len(TOKENS) * _letters(residues, rows) for t, rows in zip(tokens, chains, strict=True)]
+            tokens = [
+                t + len(TOKENS) * letter_numbers(residues.backbone, r) for t, r in zip(tokens, chains, strict=True)
+            ]
         embedding = np.empty((n, self.out["esm_embedding"].dim), np.float32)
         for rows, states in zip(chains, self.embedder(tokens, subject=f"a chain of {residues.name}"), strict=True):
             embedding[rows[rows != UNRESOLVED]] = states[rows != UNRESOLVED]
         return {"esm_embedding": embedding}
-
-
-def _letters(residues: Residues, rows: np.ndarray) -> np.ndarray:
-    """Return the numbers of the 3Di letters of a chain from 1, ``(T,)`` int64; 0 for unresolved residues."""
-    from protgraph_plugins.similarity import structural_letters
-
-    is_resolved = rows != UNRESOLVED
-    numbers = np.zeros(len(rows), np.int64)
-    letters = structural_letters(residues.backbone[rows[is_resolved]])
-    if letters:
-        numbers[is_resolved] = [1 + LETTERS_3DI.index(letter) for letter in letters]
-    return numbers

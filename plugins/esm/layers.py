@@ -8,11 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from protgraph_plugins.esm.alignment import UNRESOLVED, SequencePart, check_window_options, tokenize_batch
+from protgraph_plugins.esm.alignment import (
+    UNRESOLVED,
+    SequencePart,
+    check_window_options,
+    letter_numbers,
+    tokenize_batch,
+)
 from protgraph_plugins.esm.checkpoint import DEFAULT
 from protgraph_plugins.esm.language_model import ESM_TABLE, load_language_model, load_token_table
 from protgraph_plugins.esm.states import attention_weights, check_layer, hidden_states
-from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS
+from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, TOKENS
 from torch import Tensor, nn
 
 from protgraph import FieldSpec, GraphLayer, Proteins
@@ -29,9 +35,10 @@ _HOST_SYNC = "sequences of chains are built on the host, which synchronizes with
 class EsmEncoder(GraphLayer):
     """Hidden state ``h_i`` of a protein language model, whose weights are part of the model.
 
-    The checkpoint is one of ESM-2, ESM-C, ProtT5, Ankh or SaProt, which has unknown 3Di letters here. Each chain is a
-    separate sequence, with the special tokens of the model, in the order of ``seq_pos``. Nodes of the same chain and
-    position (atoms of a residue) share the state of the residue. Attention weights are recorded for ESM-2 only.
+    The checkpoint is one of ESM-2, ESM-C, ProtT5, Ankh or SaProt. Each chain is a separate sequence, with the special
+    tokens of the model, in the order of ``seq_pos``. Nodes of the same chain and position (atoms of a residue) share
+    the state of the residue. Attention weights are recorded for ESM-2 only. SaProt computes 3Di letters from
+    ``backbone``, without gradients; if it is not wired, they are unknown.
 
     Parameters
     ----------
@@ -56,7 +63,7 @@ class EsmEncoder(GraphLayer):
     -----
     Reads: aatype ``(N,)``, masked ``(N,)`` bool (``<mask>`` in place of the residue; X
     in T5), chain ``(N,)``, seq_pos
-    ``(N,)``, proteins. Writes: h ``(N, D)``, ``D x 0e``.
+    ``(N,)``, proteins. Optional: backbone ``(N, 4, 3)``, for SaProt. Writes: h ``(N, D)``, ``D x 0e``.
 
     The layer ``encoder`` is the same architecture with protgraph's attention;
     :func:`protgraph_plugins.esm.weights.load_encoder` loads the weights of a checkpoint into it.
@@ -67,6 +74,7 @@ class EsmEncoder(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("aatype", "masked", "chain", "seq_pos", "proteins")
+    optional: ClassVar[tuple[str, ...]] = ("backbone",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
     conformity = Conformity(
         offline={"checkpoint": "random:tiny"},
@@ -96,6 +104,10 @@ class EsmEncoder(GraphLayer):
         self.gaps, self.max_len, self.long, self.frozen = gaps, max_len, long, frozen
         self.esm = load_language_model(checkpoint, revision=revision)
         self.token_table = load_token_table(checkpoint, revision=revision)
+        if "backbone" in fields and not self.token_table.reads_structure:
+            raise WiringError(
+                f"esm_encoder reads 'backbone', but {checkpoint!r} reads the sequence only. Leave it out."
+            )
         is_esm = self.token_table is ESM_TABLE
         if is_esm:
             self.esm.contact_head = None  # not used by hidden states
@@ -123,6 +135,8 @@ class EsmEncoder(GraphLayer):
             return {"h": next(self.esm.parameters()).new_zeros(0, self.out["h"].dim)}
         with torch.no_grad() if self.frozen else nullcontext():
             tokens = [p.tokens for p in sequence_parts]
+            if "backbone" in self.fields:
+                tokens = _with_letters(sequence_parts, residue, f["backbone"].detach().cpu().numpy())
             states = hidden_states(self.esm, tokens, layer=self.layer, table=self.token_table)
         rows = np.concatenate([p.rows[p.window.keep] for p in sequence_parts])  # residue of each kept position
         position = np.empty(len(owner), np.int64)
@@ -166,3 +180,13 @@ class EsmEncoder(GraphLayer):
             visible[protein] = visible[protein][residue_rows[:, None], residue_rows]
         for number, block in enumerate(self.blocks):
             block.record_attention(PairWeights([m[number] for m in maps], visible))
+
+
+def _with_letters(sequences: Sequence[SequencePart], residue: np.ndarray, backbone: np.ndarray) -> list[np.ndarray]:
+    """Return the tokens of each part with the 3Di letters of its chain; ``backbone (N, 4, 3)`` is of the nodes."""
+    _, first = np.unique(residue, return_index=True)
+    tokens = []
+    for sequence in sequences:
+        letters = letter_numbers(backbone[first], sequence.rows)[sequence.window.start : sequence.window.stop]
+        tokens.append(sequence.tokens + len(TOKENS) * np.pad(letters, 1))  # none for start and end
+    return tokens

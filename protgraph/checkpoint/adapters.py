@@ -67,7 +67,7 @@ def add_to_base(model: ProteinModel, base: AdapterBase, tensors: Mapping[str, Te
     CheckpointError
         The base has other weights than at training.
     """
-    if weights_digest(model.layers) != base.digest:
+    if weights_digest(model.get_submodule("layers")) != base.digest:
         raise CheckpointError(
             f"the adapters belong to other weights than {base.source or model.spec.name!r} has now. Use the base of "
             "training, or the merged checkpoint."

@@ -146,7 +146,8 @@ def _describe(registry: Registry, name: str) -> str:
     if registry.kind in ("model", "trained_model"):
         from protgraph.cli.model_info import parts_of_model
 
-        lines.append(_fact("parts", ", ".join(parts_of_model(component))))
+        if parts := parts_of_model(component):
+            lines.append(_fact("parts", ", ".join(parts)))
     if callable(component):
         label = "options"  # before the first one
         for option in component_options(component).values():

@@ -9,13 +9,16 @@ from protgraph.model import ModelSpec, ProteinModel, model_parts
 __all__ = ["checkpoint_facts", "parts_of_model"]
 
 
-def parts_of_model(model: ModelSpec | TrainedModel) -> list[str]:
+def parts_of_model(model: object) -> list[str]:
     """Return the parts that can be frozen: all layers of a specification, or those of a trained model with weights.
 
-    A specification is not built, which might download weights.
+    A specification is not built, which might download weights. A plugin may have registered something else, which has
+    no parts.
     """
     if isinstance(model, TrainedModel):
         return _parts_of_network(model.checkpoint().model)
+    if not isinstance(model, ModelSpec):
+        return []
     layers = [f"layers.{number} ({layer.name})" for number, layer in enumerate(model.layers)]
     return [*layers, "head"]
 

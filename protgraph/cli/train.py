@@ -247,7 +247,7 @@ def train_command(
     run_dir = out.with_suffix(".run")
     adapters = out.with_suffix(".adapters.safetensors")
     if lora and cv is None:
-        check(adapters)
+        check_output(adapters, inputs=inputs, overwrite=overwrite or resume, suffixes=[".safetensors"])
     if budget is None:
         config = choose_budget(spec, dataset, task, config, memory_limit)
     callbacks = [callback_by_name(text) for text in callback or ()]

@@ -123,7 +123,7 @@ def set_up_run(
     check_parts(network, config)
     base = None
     if config.lora:
-        digest = weights_digest(network.layers)
+        digest = weights_digest(network.get_submodule("layers"))
         base = AdapterBase(source=config.start_from, seed=config.seed, digest=digest, lora=config.lora)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
     with with_failures(prepared.failures):

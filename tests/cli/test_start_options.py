@@ -47,15 +47,17 @@ def test_shipped_ensemble_is_continued_with_labels_of_a_user(run, labeled, tmp_p
 def test_low_rank_terms_are_written_beside_the_checkpoint(run, labeled, tmp_path):
     out = tmp_path / "tuned.safetensors"
     labels = ("--data", labeled, "--labels", labeled / "labels.csv", "--task", "site", "--epochs", 1)
-    result = run(
-        "train", "--from", "ligand_site", "--lora", 2, "--lora", "layers.[01]=1", *labels, "-o", out, "--quiet"
-    )
+    ranks = ("--lora", 2, "--lora", "layers.[01]=1")
+    result = run("train", "--from", "ligand_site", *ranks, *labels, "-o", out, "--quiet")
     assert result.code == 0, result.err
     adapters = tmp_path / "tuned.adapters.safetensors"
     assert f"adapters: {adapters}" in result.out and "low-rank terms: " in result.out
     assert weights_digest(load_checkpoint(adapters).model) == weights_digest(load_checkpoint(out).model)
     again = run("train", "--from", "ligand_site", "--lora", 2, *labels, "-o", tmp_path / "tuned.safetensors")
     assert again.code == 2 and "tuned.safetensors" in again.err
+    longer = run("train", "--from", "ligand_site", *ranks, *labels[:-1], 2, "-o", out, "--quiet", "--resume")
+    assert longer.code == 0, longer.err
+    assert weights_digest(load_checkpoint(adapters).model) == weights_digest(load_checkpoint(out).model)
 
 
 def test_model_or_checkpoint_is_required(run):

@@ -274,3 +274,16 @@ def test_folds_start_from_the_parent_and_are_not_resumed_from_another_one(traine
     save_checkpoint(file, replace(trained.checkpoint(), model=build_model(tiny, trained.model.target, seed=3)))
     with pytest.raises(CheckpointError, match="another parent"):
         cross_validate(tiny, small, "buried", folds=2, config=config, run_dir=tmp_path / "cv", resume=True)
+
+
+@pytest.mark.parametrize("name", pg.trained_models.names())
+def test_every_trained_model_can_be_continued(name):
+    """All layers are loaded for another task of residues, and all of the model for its own one."""
+    parent = load_parent(name).model
+    network = build_model(parent.spec, Target("site", "node", "multilabel", 1), seed=1)
+    point = start(network, name, None)
+    parts = [f"{part.path} ({part.component})" for part in model_parts(network)]
+    assert [*point.loaded, point.skipped[-1].partition(":")[0]] == parts
+    again = build_model(parent.spec, parent.target, seed=1)
+    assert start(again, name, None).skipped == []
+    assert weights_digest(again) == weights_digest(parent)

@@ -19,8 +19,9 @@ from protgraph_plugins.similarity import structural_letters
 import protgraph as pg
 from protgraph.data.graph.fields import field
 from protgraph.data.graph.protein_graph import collate
-from protgraph.errors import CheckpointError, FieldError, OptionError
+from protgraph.errors import CheckpointError, FieldError, OptionError, WiringError
 from protgraph.featurize.plan import FeaturePlan, inputs
+from protgraph.nn import add_low_rank_terms, merge_low_rank_terms
 from protgraph.structure.residues.alphabet import ALPHABET
 
 transformers = pytest.importorskip("transformers")
@@ -211,3 +212,46 @@ def test_networks_that_are_no_protein_language_models_are_errors(tmp_path):
     absent = Network(tmp_path, network.states)
     with pytest.raises(CheckpointError, match=r"config\.json"):
         encoder(absent)
+
+
+def test_low_rank_terms_of_a_language_model_are_merged_into_its_weights(network, structures_dir):
+    fields = batch_fields(structures_dir)
+    module = encoder(network)
+    names = set(module.state_dict())
+    paths = add_low_rank_terms(module, lambda path: 2, seed=0)
+    assert len(paths) >= 3 * 4  # in each block
+    with torch.no_grad():
+        before = module(fields)["h"]
+        for name, parameter in module.named_parameters():
+            if name.endswith(".up"):
+                parameter.normal_(std=0.1, generator=torch.Generator().manual_seed(len(name)))
+        unmerged = module(fields)["h"]
+        merge_low_rank_terms(module)
+        merged = module(fields)["h"]
+    assert (unmerged - before).abs().max() > 1e-2
+    assert (merged - unmerged).abs().max() <= 1e-6 * unmerged.abs().max()
+    assert set(module.state_dict()) == names
+
+
+@pytest.mark.parametrize("max_len", [1022, 30])
+def test_the_layer_computes_the_letters_of_saprot_from_the_backbone(max_len, tmp_path, structures_dir):
+    network = saprot(tmp_path / "saprot")
+    fields = batch_fields(structures_dir)
+    specs = {name: field(name) for name in ("aatype", "masked", "chain", "seq_pos", "proteins", "backbone")}
+    module = EsmEncoder(specs, checkpoint=str(network.folder), max_len=max_len, long="chunk").eval()
+    h = module(fields)["h"].detach().numpy()
+    rows = (fields["proteins"].batch == 0).numpy()
+    letters = structural_letters(fields["backbone"].numpy()[rows])
+    types = [ALPHABET[t] for t in fields["aatype"].numpy()[rows]]
+    text = [a + b for a, b in zip(types, letters, strict=True)]
+    if max_len == 30:  # the letters are those of the whole chain
+        assert_equal(h[rows][:20], network.states("".join(text[:30]), -1)[:20])
+    else:
+        assert_equal(h[rows], network.states("".join(text), -1))
+
+
+def test_a_model_of_sequences_does_not_read_the_backbone(tmp_path):
+    network = esmc(tmp_path / "esmc")
+    specs = {name: field(name) for name in ("aatype", "masked", "chain", "seq_pos", "proteins", "backbone")}
+    with pytest.raises(WiringError, match="sequence only"):
+        EsmEncoder(specs, checkpoint=str(network.folder))
