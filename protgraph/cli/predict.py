@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -10,6 +11,7 @@ import typer
 from protgraph.cli.interrupted import end_with_files_left
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
+from protgraph.cli.site_output import SiteOutput, Sites
 from protgraph.cli.structure_output import (
     Chimerax,
     Defattr,
@@ -25,6 +27,8 @@ from protgraph.cli.structure_output import (
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
+    from protgraph.cli.table_output import TableOutput
+    from protgraph.data.datasets import Target
     from protgraph.inference import Embeddings, Predictions
     from protgraph.structure import ReadOptions
 
@@ -49,7 +53,11 @@ _SHOWN_FILES = 50
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Table: .csv, .parquet, or '-' for standard output. Not needed for sites."),
+    ] = None,
+    sites: Sites = None,
     structure: Structure = None,
     value: Value = None,
     defattr: Defattr = None,
@@ -69,7 +77,11 @@ def predict_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Predict for structure files: a row per residue, protein, edge or pair of residues, with probabilities.
+    """Predict for structure files: sites, and a row per residue, protein, edge or pair of residues.
+
+    A trained model of binding sites prints the sites of each file: called residues in contact, ranked by the sum of
+    their probabilities, with a line that selects them in PyMOL and in ChimeraX. Residues are called from the threshold
+    on the card of the model, which has its precision and recall; a model without such a card calls nothing.
 
     CHECKPOINT is a file or the name of a trained model: 'protgraph list trained_models' lists them, 'protgraph info
     NAME' prints results and limits of one.
@@ -94,7 +106,9 @@ def predict_command(
 
     \b
     Examples:
+      protgraph predict dna_site 1lcd.cif
       protgraph predict ligand_site 1ubq.cif -o out.csv --structure site.cif
+      protgraph predict ligand_site structures/ --sites sites.csv -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
       protgraph predict ligand_site 1ubq.cif -o out.csv --explain why.csv --explain-residue A:42
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
@@ -103,65 +117,85 @@ def predict_command(
     """
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures
+    from protgraph.cli.table_output import TableOutput
     from protgraph.featurize import expand_sources
     from protgraph.inference import predict as run
-    from protgraph.inference.prediction_table import choose_value, interface_table, pooled_columns, prediction_columns
+    from protgraph.inference.prediction_table import interface_table, pooled_columns, prediction_columns
     from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
     check_order("predict", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
-    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if interfaces is not None:
-        check_output(interfaces, option="--interfaces", inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    table = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    for option, path in _requested({"--interfaces": interfaces, "--sites": sites}).items():
+        check_output(path, option=option, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (structure, defattr, pymol, chimerax)
     structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
-    trained = as_checkpoint(checkpoint)
-    print_license_note(checkpoint)
     reasons = ExplainOutput(
         explain, explain_residue, explain_structure, sources=sources, inputs=inputs, read=read, overwrite=overwrite
     )
+    trained = as_checkpoint(checkpoint)
+    print_license_note(checkpoint)
+    calls = SiteOutput(sites, checkpoint, trained.model.target, sources)
+    files_to_write = _requested({"--out": out, "--interfaces": interfaces, "--explain": explain})
+    calls.check_output_exists(has_files=bool(files_to_write) or structures.is_used)
     if interfaces is not None:
         pooled_columns(trained.model.target, prediction_columns(trained.model.target))
-    if structures.is_used:
-        choose_value(trained.model.target, value)
-    elif value is not None and explain is None:
-        raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
+    _check_value(value, trained.model.target, for_structures=structures.is_used, for_reasons=explain is not None)
+
     stopped: Interrupted | None = None
     try:
         result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
     except Interrupted as e:
         result, stopped = e.result, e
-    _print_notes(result, out)
+    _print_notes(result, table.beside(WARNINGS_SUFFIX))
     failures = list(result.failures)
     if result.rows:
-        result.write(out)
-        typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-        _print_means(result)
+        table.write(result, f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)}")
+        _print_means(result, table)
+        calls.write(result, table)
     if stopped is not None:
-        _end(stopped, result, {str(row[0]) for row in result.rows}, sources, out)
+        _end(stopped, result, {str(row[0]) for row in result.rows}, sources, table.path)
     if result.rows:
         if interfaces is not None:
-            table = interface_table(result)
-            table.write(interfaces)
-            typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
+            pooled = interface_table(result)
+            pooled.write(interfaces)
+            table.print(f"{count_noun(len(pooled), 'pair')} of chains → {interfaces}")
         if structures.is_used:
             failures += structures.write(result.residue_values(value))
         failures += reasons.write(trained, value=value, device=device)
-    report_failures(failures, out, any_succeeded=bool(result.rows))
+    report_failures(failures, table.path, any_succeeded=bool(result.rows))
 
 
-def _end(e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path) -> NoReturn:
+def _requested(outputs: Mapping[str, Path | None]) -> dict[str, Path]:
+    """Return the outputs that are requested, by option."""
+    return {option: path for option, path in outputs.items() if path is not None}
+
+
+def _check_value(value: str | None, target: Target, *, for_structures: bool, for_reasons: bool) -> None:
+    """Raise :class:`OptionError` if ``--value`` is no value of the model, or nothing uses it."""
+    from protgraph.inference import choose_value
+
+    if for_structures:
+        choose_value(target, value)
+    elif value is not None and not for_reasons:
+        raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
+
+
+def _end(
+    e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path | None
+) -> NoReturn:
     """List failures and the files that are left, print how to continue, and exit; ``labels`` are in the output."""
     from protgraph.featurize import write_failures
 
-    write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), result.failures)
+    if out is not None:
+        write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), result.failures)
     labels = labels | {failure.source for failure in result.failures}
     end_with_files_left(e, out, sources, labels | {label.rpartition("#")[0] for label in labels})
 
 
-def _print_means(result: Predictions) -> None:
+def _print_means(result: Predictions, out: TableOutput) -> None:
     """Print the mean of each predicted value over the residues of each file, of the first files."""
     from protgraph.inference.prediction_table import target_names
     from protgraph.wording import count_noun, format_decimals
@@ -172,9 +206,9 @@ def _print_means(result: Predictions) -> None:
     for file, (residues, values) in list(means.items())[:_SHOWN_FILES]:
         named = zip(target_names(result.target), values, strict=True)
         texts = [f"{name} {format_decimals(value, 4)}" for name, value in named]
-        typer.echo(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
+        out.print(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
     if len(means) > _SHOWN_FILES:
-        typer.echo(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
+        out.print(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
 
 
 def check_order(command: str, checkpoint: str, files: list[Path]) -> None:
@@ -198,14 +232,14 @@ def print_license_note(name: str) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
-    """Print messages for the user, and write the warnings about inputs to ``OUT.warnings.csv``."""
+def _print_notes(result: Predictions | Embeddings, warnings: Path | None) -> None:
+    """Print messages for the user, and write the warnings about inputs to a table."""
     from protgraph.inference.input_warnings import write_warnings
     from protgraph.wording import note_line
 
     for note in result.notes:
         typer.echo(note_line(note), err=True)
-    path = write_warnings(out.with_name(f"{out.name}{WARNINGS_SUFFIX}"), result.warnings)
+    path = None if warnings is None else write_warnings(warnings, result.warnings)
     if path is not None:
         typer.echo(f"all warnings → {path}", err=True)
 
@@ -261,7 +295,7 @@ def embed_command(
         result = run(checkpoint, sources, read=read, device=device)
     except Interrupted as e:
         result, stopped = e.result, e
-    _print_notes(result, out)
+    _print_notes(result, out.with_name(f"{out.name}{WARNINGS_SUFFIX}"))
     if result.files:
         written = ", ".join(map(str, result.write(out)))
         residues, width = result.node.shape

@@ -7,6 +7,7 @@ from protgraph.inference.model_run import featurized_proteins
 from protgraph.inference.prediction import predict
 from protgraph.inference.prediction_table import Predictions, choose_value
 from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
+from protgraph.inference.sites import find_sites
 
 __all__ = [
     "Attributions",
@@ -19,6 +20,7 @@ __all__ = [
     "embed",
     "explain",
     "featurized_proteins",
+    "find_sites",
     "generate",
     "predict",
 ]

@@ -26,6 +26,7 @@ from protgraph.labels.evaluation_dataset import add_evaluations
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
 from protgraph.model.build import as_model_spec
+from protgraph.recipes.calls import find_calls
 from protgraph.recipes.card import card_page, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
 from protgraph.task.metrics import best_threshold
@@ -207,4 +208,5 @@ def _card(
         calibration="none" if calibration is None else str(calibration),
         splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
+        calls=find_calls(checkpoint, predictions, recipe.truth),
     )

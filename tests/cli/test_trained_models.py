@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 
 import biotite.structure as struc
 import biotite.structure.io as strucio
@@ -156,3 +157,60 @@ def test_a_license_that_limits_the_use_is_printed(run, structures_dir, tmp_path,
     monkeypatch.setattr(TrainedModel, "card", limited)
     result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
     assert result.code == 0 and "non-commercial use only" in result.err
+
+
+def test_sites_are_printed_with_the_threshold_and_its_precision_of_the_card(run, structures_dir, tmp_path) -> None:
+    source, before = structures_dir / "1rx4.bcif", {path.name for path in tmp_path.iterdir()}
+    result = run("predict", "ligand_site", source, "--device", "cpu")
+    assert result.code == 0, result.err
+    rule = trained_models.get("ligand_site").card().call("ligand_binding")
+    validation = rule.splits["val"]
+    assert f"at least {rule.at_least:.2f}" in result.out and f"{validation.precision:.0%} of the called" in result.out
+    assert "select ligand_binding_1, (chain 'A' and resi " in result.out and "ChimeraX: select /A:" in result.out
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+    # The called residues of the table are those from the threshold upward, and each is in one site.
+    options = ["-o", tmp_path / "o.csv", "--sites", tmp_path / "s.csv", "--device", "cpu"]
+    assert run("predict", "ligand_site", source, *options).code == 0
+    with open(tmp_path / "o.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    called = [row for row in rows if row["predicted_ligand_binding"] == "1"]
+    assert called and all((float(row["p_ligand_binding"]) >= rule.at_least) == (row in called) for row in rows)
+    with open(tmp_path / "s.csv", newline="") as file:
+        sites = list(csv.DictReader(file))
+    assert sum(int(site["size"]) for site in sites) == len(called)
+    assert [int(site["rank"]) for site in sites] == list(range(1, len(sites) + 1))
+
+
+def test_a_model_without_a_card_calls_nothing(run, structures_dir, tmp_path) -> None:
+    shutil.copy(trained_models.get("ligand_site").folder / "model.safetensors", tmp_path / "alone.safetensors")
+    files = [tmp_path / "alone.safetensors", structures_dir / "1ubq.bcif"]
+    result = run("predict", *files)
+    assert result.code == 2 and "no card" in result.err
+    result = run("predict", *files, "-o", tmp_path / "o.csv", "--sites", tmp_path / "s.csv")
+    assert result.code == 2 and "no card" in result.err and not (tmp_path / "o.csv").exists()
+    result = run("predict", *files, "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0 and "called" not in result.out
+
+
+def test_a_table_on_standard_output_is_not_mixed_with_messages(run, structures_dir) -> None:
+    result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", "-", "--device", "cpu")
+    lines = result.out.splitlines()
+    assert result.code == 0 and lines[0].startswith("file,chain,res_id") and len(lines) == 77
+    assert "PyMOL" in result.err or "0 sites" in result.err
+
+
+def test_the_calls_of_each_card_have_the_matthews_correlation_of_the_card() -> None:
+    seen = 0
+    for name in trained_models.names():
+        card = trained_models.get(name).card()
+        for rule in card.calls if len(card.calls) == 1 else ():
+            for split, counts in rule.splits.items():
+                result, seen = card.splits[split], seen + 1
+                right, called, positives = counts.correct, counts.called, counts.positives
+                under = called * positives * (result.labels - called) * (result.labels - positives)
+                mcc = (right * result.labels - called * positives) / under**0.5
+                assert positives == result.positives[0]
+                # sugar_site: counted on the same labels in files that were converted again
+                assert mcc == pytest.approx(result.metrics["mcc"][0], abs=4e-3 if name == "sugar_site" else 1e-5)
+    assert seen >= 10
