@@ -19,6 +19,7 @@ _HOME = {
     "FAILURES_SUFFIX": "protgraph.cli.output_path",
     "Overwrite": "protgraph.cli.output_path",
     "WARNINGS_SUFFIX": "protgraph.cli.output_path",
+    "TableOutput": "protgraph.cli.table_output",
     "check_output": "protgraph.cli.output_path",
     "check_output_folder": "protgraph.cli.output_path",
     "check_output_store": "protgraph.cli.output_path",

@@ -28,4 +28,5 @@ from protgraph.cli.structure_output import (
     Structure as Structure,
     StructureOutput as StructureOutput,
 )
+from protgraph.cli.table_output import TableOutput as TableOutput
 from protgraph.deferred_imports import allow_generators as allow_generators

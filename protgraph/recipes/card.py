@@ -95,8 +95,7 @@ def card_page(card: ModelCard) -> str:
     ]
     lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
     lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
-    if card.calls:
-        lines += ["## Calls", "", *_calls(card, unit), ""]
+    lines += _calls(card, unit)
     if any(result.calibration for result in card.splits.values()):
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
     if card.limits:
@@ -135,9 +134,13 @@ def _cell(result: SplitResult, name: str) -> str:
 
 
 def _calls(card: ModelCard, unit: str) -> list[str]:
-    """Return a table with the rule of each call and its precision and recall on each split."""
+    """Return a section with the rule of each call and its precision and recall on each split; nothing without calls."""
+    if not card.calls:
+        return []
     noun = "variants" if unit == "variants" else "residues"
     lines = [
+        "## Calls",
+        "",
         f"Thresholds are chosen on validation. Precision: fraction of the called {noun} that are right; recall: "
         f"fraction of the {noun} to call that are called.",
         "",
@@ -148,7 +151,7 @@ def _calls(card: ModelCard, unit: str) -> list[str]:
         for split, counts in rule.splits.items():
             numbers = f"{counts.called} | {counts.precision:.3f} | {counts.recall:.3f}"
             lines.append(f"| {rule.name} | {rule.range} | {rule.truth} | {split} | {numbers} |")
-    return lines
+    return [*lines, ""]
 
 
 def _calibration(card: ModelCard) -> list[str]:
