@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +50,7 @@ __all__ = [
     "split_tensors",
 ]
 
+_ENSEMBLE_MEMBER = re.compile(r"(?P<name>.+)\[(?P<number>\d+)\]", re.DOTALL)
 KEY = "protgraph"  # key in the metadata of the safetensors file
 
 
@@ -144,10 +146,24 @@ class Checkpoint:
         """Return the model; raise :class:`CheckpointError` for an ensemble, which cannot be used for ``use``."""
         if self.others:
             raise CheckpointError(
-                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' uses ensembles. Give a checkpoint "
-                "of one model."
+                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' and 'embed' use ensembles. Give a "
+                "checkpoint of one model, or one member, 'NAME[0]'."
             )
         return self.model
+
+    def member(self, number: int) -> Checkpoint:
+        """Return one member of an ensemble, from 0, as a checkpoint; calibration and thresholds are of the mean.
+
+        Raises
+        ------
+        CheckpointError
+            There is no such member.
+        """
+        if not 0 <= number < len(self.members):
+            raise CheckpointError(
+                f"member [{number}]: the model has {len(self.members)} members. Use [0] to [{len(self.members) - 1}]."
+            )
+        return replace(self, model=self.members[number], others=(), calibration=None, threshold=None)
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -211,6 +227,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     ----------
     path : str or Path
         File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
+        "ligand_site[0]" is the first member of an ensemble.
     check_code : bool
         Compare the versions of components with those of training. Not for weights that are released with the code. A
         trained model has its own setting.
@@ -228,6 +245,9 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     """
     if str(path) in registry.trained_models:
         return registry.trained_models.get(str(path)).checkpoint()
+    member = _ENSEMBLE_MEMBER.fullmatch(str(path))
+    if member is not None and not Path(path).is_file():
+        return load_checkpoint(member["name"], check_code=check_code).member(int(member["number"]))
     path = Path(path)
     header, weights = _read(path)
     member_states, training_set = split_tensors(weights)

@@ -182,11 +182,14 @@ class ProteinModel(nn.Module):
         """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
         return self.embed_fields(self.fields_of(batch))
 
-    def embed_fields(self, f: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
+    def embed_fields(self, f: Mapping[str, Any], *, stop: int | None = None) -> dict[str, Any]:
+        """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`.
+
+        With ``stop``, e.g. -1, the layers before this one are run, as in a slice.
+        """
         f = dict(f)
         rows = _rows(f)
-        for w, layer in zip(self.wires, self.layers, strict=True):
+        for w, layer in zip(self.wires[:stop], self.layers[:stop], strict=True):
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
             )
