@@ -13,6 +13,7 @@ from protgraph_plugins.mutations.scorer import MutationScorer, call_rules, name_
 from protgraph_plugins.mutations.substitution_scan import SubstitutionScan, scan_mutations
 from protgraph_plugins.mutations.variant_scores import ScoredVariants, StructureFolder
 
+from protgraph.checkpoint import CallRule
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.descriptors import MAX_SASA, residue_sasa
 
@@ -49,16 +50,21 @@ def variant_columns(
     if not all(map(math.isnan, scored.spread)):
         columns["spread"] = list(scored.spread)
     if rules := call_rules(scorer):
-        is_single = [sum(not m.is_synonymous for m in row.variant) == 1 for row, _, _ in scored.rows]
-        values = [value for _, _, value in scored.rows]
-        columns["call"] = [name_of_call(rules, v) if one else "" for v, one in zip(values, is_single, strict=True)]
-    exposed = {source: relative_sasa(structures.residues(source)) for source in {row[1] for row in scored.rows}}
+        columns["call"] = [_call(rules, row.variant, value) for row, _, value in scored.rows]
+    sources = dict.fromkeys(source for _, source, _ in scored.rows)
+    exposed = {source: relative_sasa(structures.residues(source)) for source in sources}
     columns["relative_sasa"] = [
         _mean_over_residues(exposed[source], structures.residues(source), row.variant) for row, source, _ in scored.rows
     ]
     if percentile:
         columns["percentile"] = _percentiles(scorer, scored, structures)
     return columns
+
+
+def _call(rules: Sequence[CallRule], variant: Sequence[Mutation], value: float) -> str:
+    """Return the call of a variant with one mutation; "" for others."""
+    changed = [m for m in variant if not m.is_synonymous]
+    return name_of_call(rules, value) if len(changed) == 1 else ""
 
 
 def _mean_over_residues(values: np.ndarray, residues: Residues, variant: Sequence[Mutation]) -> float:

@@ -98,6 +98,11 @@ class ScoresWithSpread(NamedTuple):
     values: np.ndarray
     spread: np.ndarray | None
 
+    @property
+    def spread_or_nan(self) -> np.ndarray:
+        """The spread ``(V,)``; NaN for one model."""
+        return np.full(len(self.values), np.nan) if self.spread is None else self.spread
+
 
 def score_with_spread(
     scorer: MutationScorer, residues: Residues, variants: Sequence[Sequence[Mutation]]

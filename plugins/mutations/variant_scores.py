@@ -196,13 +196,8 @@ def score_variants(
     A row whose structure is missing or cannot be read, whose mutations do not fit it, or for which the scorer has no
     value is in ``failures``.
     """
-    failures, notes = list(table.failures), []
-    by_source: dict[str, list[int]] = {}
-    for number, row in enumerate(table.rows):
-        try:
-            by_source.setdefault(structures.source(row.file), []).append(number)
-        except LabelError as e:
-            failures.append(_failure(table, row, e))
+    by_source, without_source = _rows_by_source(structures, table)
+    failures, notes = [*table.failures, *without_source], []
     scored: dict[int, tuple[MutationRow, str, float]] = {}
     spread_of: dict[int, float] = {}
     for source, numbers in by_source.items():
@@ -217,8 +212,7 @@ def score_variants(
         report = {source: residues.report}
         notes += (*model_notes(report), *reader_notes(report), *made.notes)
         errors = dict(made.errors)
-        spread = np.full(len(scores.values), np.nan) if scores.spread is None else scores.spread
-        for k, value, deviation in zip(made.rows, scores.values, spread, strict=True):
+        for k, value, deviation in zip(made.rows, scores.values, scores.spread_or_nan, strict=True):
             if np.isnan(value):
                 errors[k] = _no_value(scorer, made.rows[k])
             else:
@@ -232,6 +226,18 @@ def score_variants(
         tuple(notes),
         tuple(spread_of[number] for number in order),
     )
+
+
+def _rows_by_source(structures: StructureFolder, table: MutationTable) -> tuple[dict[str, list[int]], list[Failure]]:
+    """Return the numbers of the rows of each structure, and the failures of rows without one."""
+    by_source: dict[str, list[int]] = {}
+    failures = []
+    for number, row in enumerate(table.rows):
+        try:
+            by_source.setdefault(structures.source(row.file), []).append(number)
+        except LabelError as e:
+            failures.append(_failure(table, row, e))
+    return by_source, failures
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,6 +20,7 @@ __all__ = [
     "WEIGHTS",
     "CallCounts",
     "CallRule",
+    "Comparison",
     "ModelCard",
     "SplitResult",
     "TrainedModel",
@@ -108,6 +110,20 @@ class CallRule(BaseModel):
         return f"{self.name}: value {self.range}, chosen on validation; right: {self.truth}. {'; '.join(measured)}"
 
 
+class Comparison(BaseModel):
+    """Value of another method on a split of the card: a trivial one (floor), or a published one (rival)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["floor", "rival"]
+    method: str
+    split: str
+    metric: str
+    value: float
+    source: str = ""
+    confirmed: bool = False  # computed, or read in the publication
+
+
 class ModelCard(BaseModel):
     """Description of a trained model, written by :func:`protgraph.recipes.run_recipe`.
 
@@ -135,6 +151,8 @@ class ModelCard(BaseModel):
         Duration of training.
     calls : list of CallRule
         Calls that the model supports. Nothing is called without such a rule.
+    comparisons : list of Comparison
+        Floors and rivals on the splits of the card.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -159,6 +177,7 @@ class ModelCard(BaseModel):
     versions: dict[str, str]
     seconds: float = 0.0
     calls: list[CallRule] = []
+    comparisons: list[Comparison] = []
 
     def call(self, name: str) -> CallRule | None:
         """Return the rule of a call, or None if the card does not support it."""
@@ -243,6 +262,9 @@ class TrainedModel:
         ]
         for split, result in card.splits.items():
             lines.append(f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}")
+        for other in card.comparisons:
+            note = "" if other.confirmed else ", not confirmed"
+            lines.append(f"{other.split:5} {other.kind} {other.method}: {other.metric} {other.value:.3f}{note}")
         lines += ["", "Calls:", *(f"- {rule.sentence}" for rule in card.calls)] if card.calls else []
         lines += ["", "Limits:", *(f"- {limit}" for limit in card.limits)] if card.limits else []
         return "\n".join([*lines, "", f"Reproduce: protgraph recipe {card.name} -o FOLDER"])

@@ -31,6 +31,7 @@ _HOME = {
     "parse_feature": "protgraph.cli.feature_options",
     "print_reader_notes": "protgraph.cli.read_options",
     "reads_structures": "protgraph.cli.read_options",
+    "with_standard_input": "protgraph.cli.standard_input",
     # values per residue for molecular viewers
     "Chimerax": "protgraph.cli.structure_output",
     "Defattr": "protgraph.cli.structure_output",

@@ -21,6 +21,7 @@ from protgraph.cli.read_options import (
     print_reader_notes as print_reader_notes,
     reads_structures as reads_structures,
 )
+from protgraph.cli.standard_input import with_standard_input as with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax as Chimerax,
     Defattr as Defattr,

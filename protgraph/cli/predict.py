@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from protgraph.cli.interrupted import end_with_files_left
+from protgraph.cli.model_argument import model_names, path_of_model, trained_names
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.site_output import SiteOutput, Sites
+from protgraph.cli.standard_input import with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax,
     Defattr,
@@ -24,6 +27,7 @@ from protgraph.cli.structure_output import (
     StructureOutput,
     Value,
 )
+from protgraph.cli.table_output import STANDARD_OUTPUT
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
@@ -37,7 +41,10 @@ __all__ = ["embed_command", "predict_command"]
 ENTRY_POINTS = {"protgraph.commands": {"predict": "predict_command", "embed": "embed_command"}}
 
 Checkpoint = Annotated[
-    str, typer.Argument(help="Trained model by name (protgraph list trained_models), or checkpoint file.")
+    str,
+    typer.Argument(
+        help="Trained model by name (protgraph list trained_models), or checkpoint file.", autocompletion=trained_names
+    ),
 ]
 Files = Annotated[
     list[Path],
@@ -84,7 +91,8 @@ def predict_command(
     on the card of the model, which has its precision and recall; a model without such a card calls nothing.
 
     CHECKPOINT is a file or the name of a trained model: 'protgraph list trained_models' lists them, 'protgraph info
-    NAME' prints results and limits of one.
+    NAME' prints results and limits of one. Several, 'dna_site,ligand_site', are used one after the other; outputs have
+    the name of the model, OUT.dna_site.csv. A file '-' is standard input.
 
     Each record of a FASTA file is a protein, for models that need no coordinates.
 
@@ -107,6 +115,8 @@ def predict_command(
     \b
     Examples:
       protgraph predict dna_site 1lcd.cif
+      protgraph predict dna_site,ligand_site 1lcd.cif -o out.csv
+      gunzip -c 1lcd.cif.gz | protgraph predict dna_site - -o -
       protgraph predict ligand_site 1ubq.cif -o out.csv --structure site.cif
       protgraph predict ligand_site structures/ --sites sites.csv -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
@@ -115,6 +125,73 @@ def predict_command(
       protgraph predict ppi_site complex.cif -o out.csv --interfaces interfaces.csv
       protgraph predict model_quality models/*.pdb -o lddt.csv
     """
+    request = _Request(
+        files=with_standard_input(files),
+        out=out,
+        sites=sites,
+        structure=structure,
+        value=value,
+        defattr=defattr,
+        pymol=pymol,
+        chimerax=chimerax,
+        interfaces=interfaces,
+        uncalibrated=uncalibrated,
+        explain=explain,
+        explain_residue=explain_residue,
+        explain_structure=explain_structure,
+        device=device,
+        overwrite=overwrite,
+        read=read,
+    )
+    names = model_names(checkpoint)
+    if len(names) == 1:
+        _predict(checkpoint, request)
+        return
+    codes = []
+    for name in names:
+        typer.echo(f"model {name}", err=out == STANDARD_OUTPUT)
+        try:
+            _predict(name, request.for_model(name))
+        except typer.Exit as e:
+            codes.append(e.exit_code)
+    if codes:
+        raise typer.Exit(max(codes))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Arguments and options of ``protgraph predict``, without the model."""
+
+    files: list[Path]
+    out: Path | None
+    sites: Path | None
+    structure: Path | None
+    value: str | None
+    defattr: Path | None
+    pymol: Path | None
+    chimerax: Path | None
+    interfaces: Path | None
+    uncalibrated: bool
+    explain: Path | None
+    explain_residue: str | None
+    explain_structure: Path | None
+    device: str
+    overwrite: bool
+    read: ReadOptions
+
+    def for_model(self, name: str) -> _Request:
+        """Return the request with the name of one of several models in each output: ``out.dna_site.csv``."""
+        outputs = ("out", "sites", "structure", "defattr", "pymol", "chimerax", "interfaces", "explain")
+        changed = {}
+        for option in (*outputs, "explain_structure"):
+            path = getattr(self, option)
+            if path is not None and path != STANDARD_OUTPUT:
+                changed[option] = path_of_model(path, name)
+        return replace(self, **changed)
+
+
+def _predict(checkpoint: str, request: _Request) -> None:
+    """Predict with one model, and write what the options request."""
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures
     from protgraph.cli.table_output import TableOutput
@@ -124,29 +201,40 @@ def predict_command(
     from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
+    files, read, overwrite = request.files, request.read, request.overwrite
     check_order("predict", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
-    table = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    for option, path in _requested({"--interfaces": interfaces, "--sites": sites}).items():
+    table = TableOutput(request.out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    for option, path in _requested({"--interfaces": request.interfaces, "--sites": request.sites}).items():
         check_output(path, option=option, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    viewers = (structure, defattr, pymol, chimerax)
+    viewers = (request.structure, request.defattr, request.pymol, request.chimerax)
     structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
     reasons = ExplainOutput(
-        explain, explain_residue, explain_structure, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+        request.explain,
+        request.explain_residue,
+        request.explain_structure,
+        sources=sources,
+        inputs=inputs,
+        read=read,
+        overwrite=overwrite,
     )
     trained = as_checkpoint(checkpoint)
     print_license_note(checkpoint)
-    calls = SiteOutput(sites, checkpoint, trained.model.target, sources)
-    files_to_write = _requested({"--out": out, "--interfaces": interfaces, "--explain": explain})
+    calls = SiteOutput(request.sites, checkpoint, trained.model.target, sources)
+    files_to_write = _requested(
+        {"--out": request.out, "--interfaces": request.interfaces, "--explain": request.explain}
+    )
     calls.check_output_exists(has_files=bool(files_to_write) or structures.is_used)
-    if interfaces is not None:
+    if request.interfaces is not None:
         pooled_columns(trained.model.target, prediction_columns(trained.model.target))
-    _check_value(value, trained.model.target, for_structures=structures.is_used, for_reasons=explain is not None)
+    _check_value(
+        request.value, trained.model.target, for_structures=structures.is_used, for_reasons=request.explain is not None
+    )
 
     stopped: Interrupted | None = None
     try:
-        result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
+        result = run(trained, sources, read=read, device=request.device, calibrated=not request.uncalibrated)
     except Interrupted as e:
         result, stopped = e.result, e
     _print_notes(result, table.beside(WARNINGS_SUFFIX))
@@ -158,13 +246,13 @@ def predict_command(
     if stopped is not None:
         _end(stopped, result, {str(row[0]) for row in result.rows}, sources, table.path)
     if result.rows:
-        if interfaces is not None:
+        if request.interfaces is not None:
             pooled = interface_table(result)
-            pooled.write(interfaces)
-            table.print(f"{count_noun(len(pooled), 'pair')} of chains → {interfaces}")
+            pooled.write(request.interfaces)
+            table.print(f"{count_noun(len(pooled), 'pair')} of chains → {request.interfaces}")
         if structures.is_used:
-            failures += structures.write(result.residue_values(value))
-        failures += reasons.write(trained, value=value, device=device)
+            failures += structures.write(result.residue_values(request.value))
+        failures += reasons.write(trained, value=request.value, device=request.device)
     report_failures(failures, table.path, any_succeeded=bool(result.rows))
 
 
@@ -267,13 +355,19 @@ def embed_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Write the embeddings of residues and proteins: the input of the model's head.
+    """Write the embeddings of residues and proteins: the input of the model's head, or the output of an encoder.
+
+    CHECKPOINT is a trained model by name, one member of an ensemble (ligand_site[0]), a checkpoint file, or a model
+    with published weights (proteinmpnn.v_48_020: 128 numbers per residue from the backbone of each chain alone).
+    Members of an ensemble are side by side, since their vectors have no common axes.
 
     An .npz file holds the arrays node (N, D), protein (P, D), ptr, files, chains and residues; a .parquet file holds a
     row per residue, and a second one a row per protein.
 
     \b
     Examples:
+      protgraph embed proteinmpnn.v_48_020 structures/ -o vectors.npz
+      protgraph embed ligand_site structures/ -o vectors.npz
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
@@ -283,6 +377,7 @@ def embed_command(
     from protgraph.inference.embedding import embedding_files
     from protgraph.wording import count_noun
 
+    files = with_standard_input(files)
     check_order("embed", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import shutil
+import subprocess
+import sys
 
 import biotite.structure as struc
 import biotite.structure.io as strucio
@@ -214,3 +216,40 @@ def test_the_calls_of_each_card_have_the_matthews_correlation_of_the_card() -> N
                 # sugar_site: counted on the same labels in files that were converted again
                 assert mcc == pytest.approx(result.metrics["mcc"][0], abs=4e-3 if name == "sugar_site" else 1e-5)
     assert seen >= 10
+
+
+def test_the_list_has_a_metric_of_the_card_beside_floor_and_rival(run) -> None:
+    lines = {line.split()[0]: line for line in run("list", "trained_models").out.splitlines()[1:]}
+    assert "[test: auprc .504; floor .111; GraphSite .544 (not confirmed)]" in lines["dna_site"]
+    card = trained_models.get("ligand_site").card()
+    result = card.splits["test"]
+    prevalence = result.positives[0] / result.labels
+    expected = f"auprc {result.metrics['auprc'][0]:.3f}; floor {prevalence:.3f}]".replace(" 0.", " .")
+    assert expected in lines["ligand_site"]
+    assert "floor .266]" in lines["model_quality"]  # the smaller error is better
+
+
+def test_several_models_write_tables_with_their_names(run, structures_dir, tmp_path) -> None:
+    source = structures_dir / "1ubq.bcif"
+    result = run("predict", "ligand_site,secondary_structure", source, "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0, result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.ligand_site.csv", "o.secondary_structure.csv"]
+    alone = run("predict", "secondary_structure", source, "-o", tmp_path / "alone.csv", "--device", "cpu")
+    assert alone.code == 0
+    assert (tmp_path / "alone.csv").read_bytes() == (tmp_path / "o.secondary_structure.csv").read_bytes()
+    result = run("predict", "ligand_site,ligand_site", source, "-o", tmp_path / "p.csv")
+    assert result.code == 2 and "different names" in result.err
+
+
+def test_a_structure_is_read_from_standard_input(structures_dir, tmp_path) -> None:
+    code = "from protgraph.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "predict", "ligand_site", "-", "-o", "-", "--device", "cpu"]
+    content = (structures_dir / "1ubq.bcif").read_bytes()
+    done = subprocess.run(command, input=content, capture_output=True, check=False, cwd=tmp_path)
+    rows = list(csv.reader(done.stdout.decode().splitlines()))
+    expected = predict("ligand_site", structures_dir / "1ubq.bcif", device="cpu")
+    assert len(rows) == 77, done.stderr
+    np.testing.assert_allclose([float(row[5]) for row in rows[1:]], expected.column("p_ligand_binding"), atol=1e-6)
+    assert not list(tmp_path.iterdir())
+    done = subprocess.run(command, input=b"", capture_output=True, check=False)
+    assert done.returncode == 2 and b"standard input is empty" in done.stderr
