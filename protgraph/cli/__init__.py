@@ -28,6 +28,7 @@ _HOME = {
     "chain_names": "protgraph.cli.read_options",
     "chains_option": "protgraph.cli.read_options",
     "find_checkpoint": "protgraph.cli.model_argument",
+    "model_names": "protgraph.cli.model_argument",
     "parse_feature": "protgraph.cli.feature_options",
     "print_reader_notes": "protgraph.cli.read_options",
     "reads_structures": "protgraph.cli.read_options",

@@ -6,7 +6,7 @@ from protgraph.cli.failures import failures_of_errors as failures_of_errors, rep
 from protgraph.cli.feature_options import parse_feature as parse_feature
 from protgraph.cli.interrupted import end_interrupted as end_interrupted, end_with_files_left as end_with_files_left
 from protgraph.cli.label_options import LabelFile as LabelFile
-from protgraph.cli.model_argument import find_checkpoint as find_checkpoint
+from protgraph.cli.model_argument import find_checkpoint as find_checkpoint, model_names as model_names
 from protgraph.cli.output_path import (
     FAILURES_SUFFIX as FAILURES_SUFFIX,
     Overwrite as Overwrite,
