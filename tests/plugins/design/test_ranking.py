@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 from biotite.sequence import ProteinSequence
-from biotite.structure import get_residues
-from biotite.structure.io import load_structure
+from biotite.structure import get_residues, stack
+from biotite.structure.io import load_structure, save_structure
 from protgraph_plugins.design import (
     DesignSpec,
     design_sequences,
@@ -125,13 +125,19 @@ def test_logits_of_states_are_averaged(model, ubiquitin):
     assert design.aatype[0, 11] == int((logits[0] + logits[1]).argmax())
 
 
-def test_models_of_a_file_are_states(structures_dir):
-    states = read_states(str(structures_dir / "1d3z.bcif"), ReadOptions(), "1,2")
-    assert len(states) == 2 and states[0].ids == states[1].ids
-    assert not np.allclose(states[0].pos, states[1].pos)
+def test_models_of_a_file_are_states(ubiquitin, structures_dir, tmp_path):
+    atoms = pg.to_atom_array(ubiquitin)
+    moved = [atoms.copy() for _ in range(3)]
+    for number, model in enumerate(moved):
+        model.coord = model.coord + np.float32(number)
+    file = tmp_path / "nmr.pdb"
+    save_structure(file, stack(moved))
+    states = read_states(str(file), ReadOptions(), "1,3")
+    assert states[0].ids == states[1].ids and np.allclose(states[1].pos - states[0].pos, 2.0, atol=1e-3)
+    assert len(read_states(str(file), ReadOptions(), "all")) == 3
     for text in ("1", "1,1", "a", "0,1"):
         with pytest.raises(OptionError, match="states"):
-            read_states(str(structures_dir / "1d3z.bcif"), ReadOptions(), text)
+            read_states(str(file), ReadOptions(), text)
     with pytest.raises(OptionError, match="one model"):
         read_states(str(structures_dir / "1ubq.bcif"), ReadOptions(), "all")
 
@@ -146,6 +152,20 @@ def test_options_per_file_replace_those_of_the_command_line(tmp_path):
     path.write_text("file,size\na.cif,x\n")
     with pytest.raises(OptionError, match="wrong columns"):
         read_design_specs(path, base)
+
+
+@pytest.mark.usefixtures("proteinmpnn_folder")
+def test_the_command_designs_one_sequence_for_the_models_of_a_file(run, ubiquitin, tmp_path):
+    atoms = pg.to_atom_array(ubiquitin)
+    other = atoms.copy()
+    other.coord = other.coord + np.float32(1.0)
+    save_structure(tmp_path / "nmr.pdb", stack([atoms, other]))
+    arguments = ["design", tmp_path / "nmr.pdb", "--states", "all", "--n", 2, "--orders", 1, "--device", "cpu"]
+    result = run(*arguments, "--redesign", "A:45-46", "-o", tmp_path / "d.fasta")
+    assert result.code == 0 and "one sequence for 2 states" in result.out, result.err
+    assert len((tmp_path / "d.fasta").read_text().splitlines()) == 6
+    result = run(*arguments, "--noise", 0.1)
+    assert result.code == 2 and "--noise" in result.err
 
 
 @pytest.mark.usefixtures("proteinmpnn_folder")
