@@ -34,8 +34,8 @@ ScorerName = Annotated[
     typer.Option(
         "--model",
         help="Scorer: one of 'protgraph list mutation_scorers', a model with published weights, or a checkpoint of "
-        "inverse_folding. Several, 'A,B', are an ensemble.  [default: ddg; ddg_binding with --partners; ProteinMPNN with "
-        "--mode, --orders, --seed or --weights]",
+        "inverse_folding. Several, 'A,B', are an ensemble.  [default: ddg; ddg_binding with --partners; ProteinMPNN "
+        "with --mode, --orders, --seed or --weights]",
     ),
 ]
 ScorerWeights = Annotated[
