@@ -195,3 +195,22 @@ def test_the_command_prints_and_writes_the_ranked_table(run, structures_dir, tmp
     options.write_text("file,redesign\nother.cif,A:45-46\n")
     result = run("design", file, "--options", options, "-o", tmp_path / "e.fasta")
     assert result.code == 2 and "'other.cif'" in result.err
+
+
+@pytest.mark.usefixtures("proteinmpnn_folder")
+def test_a_long_run_prints_an_estimate_after_the_first_sequences(run, structures_dir, monkeypatch):
+    arguments = [
+        "design",
+        structures_dir / "1crn.bcif",
+        "--redesign",
+        "A:5",
+        "--n",
+        3,
+        "--orders",
+        0,
+        "--device",
+        "cpu",
+    ]
+    assert "estimate" not in run(*arguments).err
+    monkeypatch.setattr("protgraph_plugins.design.design_command._LONG_RUN", -1.0)
+    assert "estimate: 3 sequences, about 0 min" in run(*arguments).err
