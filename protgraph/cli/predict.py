@@ -315,6 +315,7 @@ def print_license_note(name: str) -> None:
     """Print the license of the training data of a trained model if it forbids commercial use."""
     from protgraph.registry import trained_models
 
+    name = name.partition("[")[0]  # of one member, too
     note = trained_models.get(name).card().license_note if name in trained_models else ""
     if note:
         typer.echo(f"note: {note}", err=True)

@@ -56,7 +56,7 @@ class TableOutput:
     def write(self, table: ResultTable, text: str) -> None:
         """Write the table, and print the text with the name of its file."""
         if self.is_standard_output:
-            table.write_csv(sys.stdout)
+            table.write_csv(sys.stdout, line_end="\n")
         elif self.path is not None:
             table.write(self.path)
             self.print(f"{text} → {self.path}")

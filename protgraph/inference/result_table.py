@@ -103,9 +103,9 @@ class ResultTable:
                 pq.write_table(self.to_arrow(), temporary)
         return path
 
-    def write_csv(self, file: TextIO) -> None:
+    def write_csv(self, file: TextIO, *, line_end: str = "\r\n") -> None:
         """Write the table as CSV to an open file, e.g. ``sys.stdout``; see :meth:`write`."""
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator=line_end)
         writer.writerow(self.columns)
         for row in self.rows:
             writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])

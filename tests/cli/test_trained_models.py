@@ -197,7 +197,8 @@ def test_a_model_without_a_card_calls_nothing(run, structures_dir, tmp_path) -> 
 
 def test_a_table_on_standard_output_is_not_mixed_with_messages(run, structures_dir) -> None:
     result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", "-", "--device", "cpu")
-    lines = result.out.splitlines()
+    lines = result.out.split("\n")[:-1]
+    assert "\r" not in result.out
     assert result.code == 0 and lines[0].startswith("file,chain,res_id") and len(lines) == 77
     assert "PyMOL" in result.err or "0 sites" in result.err
 
