@@ -122,11 +122,12 @@ class _LazyGroup(TyperGroup):
         if registered is None:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(registered)
-            self.commands[cmd_name].name = cmd_name  # in a group: without the name of the group
-            self.commands[cmd_name].context_settings["help_option_names"] = _HELP_OPTIONS
+            command = _load(registered)
+            command.name = cmd_name  # in a group: without the name of the group
+            command.context_settings["help_option_names"] = _HELP_OPTIONS
             if not self.path:
-                self.commands[cmd_name].rich_help_panel = _panel(cmd_name)
+                command.rich_help_panel = _panel(cmd_name)
+            self.commands[cmd_name] = command
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -181,13 +181,22 @@ class _Request:
 
     def for_model(self, name: str) -> _Request:
         """Return the request with the name of one of several models in each output: ``out.dna_site.csv``."""
-        outputs = ("out", "sites", "structure", "defattr", "pymol", "chimerax", "interfaces", "explain")
-        changed = {}
-        for option in (*outputs, "explain_structure"):
-            path = getattr(self, option)
-            if path is not None and path != STANDARD_OUTPUT:
-                changed[option] = path_of_model(path, name)
-        return replace(self, **changed)
+
+        def named(path: Path | None) -> Path | None:
+            return path if path is None or path == STANDARD_OUTPUT else path_of_model(path, name)
+
+        return replace(
+            self,
+            out=named(self.out),
+            sites=named(self.sites),
+            structure=named(self.structure),
+            defattr=named(self.defattr),
+            pymol=named(self.pymol),
+            chimerax=named(self.chimerax),
+            interfaces=named(self.interfaces),
+            explain=named(self.explain),
+            explain_structure=named(self.explain_structure),
+        )
 
 
 def _predict(checkpoint: str, request: _Request) -> None:
