@@ -112,5 +112,6 @@ def test_predict_by_name_loads_no_part_that_it_does_not_use(name: str, tmp_path:
 @pytest.mark.usefixtures("proteinmpnn_folder")
 def test_a_scan_with_its_heat_map_loads_no_part_that_it_does_not_use(tmp_path: Path, structures_dir: Path) -> None:
     arguments = ["scan", str(structures_dir / "1ubq.bcif"), "--positions", "A:1-4", "-o", str(tmp_path / "o.csv")]
+    arguments += ["--model", "proteinmpnn.v_48_020"]
     assert loaded_by(arguments, (*UNUSED, "scipy.stats", "scipy.optimize")) == "[]"
     assert (tmp_path / "o.png").is_file()

@@ -22,10 +22,11 @@ _HEAD = """# Model zoo
 
 Results of the trained models of this distribution on their test splits, from their cards, with 95 % bootstrap intervals
 over proteins, or over variants for models of mutations. The cards have the other splits, calibration and limits;
-`protgraph info NAME` prints one. `protgraph recipe NAME -o FOLDER` trains the model again.
+`protgraph info NAME` prints one. `protgraph recipe NAME -o FOLDER` trains the model again. Floors are trivial
+methods; values of rivals are published, on the named split.
 
-| model | what it predicts | test set | results |
-| --- | --- | --- | --- |
+| model | what it predicts | test set | results | floors and rivals |
+| --- | --- | --- | --- | --- |
 """
 _METRICS = 3  # metrics of a row; the card has all
 
@@ -43,8 +44,13 @@ def _row(card: dict[str, Any]) -> str:
     if test["labels"] != test["proteins"]:
         count += f", {test['labels']:,} labels"
     results = [f"{metric} {_value(value)}" for metric, value in list(test["metrics"].items())[:_METRICS]]
+    comparisons = [
+        f"{other['split']}: {other['method']} {other['metric']} {other['value']:.3f}"
+        + ("" if other["confirmed"] else " (not confirmed)")
+        for other in card.get("comparisons", [])
+    ]
     link = f"[{name}](../plugins/trained/{name}/README.md)"
-    return f"| {link} | {card['summary']}{use} | {count} | {'<br>'.join(results)} |\n"
+    return f"| {link} | {card['summary']}{use} | {count} | {'<br>'.join(results)} | {'<br>'.join(comparisons)} |\n"
 
 
 def _value(value: list[float]) -> str:

@@ -13,7 +13,7 @@ from protgraph_plugins import trained
 from protgraph_plugins.mutations import DDG_UNIT, Mutation, ResidueIndex, mutation_graph
 
 from protgraph import Residues, TrainedModel, load_checkpoint
-from protgraph.checkpoint import Checkpoint
+from protgraph.checkpoint import CallRule, Checkpoint, find_card
 from protgraph.data.graph import ProteinGraph, collate
 from protgraph.errors import CheckpointError, SelectionError
 from protgraph.evaluation import evaluation_mode
@@ -79,6 +79,8 @@ class TrainedMutationScorer:
         self.members = [member.to(find_device(device)) for member in self.checkpoint.members]
         self.name = self.trained.folder.name if weights is None else Path(weights).stem
         self.needs_ligands = False
+        card = self.trained.card() if weights is None else find_card(weights)
+        self.calls: tuple[CallRule, ...] = () if card is None else tuple(card.calls)
 
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
         """Return ΔΔG ``(V,)`` float64 of variants, each with all of its mutations together, every chain alone.
@@ -88,6 +90,10 @@ class TrainedMutationScorer:
         MutationError
             A mutation does not fit the structure.
         """
+        return self.score_members(residues, variants).mean(0)
+
+    def score_members(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return ΔΔG by each member ``(M, V)`` float64; :meth:`score` returns their mean."""
         return self._scores(residues, variants, [(name,) for name in residues.chain_names])
 
     def score_complex(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
@@ -95,20 +101,20 @@ class TrainedMutationScorer:
 
         The model was not trained on complexes.
         """
-        return self._scores(residues, variants, [tuple(residues.chain_names)])
+        return self._scores(residues, variants, [tuple(residues.chain_names)]).mean(0)
 
     @torch.no_grad()
     def _scores(
         self, residues: Residues, variants: Sequence[Sequence[Mutation]], chain_groups: Sequence[tuple[str, ...]]
     ) -> np.ndarray:
-        """Return ΔΔG ``(V,)``, summed over groups of chains that are scored without the others."""
+        """Return ΔΔG by each member ``(M, V)``, summed over groups of chains that are scored without the others."""
         index = ResidueIndex(residues)
         is_complete = residues.backbone_mask.all(1)
-        scores = np.zeros(len(variants))
+        scores = np.zeros((len(self.members), len(variants)))
         groups: list[_ScoredGroup] = []
         for number, variant in enumerate(variants):
             if not is_complete[index.rows(variant)].all():
-                scores[number] = np.nan
+                scores[:, number] = np.nan
                 continue
             changed = sorted((m for m in variant if not m.is_synonymous), key=lambda m: m.residue)
             for chains in chain_groups:
@@ -120,7 +126,7 @@ class TrainedMutationScorer:
         for start in range(0, len(groups), _BATCH):
             batch = groups[start : start + _BATCH]
             values = self._predict(self._graphs(residues, batch))
-            np.add.at(scores, [group.variant for group in batch], values)
+            np.add.at(scores, (slice(None), [group.variant for group in batch]), values)
         return scores
 
     def _graphs(self, residues: Residues, groups: Sequence[_ScoredGroup]) -> list[ProteinGraph]:
@@ -138,12 +144,12 @@ class TrainedMutationScorer:
         return graphs
 
     def _predict(self, graphs: Sequence[ProteinGraph]) -> np.ndarray:
-        """Return the mean prediction of the members, ``(G,)``."""
-        total = np.zeros(len(graphs))
+        """Return the prediction of each member, ``(M, G)``."""
+        predictions = []
         for member in self.members:
             with evaluation_mode(member) as device:
-                total += member(collate(graphs).to(device))["logits"][:, 0].double().cpu().numpy()
-        return total / len(self.members)
+                predictions.append(member(collate(graphs).to(device))["logits"][:, 0].double().cpu().numpy())
+        return np.stack(predictions)
 
 
 def _with_types(site: ProteinGraph, mutations: Sequence[Mutation]) -> ProteinGraph:
@@ -197,14 +203,18 @@ class TrainedBindingScorer(TrainedMutationScorer):
         """
         return self.score_binding(_with_partners(residues), variants)
 
-    def score_binding(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
-        """Return ΔΔG of binding ``(V,)`` float64 of a complex that has partners; chains of none are not read."""
-        index = ResidueIndex(residues)
+    def score_members(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return ΔΔG of binding by each member ``(M, V)`` float64; :meth:`score` returns their mean."""
+        residues, index = _with_partners(residues), ResidueIndex(residues)
         for variant in variants:
             index.rows(variant)
             self.check_variant(residues, variant)
         both = residues.select(residues.side >= 0)
         return self._scores(both, variants, [tuple(both.chain_names)])
+
+    def score_binding(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return ΔΔG of binding ``(V,)`` float64 of a complex that has partners; chains of none are not read."""
+        return self.score_members(residues, variants).mean(0)
 
     def score_complex(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
         """Return ΔΔG of binding ``(V,)`` float64, as :meth:`score` does."""

@@ -33,6 +33,12 @@ from protgraph_plugins.design.fasta import (
     sequences_by_protein as sequences_by_protein,
     write_design_fasta as write_design_fasta,
 )
+from protgraph_plugins.design.ranking import (
+    RankedDesign as RankedDesign,
+    rank_designs as rank_designs,
+    ranking_table as ranking_table,
+    write_design_structures as write_design_structures,
+)
 from protgraph_plugins.design.results import (
     Design as Design,
     Scores as Scores,
@@ -50,6 +56,8 @@ from protgraph_plugins.design.selection import select_residues as select_residue
 from protgraph_plugins.design.spec import (
     DesignSpec as DesignSpec,
     ResidueTable as ResidueTable,
+    read_design_specs as read_design_specs,
     read_residue_table as read_residue_table,
 )
+from protgraph_plugins.design.states import design_states as design_states, read_states as read_states
 from protgraph_plugins.design.unresolved import insert_unresolved as insert_unresolved, model_rows as model_rows

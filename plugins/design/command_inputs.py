@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli import print_reader_notes, report_failures
+from protgraph.cli import print_reader_notes, report_failures, with_standard_input
 
 if TYPE_CHECKING:
     from protgraph_plugins.design.run import RefusedProteins
@@ -36,10 +36,14 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 
 
 def protein_files(files: Sequence[Path]) -> list[str]:
-    """Return the structure files, archive entries and graph stores of sources; FASTA files in folders are skipped."""
+    """Return the structure files, archive entries and graph stores of sources; FASTA files in folders are skipped.
+
+    ``-`` is standard input.
+    """
     from protgraph.featurize import expand_sources
     from protgraph.structure.io import FASTA_SUFFIXES
 
+    files = with_standard_input(files)
     named = list(map(str, files))
     return [
         source
@@ -137,7 +141,7 @@ class ProteinReader:
         """Return the source of a protein by its name in :attr:`residues`."""
         return next(self._source[id(r)] for r in self.residues if r.name == name)
 
-    def finish(self, out: Path, refused: RefusedProteins, others: Sequence[Failure] = ()) -> None:
+    def finish(self, out: Path | None, refused: RefusedProteins, others: Sequence[Failure] = ()) -> None:
         """List failures beside the output; exit with 1 if any protein succeeded, else with 2."""
         failures = [*self.failures_with(refused), *others]
         report_failures(failures, out, any_succeeded=len(self.residues) > len(refused))

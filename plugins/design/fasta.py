@@ -21,7 +21,14 @@ from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
 from protgraph.structure import ALPHABET, Residues
 
-__all__ = ["parse_sequence", "sequences_by_protein", "read_design_sequences", "design_records", "write_design_fasta"]
+__all__ = [
+    "parse_sequence",
+    "sequence_letters",
+    "sequences_by_protein",
+    "read_design_sequences",
+    "design_records",
+    "write_design_fasta",
+]
 
 #: Header of the native sequence, which precedes the designs of a protein.
 _NATIVE = re.compile(r"(.+?), score=.*designed_chains=")
@@ -42,7 +49,7 @@ def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[s
         f"{residues.name}, score={design.native_score:.4f}, global_score={design.native_global_score:.4f}, "
         f"fixed_chains={fixed}, designed_chains={designed}, model_name={model}, protgraph={protgraph.__version__}, "
         f"seed={seed}",
-        _letters(design, residues.aatype, designed),
+        sequence_letters(residues, residues.aatype, designed),
     )
     recovery, number, before = design.recovery, 0, None
     for copy, types in enumerate(design.aatype):
@@ -54,7 +61,7 @@ def design_records(design: Design, *, model: str, seed: int) -> Iterator[tuple[s
         yield (
             f"T={temperature:g}, sample={number}, score={design.score[copy]:.4f}, "
             f"global_score={design.global_score[copy]:.4f}, seq_recovery={recovery[copy]:.4f}{ligand}",
-            _letters(design, types, designed),
+            sequence_letters(residues, types, designed),
         )
 
 
@@ -64,9 +71,9 @@ def _split_chains(residues: Residues, designed: np.ndarray) -> tuple[list[str], 
     return [c for c in residues.chain_names if c in names], [c for c in residues.chain_names if c not in names]
 
 
-def _letters(design: Design, types: np.ndarray, chains: Iterable[str]) -> str:
+def sequence_letters(residues: Residues, types: np.ndarray, chains: Iterable[str]) -> str:
     """Return one-letter codes of types ``(N,)``, with "/" between chains."""
-    return "/".join("".join(ALPHABET[t] for t in types[design.residues.chain == name]) for name in chains)
+    return "/".join("".join(ALPHABET[t] for t in types[residues.chain == name]) for name in chains)
 
 
 def write_design_fasta(path: str | Path, pairs: Iterable[tuple[str, str]]) -> int:

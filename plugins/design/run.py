@@ -57,7 +57,7 @@ RefusedProteins = list[tuple[Residues, ProtgraphError]]
 def design_sequences(
     model: ProteinModel,
     proteins: Iterable[Residues],
-    spec: DesignSpec | None = None,
+    spec: DesignSpec | Mapping[str, DesignSpec] | None = None,
     *,
     copies: int = 1,
     temperature: float | Sequence[float] = 0.1,
@@ -78,8 +78,9 @@ def design_sequences(
         A model that predicts residue types, autoregressive or in one shot, e.g. from
         :func:`protgraph.model.pretrained`.
     proteins : iterable of Residues
-    spec : DesignSpec, optional
-        Designed chains, fixed residues, biases and ties; by default all residues are designed.
+    spec : DesignSpec or mapping of str to DesignSpec, optional
+        Designed chains, fixed residues, biases and ties, the same for all proteins or by name of the protein; by
+        default all residues are designed.
     copies : int
         Sequences per protein and temperature.
     temperature : float or sequence of float
@@ -112,7 +113,6 @@ def design_sequences(
     WiringError
         The model predicts another target.
     """
-    spec = spec or DesignSpec()
     temperatures = [temperature] if isinstance(temperature, (int, float)) else list(temperature)
     _check(copies >= 1, f"invalid copies: {copies}. Use an integer from 1.")
     _check(
@@ -140,7 +140,7 @@ def design_sequences(
 
     def with_constraints(residues: Residues) -> _Designed:
         rows, present = model_rows(model, residues)
-        constraints = spec.constraints(residues, model.target.size)
+        constraints = _spec_of(spec, residues.name).constraints(residues, model.target.size)
         return _Designed(residues, rows, present, constraints.insert(torch.from_numpy(present)))
 
     accepted = _accepted(proteins, with_constraints, refused)
@@ -229,6 +229,13 @@ def score_sequences(
             else:
                 failed.add(index)
                 _refuse(batch[index].protein, error, refused)
+
+
+def _spec_of(spec: DesignSpec | Mapping[str, DesignSpec] | None, name: str) -> DesignSpec:
+    """Return the options of a protein; the default ones without any."""
+    if isinstance(spec, DesignSpec):
+        return spec
+    return DesignSpec() if spec is None else spec.get(name, DesignSpec())
 
 
 def _scores_of_batch(

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -281,7 +282,10 @@ def _schedule(order: Tensor, designed: Tensor, proteins: Proteins, groups: Seque
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """Options of a sampling run; see :func:`protgraph_plugins.design.design_sequences`."""
+    """Options of a sampling run; see :func:`protgraph_plugins.design.design_sequences`.
+
+    With ``states``, the proteins are states of one protein, which get one sequence.
+    """
 
     copies: int
     temperatures: Sequence[float]
@@ -292,6 +296,7 @@ class SamplingRequest:
     batch_decoded: int
     sidechains: bool = False
     on_sequences: Callable[[int], None] | None = None
+    states: bool = False
 
     def chunks(self, residues: int) -> Iterator[range]:
         """Yield the numbers of the copies to sample together; with noise, each copy is encoded separately."""
@@ -340,6 +345,8 @@ class _ChunkedSampling:
         self.near = torch.from_numpy(np.concatenate([near_ligands(r) for r in proteins])).to(self.device)
         self.fixed = [~c.designed.numpy() for c in constraints] if request.sidechains else []
         self.merged = Constraints.concatenate(constraints, self.device)
+        if request.states:
+            self.merged = replace(self.merged, groups=_groups_of_states(constraints))
         self.decoding: Decoding | None = None
         self.native: Tensor | None = None
         self.chunks: list[list[dict[str, Tensor]]] = [[] for _ in request.temperatures]
@@ -376,6 +383,9 @@ class _ChunkedSampling:
             self.merged = Constraints.concatenate([*self.constraints] * len(copies), self.device)
         elif self.decoding is None:
             self.decoding = encode(self.model, self.proteins, known=self.fixed)
+            if self.request.states:  # decoded as one protein; there is no edge between two states
+                batch = torch.zeros_like(self.decoding.aatype)
+                self.decoding = replace(self.decoding, proteins=Proteins(batch, (len(batch),)))
         return self.decoding
 
     def designs(self) -> list[Design]:
@@ -384,9 +394,27 @@ class _ChunkedSampling:
         arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         copies = len(arrays["score"]) // len(self.chunks)
         temperatures = torch.tensor(self.request.temperatures, dtype=torch.float64).repeat_interleave(copies)
+        native = self.native
+        if self.request.states:  # the scores are those of all states
+            count = len(self.proteins)
+            native = native.expand(-1, count)
+            for name in ("score", "global_score", "ligand_score"):
+                arrays[name] = arrays[name].expand(-1, count)
         n = len(self.near)
         designed = self.merged.designed[:n] & self.decoding.decodable[:n]
-        return _designs(self.proteins, designed, arrays, temperatures, self.native)
+        return _designs(self.proteins, designed, arrays, temperatures, native)
+
+
+def _groups_of_states(constraints: Sequence[Constraints]) -> list[list[int]]:
+    """Return groups of rows of all states that get one type: the same residue, and residues that are tied."""
+    size = len(constraints[0].designed)
+    ties = [list(group) for group in constraints[0].groups]
+    tied = set(itertools.chain.from_iterable(ties))
+    groups = []
+    for group in (*ties, *([node] for node in range(size) if node not in tied)):
+        places = itertools.product(range(len(constraints)), group)
+        groups.append([state * size + node for state, node in places])
+    return groups
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from protgraph.errors import OptionError, ProtgraphError
 from protgraph.structure import ALPHABET, Residues
 from protgraph.structure.residues import UNKNOWN
 
-__all__ = ["DesignSpec", "ResidueTable", "read_residue_table"]
+__all__ = ["DesignSpec", "ResidueTable", "read_design_specs", "read_residue_table"]
 
 # Tolerance of the sum of the probabilities of a residue, for rounded tables.
 _SUM_TOLERANCE = 0.05
@@ -38,6 +38,8 @@ class DesignSpec:
         Chains to design; the others are visible and fixed. All chains by default.
     fixed : str
         Residues that keep their types: ``"A:10-20,A:30,A:50-,B"``.
+    redesign : str
+        The only residues to design, as in ``fixed``: ``"A:45-60"``. All by default.
     omit : str
         Letters of types that are never chosen, and tables with 1 for omitted types, ``"CM,loops.csv"``. X is always
         omitted.
@@ -66,6 +68,7 @@ class DesignSpec:
 
     chains: tuple[str, ...] = ()
     fixed: str = ""
+    redesign: str = ""
     omit: str = ""
     bias: str = ""
     pssm: str | Path | None = None
@@ -135,6 +138,8 @@ class DesignSpec:
         """
         chains = residues.chains(self.chains).chain_names if self.chains else residues.chain_names
         designed = np.isin(residues.chain, chains)
+        if self.redesign:
+            designed &= select_residues(residues, self.redesign)
         if self.fixed:
             designed &= ~select_residues(residues, self.fixed)
         if not designed.any():
@@ -185,6 +190,57 @@ class DesignSpec:
         for table in tables:
             bias = bias + np.nan_to_num(table.values(residues, types))
         return bias
+
+
+#: Columns of the table of :func:`read_design_specs`.
+_COLUMNS = ("chains", "fixed", "redesign", "omit", "bias", "tied")
+_SEPARATORS = {"chains": ",", "tied": ";"}
+
+
+def read_design_specs(path: str | Path, base: DesignSpec) -> dict[str, DesignSpec]:
+    """Read options per file: a CSV file with the column ``file``, and columns named as options.
+
+    Columns are ``chains`` ("A,B"), ``fixed``, ``redesign``, ``omit``, ``bias`` and ``tied`` (";" between several). An
+    empty cell is the option of ``base``.
+
+    Returns
+    -------
+    dict
+        File name of the table → options.
+
+    Raises
+    ------
+    OptionError
+        The file is not readable, a column is unknown, or a file has two rows.
+    """
+    try:
+        reader = csv.DictReader(Path(path).read_text(encoding="utf-8-sig").splitlines())
+    except (OSError, UnicodeDecodeError) as e:
+        raise OptionError(f"options not readable: {path} ({e}).") from e
+    columns = list(reader.fieldnames or ())
+    unknown = [column for column in columns if column not in ("file", *_COLUMNS)]
+    if "file" not in columns or unknown:
+        raise OptionError(f"wrong columns: {columns} ({path}). Allowed: file, {', '.join(_COLUMNS)}.")
+    specs: dict[str, DesignSpec] = {}
+    for row in reader:
+        name = (row.pop("file") or "").strip()
+        if name in specs:
+            raise OptionError(f"two rows for {name!r} ({path}, line {reader.line_num}). Write one row per file.")
+        specs[name] = _changed_spec(base, row)
+    return specs
+
+
+def _changed_spec(base: DesignSpec, cells: Mapping[str, str | None]) -> DesignSpec:
+    """Return options with those of the cells that are not empty."""
+    changed: dict[str, str | tuple[str, ...]] = {}
+    for column, cell in cells.items():
+        text = (cell or "").strip()
+        separator = _SEPARATORS.get(column)
+        if text and separator is not None:
+            changed[column] = tuple(entry.strip() for entry in text.split(separator))
+        elif text:
+            changed[column] = text
+    return replace(base, **changed)
 
 
 def _tensor(table: np.ndarray | None) -> torch.Tensor | None:

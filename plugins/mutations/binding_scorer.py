@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation
 from protgraph_plugins.mutations.residue_index import ResidueIndex
-from protgraph_plugins.mutations.scorer import DDG_UNIT, MutationScorer, sign_convention
+from protgraph_plugins.mutations.scorer import DDG_UNIT, MutationScorer, call_rules, sign_convention
 
 from protgraph.errors import SelectionError
 from protgraph.structure import Residues
@@ -64,6 +64,16 @@ class BindingScorer:
             self.name, self.convention = scorer.name, sign_convention(scorer)
         self.column = "ddg_binding_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_binding_log_odds"
         self.needs_ligands = getattr(scorer, "needs_ligands", False)
+        self.calls = (
+            call_rules(scorer) if is_binding_model(scorer) else ()
+        )  # a card of folding does not support calls of binding
+
+    def score_members(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the scores by each member of a model of binding ``(M, V)``; of other models, one row."""
+        of_members = getattr(self.scorer, "score_members", None)
+        if not is_binding_model(self.scorer) or of_members is None:
+            return self.score(residues, variants)[None]
+        return np.array(of_members(self._complex(residues, variants), variants), np.float64)
 
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
         """Return the scores ``(V,)`` float64; NaN where the scorer has none.
@@ -75,12 +85,7 @@ class BindingScorer:
         SelectionError
             The structure lacks a chain of a partner, or a mutation is in a chain of none.
         """
-        index = ResidueIndex(residues)
-        for variant in variants:
-            index.rows(variant)
-            self.check_variant(residues, variant)
-        complex_ = residues.chains([name for names in self.partners for name in names])
-        complex_ = replace(complex_, partners=self.partners)
+        complex_ = self._complex(residues, variants)
         if is_binding_model(self.scorer):
             return np.array(self.scorer.score_binding(complex_, variants), np.float64)
         score = getattr(self.scorer, "score_complex", self.scorer.score)
@@ -91,6 +96,15 @@ class BindingScorer:
             if changed:
                 scores[changed] -= score(residues.chains(list(names)), [own[number] for number in changed])
         return scores
+
+    def _complex(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> Residues:
+        """Return the chains of all partners, for variants that fit."""
+        index = ResidueIndex(residues)
+        for variant in variants:
+            index.rows(variant)
+            self.check_variant(residues, variant)
+        chains = residues.chains([name for names in self.partners for name in names])
+        return replace(chains, partners=self.partners)
 
     def check_variant(self, residues: Residues, variant: Sequence[Mutation]) -> None:
         """Raise :class:`SelectionError` if a mutation is in a chain of no partner."""

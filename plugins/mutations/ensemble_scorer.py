@@ -71,7 +71,11 @@ class EnsembleScorer:
         OptionError
             All substitutions of the structure have the same score.
         """
-        return np.mean([s.score(residues, variants) / self._divisor(s, residues) for s in self.scorers], axis=0)
+        return self.score_members(residues, variants).mean(0)
+
+    def score_members(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
+        """Return the score by each scorer, divided as in the mean, ``(scorers, V)``."""
+        return np.stack([s.score(residues, variants) / self._divisor(s, residues) for s in self.scorers])
 
     def check_variant(self, residues: Residues, variant: Sequence[Mutation]) -> None:
         """Raise the error of the first scorer that cannot score a variant."""

@@ -152,6 +152,8 @@ def _tooltip(scan: SubstitutionScan, member: int, new: str) -> str:
     old = ALPHABET[scan.residues.aatype[row]]
     value = float(scan.scores[member, ALPHABET.index(new)])
     text = "no value" if math.isnan(value) else f"{value:+.3f}"
+    if scan.spread is not None and not math.isnan(value):
+        text += f" ± {scan.spread[member, ALPHABET.index(new)]:.3f}"
     if old == new:
         text = "wild type"
     names = (THREE_LETTER[ALPHABET.index(letter)] for letter in (old, new))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +21,7 @@ from protgraph_plugins.mutations.options import (
     print_convention,
 )
 
-from protgraph.cli import Overwrite, check_output, reads_structures, report_failures
+from protgraph.cli import Overwrite, TableOutput, reads_structures, report_failures
 from protgraph.errors import OptionError
 from protgraph.wording import count_noun
 
@@ -46,7 +46,10 @@ Files = Annotated[
 @reads_structures(deferred=True)
 def mutate_command(
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Output file, .csv or .parquet, or '-' for standard output.  [default: none]"),
+    ] = None,
     mutations: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,7 +59,7 @@ def mutate_command(
     table: Annotated[
         str | None, typer.Option(help="Table with a variant per row: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
     ] = None,
-    model: ScorerName = "proteinmpnn.v_48_020",
+    model: ScorerName = None,
     weights: ScorerWeights = None,
     mode: Mode = "conditional",
     orders: Orders = 1,
@@ -66,12 +69,20 @@ def mutate_command(
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="Make each mutation in all identical chains (homo-oligomers).")
     ] = False,
+    percentile: Annotated[
+        bool, typer.Option("--percentile", help="Also scan the mutated chains, for the percentile of each score.")
+    ] = False,
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
     read: ReadOptions,
 ) -> None:
-    """Score variants of structures: a row per variant, positive = unfavorable or destabilizing.
+    """Score variants of structures, positive = unfavorable or destabilizing, and call what the card supports.
+
+    The variants are printed, most unfavorable first: the score, the spread (standard deviation) of the members of the
+    model, the call (destabilizing, neutral or stabilizing), and how buried the residue is. Calls are of single
+    mutations, from thresholds that validation chose; their precision and recall are printed. A model without a card
+    calls nothing.
 
     A score is ΔΔG = ΔG(mutant) − ΔG(wild type) in kcal/mol (column ddg_kcal_mol), or log p(wild type) − log p(mutant)
     without a unit (unfavorable_log_odds). It is exactly 0 for the wild type, 'WT'. The mutations of a variant are made
@@ -96,6 +107,7 @@ def mutate_command(
 
     \b
     Examples:
+      protgraph mutate 1ubq.cif --table muts.csv                        (printed)
       protgraph mutate 1ubq.cif --mutations A:G47D,A:L50P -o out.csv    (two variants)
       protgraph mutate 1ubq.cif --mutations A:G47D+A:L50P -o out.csv    (one variant)
       protgraph mutate structures/ --table muts.csv -o out.csv
@@ -103,6 +115,7 @@ def mutate_command(
       protgraph mutate complex.pdb --mutations D:D39A --partners A/D -o out.csv    (binding)
       protgraph mutate 1ubq.cif --table muts.csv --model esm2 -o out.csv
     """
+    from protgraph_plugins.mutations.answers import variant_columns, variant_lines
     from protgraph_plugins.mutations.table import read_mutation_table
     from protgraph_plugins.mutations.variant_scores import StructureFolder, score_variants
 
@@ -111,7 +124,8 @@ def mutate_command(
     if (mutations is None) == (table is None):
         raise OptionError("give the mutations by --mutations, or by --table.")
     sources = protein_files(files)
-    out = check_output(out, inputs=[*files, *sources, table, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    inputs = [*files, *sources, table, weights]
+    output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     scorer = load_scorer(
         model,
         weights,
@@ -128,15 +142,17 @@ def mutate_command(
         variants = _given_variants(structures, mutations or [])
     else:
         variants = read_mutation_table(table, default_chain=structures.only_chain)
-    _print_variants(variants)
+    _print_variants(variants, output)
     scored = score_variants(scorer, structures, variants, symmetric=symmetric)
-    print_convention(scorer)
+    print_convention(scorer, output)
     for note in scored.notes:
         typer.echo(f"note: {note}", err=True)
     if scored.rows:
-        _result(scorer, scored, variants).write(out)
-        typer.echo(f"{count_noun(len(scored.rows), 'variant')} → {out}")
-    report_failures(scored.failures, out, any_succeeded=bool(scored.rows))
+        columns = variant_columns(scorer, scored, structures, percentile=percentile)
+        for line in variant_lines(scorer, scored, columns):
+            output.print(line)
+        output.write(_result(scorer, scored, variants, columns), count_noun(len(scored.rows), "variant"))
+    report_failures(scored.failures, output.path, any_succeeded=bool(scored.rows))
 
 
 def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> MutationTable:
@@ -158,14 +174,14 @@ def _given_variants(structures: StructureFolder, texts: Sequence[str]) -> Mutati
     return MutationTable("--mutations", (), tuple(rows), ())
 
 
-def _print_variants(table: MutationTable) -> None:
+def _print_variants(table: MutationTable, out: TableOutput) -> None:
     """Print how many variants there are, and how many have several mutations."""
     sizes = Counter(len(row.variant) for row in table.rows)
     several = [f"{sizes[n]} with {n} mutations" for n in sorted(sizes) if n > 1]
     if len(several) > _LISTED_SIZES:
         several = [f"{sum(sizes[n] for n in sizes if n > 1)} with 2 to {max(sizes)} mutations"]
     wild_types = [f"{sizes[0]} of the wild type"] if sizes[0] else []
-    typer.echo(f"{table.where}: {', '.join([count_noun(len(table.rows), 'variant'), *several, *wild_types])}")
+    out.print(f"{table.where}: {', '.join([count_noun(len(table.rows), 'variant'), *several, *wild_types])}")
     if table.rows_with_commas:
         typer.echo(
             f"note: {count_noun(table.rows_with_commas, 'row')} with ',' between mutations: a row is one variant, "
@@ -174,18 +190,21 @@ def _print_variants(table: MutationTable) -> None:
         )
 
 
-def _result(scorer: MutationScorer, scored: ScoredVariants, table: MutationTable) -> ResultTable:
-    """Return a row per variant: row of the table, file, mutations, score, then the other columns of the table."""
+def _result(
+    scorer: MutationScorer, scored: ScoredVariants, table: MutationTable, columns: Mapping[str, Sequence[float | str]]
+) -> ResultTable:
+    """Return a row per variant: row of the table, file, mutations, score, ``columns``, then columns of the table."""
     from protgraph_plugins.mutations.mutation import format_variant
     from protgraph_plugins.mutations.scorer import score_column
 
     from protgraph.inference import ResultTable
 
-    columns = ["row", "file", "mutations", "n_mutations", "model", score_column(scorer)]
+    names = ["row", "file", "mutations", "n_mutations", "model", score_column(scorer), *columns]
     copied = [name for name in table.columns if name]
-    names = [f"{name}_in_table" if name in columns else name for name in copied]
+    names_of_copied = [f"{name}_in_table" if name in names else name for name in copied]
     rows = []
-    for row, source, value in scored.rows:
+    for number, (row, source, value) in enumerate(scored.rows):
         result = (row.row, source, format_variant(row.variant), len(row.variant), scorer.name, value)
-        rows.append((*result, *(row.cells[name] for name in copied)))
-    return ResultTable((*columns, *names), rows)
+        beside = (values[number] for values in columns.values())
+        rows.append((*result, *beside, *(row.cells[name] for name in copied)))
+    return ResultTable((*names, *names_of_copied), rows)

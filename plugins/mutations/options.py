@@ -15,6 +15,8 @@ from protgraph.registry import models, mutation_scorers
 if TYPE_CHECKING:
     from protgraph_plugins.mutations.scorer import MutationScorer
 
+    from protgraph.cli import TableOutput
+
 __all__ = [
     "Ensemble",
     "Mode",
@@ -28,11 +30,12 @@ __all__ = [
 ]
 
 ScorerName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--model",
-        help="Scorer: a model with published weights, a checkpoint of inverse_folding, or one of 'protgraph list "
-        "mutation_scorers'. Several, 'A,B', are an ensemble.",
+        help="Scorer: one of 'protgraph list mutation_scorers', a model with published weights, or a checkpoint of "
+        "inverse_folding. Several, 'A,B', are an ensemble.  [default: ddg; ddg_binding with --partners; ProteinMPNN "
+        "with --mode, --orders, --seed or --weights]",
     ),
 ]
 ScorerWeights = Annotated[
@@ -59,11 +62,12 @@ Partners = Annotated[
 ]
 
 
+_DEFAULT, _DEFAULT_OF_BINDING, _DEFAULT_OF_LOG_ODDS = "ddg", "ddg_binding", "proteinmpnn.v_48_020"
 _LOG_ODDS_DEFAULTS = {"mode": "conditional", "orders": 1, "seed": 0}
 
 
 def load_scorer(
-    names: str,
+    names: str | None,
     weights: str | None = None,
     *,
     mode: str = "conditional",
@@ -75,7 +79,8 @@ def load_scorer(
 ) -> MutationScorer:
     """Load the scorer of a name, or an ensemble of several names separated by commas.
 
-    With ``partners``, chains separated by commas and sides by "/", it is a scorer of binding.
+    With ``partners``, chains separated by commas and sides by "/", it is a scorer of binding. Without a name, it is the
+    trained model of folding or of binding; with options of log-odds, ProteinMPNN.
     """
     allow_generators()
     from protgraph_plugins.mutations.binding_scorer import BindingScorer, is_binding_model
@@ -84,12 +89,16 @@ def load_scorer(
     from protgraph.validation import check_choice
 
     check_choice("ensemble", ensemble, ENSEMBLE_MODES)
+    options = {"mode": mode, "orders": orders, "seed": seed}
+    if names is None:
+        names = _DEFAULT_OF_BINDING if partners else _DEFAULT
+        if weights is not None or options != _LOG_ODDS_DEFAULTS:
+            names = _DEFAULT_OF_LOG_ODDS
     chosen = [name.strip() for name in names.split(",")]
     if not all(chosen) or len(set(chosen)) < len(chosen):
         raise OptionError(f"invalid --model: {names!r}. Give different names, separated by commas.")
     if weights is not None and len(chosen) > 1:
         raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
-    options = {"mode": mode, "orders": orders, "seed": seed}
     scorers = [_load_one(name, weights, options, device) for name in chosen]
     if partners:
         sides = [[name.strip() for name in side.split(",") if name.strip()] for side in partners.split("/")]
@@ -121,8 +130,12 @@ def _load_one(name: str, weights: str | None, options: dict[str, str | int], dev
     return LogOddsScorer(model, **options, name=name)  # type: ignore[arg-type]
 
 
-def print_convention(scorer: MutationScorer) -> None:
-    """Print the name of the column of scores, and their definition and sign."""
-    from protgraph_plugins.mutations.scorer import score_column, sign_convention
+def print_convention(scorer: MutationScorer, out: TableOutput) -> None:
+    """Print the name of the column of scores, their definition and sign, and the calls that the card supports."""
+    from protgraph_plugins.mutations.scorer import call_rules, score_column, sign_convention
 
-    typer.echo(f"{score_column(scorer)}: {sign_convention(scorer)}")
+    out.print(f"{score_column(scorer)}: {sign_convention(scorer)}")
+    for rule in call_rules(scorer):
+        out.print(f"  {rule.sentence}")
+    if not call_rules(scorer):
+        out.print(f"  no calls: {scorer.name} has no card with thresholds and their precision and recall on validation")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from protgraph_plugins.mutations.options import (
 
 from protgraph.cli import (
     Overwrite,
+    TableOutput,
     chain_names,
     chains_option,
     check_output,
@@ -32,7 +34,7 @@ from protgraph.errors import Interrupted, SelectionError, list_first
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from protgraph_plugins.mutations.substitution_scan import SubstitutionScan
@@ -49,7 +51,7 @@ ScannedChains = chains_option("Chains to scan, 'A,B'; the others are visible.  [
 @reads_structures(chains=False, deferred=True)
 def scan_command(
     file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet, or '-'.")],
     chains: ScannedChains = None,
     positions: Annotated[
         str,
@@ -57,7 +59,7 @@ def scan_command(
             help="Residues to scan, 'A:10-40,A:52B' or 'B:90-'; with one chain '10-40'.  [default: all of the chains]"
         ),
     ] = "",
-    model: ScorerName = "proteinmpnn.v_48_020",
+    model: ScorerName = None,
     weights: ScorerWeights = None,
     mode: Mode = "conditional",
     orders: Orders = 1,
@@ -78,6 +80,10 @@ def scan_command(
     the score: ΔΔG = ΔG(mutant) − ΔG(wild type) in kcal/mol, positive = destabilizing (ddg_kcal_mol), or log p(wild
     type) − log p(mutant), positive = unfavorable (unfavorable_log_odds). It is 0 for the wild type.
 
+    Then spread (standard deviation of the members of the model), call (destabilizing, neutral or stabilizing, from
+    thresholds that validation chose; only with a card that supports it), relative_sasa (0 = buried) and percentile, the
+    percentage of the scanned substitutions with a lower score.
+
     Residues without one of the 20 types are left out, and those without a value have empty cells; both are printed.
 
     The heat map is a picture (scan.png for scan.csv) and a page with the values as tooltips (scan.html).
@@ -90,13 +96,15 @@ def scan_command(
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
+    from protgraph_plugins.mutations.answers import scan_columns
     from protgraph_plugins.mutations.substitution_scan import scan_mutations
 
     from protgraph.inference import TABLE_SUFFIXES
     from protgraph.structure.io import open_source, read_residues
 
-    out = check_output(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if heat_map else []
+    output = TableOutput(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    draws = heat_map and not output.is_standard_output
+    drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if draws else []
     for path in drawn:
         check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
     scorer = load_scorer(
@@ -119,10 +127,13 @@ def scan_command(
     except Interrupted as e:
         scan, stopped = e.result, e
         rows = rows[rows <= scan.rows[-1]]
-    print_convention(scorer)
+    print_convention(scorer, output)
     _print_left_out(scan, residues, rows)
-    _table(scan, file).write(out)
-    typer.echo(f"{count_noun(len(scan.rows), 'residue')} × 20 → {out}")
+    columns = scan_columns(scorer, scan)
+    if "call" in columns:
+        counts = Counter(name for name in columns["call"] if name)
+        output.print(", ".join(f"{number} {name}" for name, number in counts.most_common()))
+    output.write(_table(scan, file, columns), f"{count_noun(len(scan.rows), 'residue')} × 20")
     if stopped is not None:
         last = residues.ids[scan.rows[-1]]
         text = f"the residues up to {last} are finished, and {out} has their values."
@@ -172,8 +183,8 @@ def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray
         )
 
 
-def _table(scan: SubstitutionScan, file: str) -> ResultTable:
-    """Return a row per residue and type."""
+def _table(scan: SubstitutionScan, file: str, columns: Mapping[str, Sequence[float | str]]) -> ResultTable:
+    """Return a row per residue and type, with more columns."""
     from protgraph.inference import ResultTable
     from protgraph.structure import ALPHABET
 
@@ -181,4 +192,7 @@ def _table(scan: SubstitutionScan, file: str) -> ResultTable:
     for row, scores in zip(scan.rows.tolist(), scan.scores.tolist(), strict=True):
         place = (file, str(r.chain[row]), int(r.res_id[row]), str(r.ins_code[row]), ALPHABET[r.aatype[row]])
         rows += [(*place, new, value) for new, value in zip(ALPHABET[:20], scores, strict=True)]
-    return ResultTable(("file", "chain", "res_id", "ins_code", "wild_type", "mutant", scan.column), rows)
+    names = ("file", "chain", "res_id", "ins_code", "wild_type", "mutant", scan.column, *columns)
+    return ResultTable(
+        names, [(*row, *more) for row, more in zip(rows, zip(*columns.values(), strict=True), strict=True)]
+    )

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation
 
 from protgraph.structure import Residues
 
+if TYPE_CHECKING:
+    from protgraph.checkpoint import CallRule
+
 __all__ = [
     "DDG_CONVENTION",
     "DDG_UNIT",
     "LOG_ODDS_CONVENTION",
     "MutationScorer",
+    "ScoresWithSpread",
+    "call_rules",
+    "name_of_call",
     "score_column",
+    "score_with_spread",
     "sign_convention",
 ]
 
@@ -45,6 +52,11 @@ class MutationScorer(Protocol):
     check_variant : callable, optional
         ``(residues, variant)``, raises if the scorer cannot score a variant that fits the structure. Such a row of a
         table is a failure, and the others are scored.
+
+    score_members : callable, optional
+        ``(residues, variants)``, returns the scores by each of M members ``(M, V)``, of which ``score`` is the mean.
+    calls : sequence of CallRule, optional
+        Calls of single mutations that the card of the model supports, e.g. destabilizing.
 
     Notes
     -----
@@ -78,3 +90,36 @@ def score_column(scorer: MutationScorer) -> str:
     if getattr(scorer, "convention", ""):
         return getattr(scorer, "column", "unfavorable_score")
     return "ddg_kcal_mol" if scorer.unit == DDG_UNIT else "unfavorable_log_odds"
+
+
+class ScoresWithSpread(NamedTuple):
+    """Scores of variants ``(V,)``, and the standard deviation of the members ``(V,)``, or None for one model."""
+
+    values: np.ndarray
+    spread: np.ndarray | None
+
+    @property
+    def spread_or_nan(self) -> np.ndarray:
+        """The spread ``(V,)``; NaN for one model."""
+        return np.full(len(self.values), np.nan) if self.spread is None else self.spread
+
+
+def score_with_spread(
+    scorer: MutationScorer, residues: Residues, variants: Sequence[Sequence[Mutation]]
+) -> ScoresWithSpread:
+    """Return the scores of variants, and how far the members of the scorer are apart."""
+    of_members = getattr(scorer, "score_members", None)
+    if of_members is None:
+        return ScoresWithSpread(scorer.score(residues, variants), None)
+    scores = np.asarray(of_members(residues, variants))  # (M, V)
+    return ScoresWithSpread(scores.mean(0), scores.std(0, ddof=1) if len(scores) > 1 else None)
+
+
+def call_rules(scorer: MutationScorer) -> tuple[CallRule, ...]:
+    """Return the calls that the card of a scorer supports."""
+    return tuple(getattr(scorer, "calls", ()))
+
+
+def name_of_call(rules: Sequence[CallRule], value: float) -> str:
+    """Return the call of a score of a single mutation; "" without a rule for it, and for NaN."""
+    return next((rule.name for rule in rules if rule.applies(value)), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation
-from protgraph_plugins.mutations.scorer import MutationScorer, score_column, sign_convention
+from protgraph_plugins.mutations.scorer import MutationScorer, score_column, score_with_spread, sign_convention
 
 from protgraph.errors import Interrupted, OptionError
 from protgraph.structure import ALPHABET, Residues
@@ -33,6 +33,8 @@ class SubstitutionScan:
         unfavorable substitutions; NaN without a value.
     scorer, column, convention : str
         Name of the scorer, name of the column of its scores, and their definition and sign.
+    spread : ndarray, optional
+        ``(R, 20)`` float64, standard deviation of the members of the scorer; None for one model.
     """
 
     residues: Residues
@@ -41,6 +43,7 @@ class SubstitutionScan:
     scorer: str
     column: str
     convention: str
+    spread: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"SubstitutionScan of {self.residues.name}: {self.column} of {len(self.rows)} residues by {self.scorer}"
@@ -55,6 +58,15 @@ class SubstitutionScan:
         """Scores without those of the wild type, ``(R, 19)``."""
         other = np.arange(UNKNOWN) != self.wild_type[:, None]
         return self.scores[other].reshape(len(self.rows), UNKNOWN - 1)
+
+    @property
+    def percentiles(self) -> np.ndarray:
+        """Percentage of the scanned substitutions with a lower score ``(R, 20)``, ties half; NaN for the wild type."""
+        known = np.sort(self.substitutions[np.isfinite(self.substitutions)])
+        below, up_to = (np.searchsorted(known, self.scores, side) for side in ("left", "right"))
+        percentiles = 50.0 * (below + up_to) / max(len(known), 1)
+        is_wild_type = np.arange(UNKNOWN) == self.wild_type[:, None]
+        return np.where(is_wild_type | np.isnan(self.scores), np.nan, percentiles)
 
     @property
     def without_value(self) -> list[str]:
@@ -88,17 +100,23 @@ def scan_mutations(
         raise OptionError(f"no residue with one of the 20 types to scan in {residues.name}.")
     column, convention = score_column(scorer), sign_convention(scorer)
     blocks: list[np.ndarray] = []  # (R, 20) of the residues that are finished
+    spreads: list[np.ndarray] = []  # as blocks, if the scorer has members
     try:
         for start in range(0, len(chosen), _AT_ONCE):
             variants = _substitutions(residues, chosen[start : start + _AT_ONCE])
-            blocks.append(scorer.score(residues, variants).reshape(-1, UNKNOWN))
+            scored = score_with_spread(scorer, residues, variants)
+            if scored.spread is not None:
+                spreads.append(scored.spread.reshape(-1, UNKNOWN))
+            blocks.append(scored.values.reshape(-1, UNKNOWN))
     except KeyboardInterrupt as e:
         if not blocks:
             raise
         scores = np.concatenate(blocks)
-        scan = SubstitutionScan(residues, chosen[: len(scores)], scores, scorer.name, column, convention)
+        spread = np.concatenate(spreads)[: len(scores)] if spreads else None
+        scan = SubstitutionScan(residues, chosen[: len(scores)], scores, scorer.name, column, convention, spread)
         raise Interrupted(e, scan) from e
-    return SubstitutionScan(residues, chosen, np.concatenate(blocks), scorer.name, column, convention)
+    spread = np.concatenate(spreads) if spreads else None
+    return SubstitutionScan(residues, chosen, np.concatenate(blocks), scorer.name, column, convention, spread)
 
 
 def _substitutions(residues: Residues, rows: np.ndarray) -> list[tuple[Mutation, ...]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation, format_variant
 from protgraph_plugins.mutations.residue_index import ResidueIndex
-from protgraph_plugins.mutations.scorer import MutationScorer
+from protgraph_plugins.mutations.scorer import MutationScorer, score_with_spread
 from protgraph_plugins.mutations.table import MutationRow, MutationTable
 
 from protgraph.errors import LabelError, MutationError, OptionError, ProtgraphError, list_first
@@ -168,11 +168,14 @@ class ScoredVariants:
         Every other row.
     notes : tuple of str
         Remarks for the user.
+    spread : tuple of float
+        Standard deviation of the members of the scorer for each row; NaN for one model.
     """
 
     rows: tuple[tuple[MutationRow, str, float], ...]
     failures: tuple[Failure, ...]
     notes: tuple[str, ...]
+    spread: tuple[float, ...] = ()
 
 
 def score_variants(
@@ -193,33 +196,48 @@ def score_variants(
     A row whose structure is missing or cannot be read, whose mutations do not fit it, or for which the scorer has no
     value is in ``failures``.
     """
-    failures, notes = list(table.failures), []
-    by_source: dict[str, list[int]] = {}
-    for number, row in enumerate(table.rows):
-        try:
-            by_source.setdefault(structures.source(row.file), []).append(number)
-        except LabelError as e:
-            failures.append(_failure(table, row, e))
+    by_source, without_source = _rows_by_source(structures, table)
+    failures, notes = [*table.failures, *without_source], []
     scored: dict[int, tuple[MutationRow, str, float]] = {}
+    spread_of: dict[int, float] = {}
     for source, numbers in by_source.items():
         rows = [table.rows[number] for number in numbers]
         try:
             residues = structures.residues(source)
             made = _make_variants(scorer, residues, rows, symmetric=symmetric)
-            values = scorer.score(residues, [row.variant for row in made.rows.values()])
+            scores = score_with_spread(scorer, residues, [row.variant for row in made.rows.values()])
         except ProtgraphError as e:
             failures += [_failure(table, row, e) for row in rows]
             continue
         report = {source: residues.report}
         notes += (*model_notes(report), *reader_notes(report), *made.notes)
         errors = dict(made.errors)
-        for k, value in zip(made.rows, values, strict=True):
+        for k, value, deviation in zip(made.rows, scores.values, scores.spread_or_nan, strict=True):
             if np.isnan(value):
                 errors[k] = _no_value(scorer, made.rows[k])
             else:
                 scored[numbers[k]] = made.rows[k], source, float(value)
+                spread_of[numbers[k]] = float(deviation)
         failures += [_failure(table, rows[k], e) for k, e in sorted(errors.items())]
-    return ScoredVariants(tuple(scored[number] for number in sorted(scored)), tuple(failures), tuple(notes))
+    order = sorted(scored)
+    return ScoredVariants(
+        tuple(scored[number] for number in order),
+        tuple(failures),
+        tuple(notes),
+        tuple(spread_of[number] for number in order),
+    )
+
+
+def _rows_by_source(structures: StructureFolder, table: MutationTable) -> tuple[dict[str, list[int]], list[Failure]]:
+    """Return the numbers of the rows of each structure, and the failures of rows without one."""
+    by_source: dict[str, list[int]] = {}
+    failures = []
+    for number, row in enumerate(table.rows):
+        try:
+            by_source.setdefault(structures.source(row.file), []).append(number)
+        except LabelError as e:
+            failures.append(_failure(table, row, e))
+    return by_source, failures
 
 
 @dataclass(frozen=True)

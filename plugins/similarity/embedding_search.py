@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from protgraph.checkpoint import Checkpoint, load_checkpoint
+from protgraph.checkpoint import Checkpoint
 from protgraph.errors import CheckpointError, OptionError, SelectionError, suggest
 from protgraph.featurize import Failure
-from protgraph.inference import Embeddings, ResultTable, embed
+from protgraph.inference import Embeddings, ResultTable, embed, embedding_checkpoint
+from protgraph.registry import models, trained_models
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import is_source
 
@@ -65,7 +66,7 @@ def search_embeddings(
     embeddings : str, Path or Embeddings
         Where to search: an ``.npz`` file of :meth:`Embeddings.write`.
     checkpoint : str, Path or Checkpoint, optional
-        Model that embeds ``query``; default: the checkpoint whose path is recorded in ``embeddings``.
+        Model that embeds ``query``; default: the one whose name or path is recorded in ``embeddings``.
     k : int
         Hits per query.
     level : {"protein", "residue"}
@@ -145,12 +146,13 @@ def _embed_query(
             f"no protein {str(query)!r} in the embeddings, and no file of this name.{suggest(str(query), known.names)}"
         )
     if checkpoint is None:
-        if not known.checkpoint or not Path(known.checkpoint).is_file():
+        is_name = known.checkpoint.partition("[")[0] in trained_models or known.checkpoint in models
+        if not known.checkpoint or not (is_name or Path(known.checkpoint).is_file()):
             recorded = f" {known.checkpoint!r} is not a file." if known.checkpoint else ""
             raise CheckpointError(f"no checkpoint to embed {str(query)!r}.{recorded} Give it with --model FILE.")
         checkpoint = known.checkpoint
-    checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else load_checkpoint(checkpoint)
-    if not known.is_of(checkpoint.model):
+    checkpoint = embedding_checkpoint(checkpoint)
+    if not known.is_of(checkpoint):
         raise CheckpointError(_other_model(f"checkpoint of task {checkpoint.task!r}"))
     return embed(checkpoint, query, read=read, device=device)
 

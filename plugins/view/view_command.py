@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protgraph.cli import Overwrite, check_output, parse_feature, print_reader_notes, reads_structures
+from protgraph.cli import (
+    Overwrite,
+    check_output,
+    model_names,
+    parse_feature,
+    print_reader_notes,
+    reads_structures,
+    with_standard_input,
+)
 from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
@@ -24,19 +33,23 @@ _SUFFIX = {"html": ".html", "molviewspec": ".mvsj", "pymol": ".pml", "chimerax":
 
 @reads_structures()
 def view_command(
-    file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq, af:P69905.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), pdb:1ubq or '-'. One page each."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="Output file: .html, .mvsj, .pml or .cxc.  [default: name of the structure in this folder]",
+            help="Output file: .html, .mvsj, .pml or .cxc; for several structures a folder.  [default: name of the "
+            "structure in this folder]",
         ),
     ] = None,
     prediction: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Trained model, by name or file, whose predictions are shown; repeat for a second one beside it."
+            help="Trained model, by name or file, whose predictions are shown; 'a,b' or repeat for two side by side."
         ),
     ] = None,
     attribution: Annotated[
@@ -75,23 +88,50 @@ def view_command(
     \b
     Examples:
       protgraph view 1ubq.cif --prediction dna_site
-      protgraph view 1ubq.cif --prediction dna_site --prediction ligand_site -o both.html
+      protgraph view 1ubq.cif --prediction dna_site,ligand_site -o both.html
+      protgraph view 1ubq.cif 1aki.cif --prediction ligand_site -o pages/
       protgraph view 1ubq.cif --prediction dna_site --attribution -o why.html
       protgraph view 1ubq.cif --prediction ligand_site --labels labels.csv -o compared.html
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
       protgraph view 1ubq.cif --color b_factor --format pymol -o 1ubq.pml
     """
+    prediction = [Path(name) for argument in prediction or () for name in model_names(str(argument))]
     _check_form(form, read)
-    for option, is_on in (("--attention", attention), ("--attribution", attribution)):
-        if is_on and not prediction:
+    _check_options(prediction, {"--attention": attention, "--attribution": attribution})
+    sources = [str(with_standard_input([Path(file)])[0]) if file == "-" else file for file in files]
+    paths = _pages(sources, out, _SUFFIX[form])
+    for path in paths:
+        check_output(path, inputs=[*sources, *prediction, labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
+    options = {"prediction": prediction or None, "attribution": attribution, "labels": labels, "label": label}
+    for source, path in zip(sources, paths, strict=True):
+        _write(source, path, form, read, edges, {**options, "color": color, "attention": attention})
+
+
+def _check_options(prediction: Sequence[Path], of_one_model: Mapping[str, bool]) -> None:
+    """Raise :class:`OptionError` for options that need exactly one prediction."""
+    for option, is_set in of_one_model.items():
+        if is_set and not prediction:
             raise OptionError(f"{option} requires a trained model. Add --prediction MODEL.")
-        if is_on and prediction and len(prediction) > 1:
+        if is_set and len(prediction) > 1:
             raise OptionError(f"{option}: {len(prediction)} models. Allowed: one --prediction.")
-    if out is None:
-        out = Path(_stem(file) + _SUFFIX[form])
-    out = check_output(out, inputs=[file, *(prediction or ()), labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])
-    options = {"prediction": prediction, "attribution": attribution, "labels": labels, "label": label}
-    _write(file, out, form, read, edges, {**options, "color": color, "attention": attention})
+
+
+def _pages(sources: Sequence[str], out: Path | None, suffix: str) -> list[Path]:
+    """Return the output file of each structure.
+
+    Raises
+    ------
+    OptionError
+        There are several structures and ``out`` is a file, or two of them have the same name.
+    """
+    if len(sources) == 1 and out is not None:
+        return [out]
+    if out is not None and out.suffix:
+        raise OptionError(f"--out {str(out)!r}: {len(sources)} structures need a folder. Give a name without a suffix.")
+    paths = [(out or Path()) / (_stem(source) + suffix) for source in sources]
+    if len(set(paths)) < len(paths):
+        raise OptionError(f"two of {len(sources)} structures have the same name. Draw them one at a time with --out.")
+    return paths
 
 
 def _stem(file: str) -> str:

@@ -55,7 +55,7 @@ __all__ = [
     "split_tensors",
 ]
 
-_MEMBER_NAME = re.compile(r"(.+)\[(\d+)\]")  # of an ensemble
+_ENSEMBLE_MEMBER = re.compile(r"(?P<name>.+)\[(?P<number>\d+)\]", re.DOTALL)
 KEY = "protgraph"  # key in the metadata of the safetensors file
 
 
@@ -151,10 +151,24 @@ class Checkpoint:
         """Return the model; raise :class:`CheckpointError` for an ensemble, which cannot be used for ``use``."""
         if self.others:
             raise CheckpointError(
-                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' uses ensembles. Give a checkpoint "
-                "of one model."
+                f"{use}: an ensemble of {len(self.members)} members. Only 'predict' and 'embed' use ensembles. Give a "
+                "checkpoint of one model, or one member, 'NAME[0]'."
             )
         return self.model
+
+    def member(self, number: int) -> Checkpoint:
+        """Return one member of an ensemble, from 0, as a checkpoint; calibration and thresholds are of the mean.
+
+        Raises
+        ------
+        CheckpointError
+            There is no such member.
+        """
+        if not 0 <= number < len(self.members):
+            raise CheckpointError(
+                f"member [{number}]: the model has {len(self.members)} members. Use [0] to [{len(self.members) - 1}]."
+            )
+        return replace(self, model=self.members[number], others=(), calibration=None, threshold=None)
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -223,6 +237,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     ----------
     path : str or Path
         File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
+        "ligand_site[0]" is the first member of an ensemble.
     check_code : bool
         Compare the versions of components with those of training. Not for weights that are released with the code. A
         trained model has its own setting.
@@ -240,6 +255,9 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     """
     if str(path) in registry.trained_models:
         return registry.trained_models.get(str(path)).checkpoint()
+    member = _ENSEMBLE_MEMBER.fullmatch(str(path))
+    if member is not None and not Path(path).is_file():
+        return load_checkpoint(member["name"], check_code=check_code).member(int(member["number"]))
     path = Path(path)
     header, weights = _read(path)
     member_states, training_set = split_tensors(weights)
@@ -281,8 +299,8 @@ def load_parent(source: str) -> Parent:
     CheckpointError
         There is no such file or name, no such member, or the model has no published weights.
     """
-    match = None if Path(source).is_file() else _MEMBER_NAME.fullmatch(source)
-    name, number = (source, 0) if match is None else (match[1], int(match[2]))
+    member = None if Path(source).is_file() else _ENSEMBLE_MEMBER.fullmatch(source)
+    name, number = (source, 0) if member is None else (member["name"], int(member["number"]))
     if name in registry.models and name not in registry.trained_models and not Path(name).is_file():
         model, trained = _published(name), {}
         members: tuple[ProteinModel, ...] = (model,)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from protgraph.checkpoint.checkpoint_file import Checkpoint, load_checkpoint
 from protgraph.errors import CheckpointError
+from protgraph.registry import trained_models
 from protgraph.validation import describe_errors
 
-__all__ = ["CARD", "RECIPE", "WEIGHTS", "ModelCard", "SplitResult", "TrainedModel"]
+__all__ = [
+    "CARD",
+    "RECIPE",
+    "WEIGHTS",
+    "CallCounts",
+    "CallRule",
+    "Comparison",
+    "ModelCard",
+    "SplitResult",
+    "TrainedModel",
+    "find_card",
+]
 
 #: Files of the folder.
 WEIGHTS, RECIPE, CARD = "model.safetensors", "recipe.toml", "card.json"
@@ -28,6 +42,86 @@ class SplitResult(BaseModel):
     # value, and the limits of the 95 % bootstrap interval over proteins; None if undefined
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
     calibration: dict[str, float] = {}  # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``
+
+
+class CallCounts(BaseModel):
+    """Numbers of residues or variants of a split for which a call was made, and was right."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    called: int
+    positives: int  # for which the call would be right
+    correct: int  # called and positive
+
+    @property
+    def precision(self) -> float:
+        """Fraction of the called ones that are positive; NaN if nothing is called."""
+        return self.correct / self.called if self.called else math.nan
+
+    @property
+    def recall(self) -> float:
+        """Fraction of the positive ones that are called; NaN if there is none."""
+        return self.correct / self.positives if self.positives else math.nan
+
+
+class CallRule(BaseModel):
+    """Rule by which a value is called, e.g. "destabilizing", with thresholds chosen on the validation split.
+
+    Parameters
+    ----------
+    name : str
+        Call, e.g. "destabilizing", or the label of a yes/no prediction.
+    at_least, below : float, optional
+        Values that are called: a calibrated probability, or a value with the unit of the prediction.
+    truth : str
+        What makes a call right, in words: "it binds DNA", "the measured ΔΔG is at least 1 kcal/mol".
+    splits : mapping of str to CallCounts
+        Numbers on each split.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    at_least: float | None = None
+    below: float | None = None
+    truth: str
+    splits: dict[str, CallCounts]
+
+    def applies(self, value: float) -> bool:
+        """Return True if a value is called; False for NaN."""
+        is_above = self.at_least is None or value >= self.at_least
+        is_below = self.below is None or value < self.below
+        return is_above and is_below and not math.isnan(value)
+
+    @property
+    def range(self) -> str:
+        """The values that are called, e.g. "at least 0.28", "below 0.02"."""
+        if self.below is None:
+            return f"at least {self.at_least:.2f}"
+        return f"below {self.below:.2f}" if self.at_least is None else f"{self.at_least:.2f} to {self.below:.2f}"
+
+    @property
+    def sentence(self) -> str:
+        """The rule in plain words, with precision and recall on validation and test."""
+        measured = [
+            f"{counts.precision:.0%} of the called are right and {counts.recall:.0%} of all such are called ({split})"
+            for split, counts in self.splits.items()
+        ]
+        return f"{self.name}: value {self.range}, chosen on validation; right: {self.truth}. {'; '.join(measured)}"
+
+
+class Comparison(BaseModel):
+    """Value of another method on a split of the card: a trivial one (floor), or a published one (rival)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["floor", "rival"]
+    method: str
+    split: str
+    metric: str
+    value: float
+    source: str = ""
+    confirmed: bool = False  # computed, or read in the publication
 
 
 class ModelCard(BaseModel):
@@ -55,6 +149,10 @@ class ModelCard(BaseModel):
         Versions at training.
     seconds : float
         Duration of training.
+    calls : list of CallRule
+        Calls that the model supports. Nothing is called without such a rule.
+    comparisons : list of Comparison
+        Floors and rivals on the splits of the card.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -78,6 +176,12 @@ class ModelCard(BaseModel):
     splits: dict[str, SplitResult]
     versions: dict[str, str]
     seconds: float = 0.0
+    calls: list[CallRule] = []
+    comparisons: list[Comparison] = []
+
+    def call(self, name: str) -> CallRule | None:
+        """Return the rule of a call, or None if the card does not support it."""
+        return next((rule for rule in self.calls if rule.name == name), None)
 
     @property
     def license_note(self) -> str:
@@ -158,8 +262,27 @@ class TrainedModel:
         ]
         for split, result in card.splits.items():
             lines.append(f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}")
+        for other in card.comparisons:
+            note = "" if other.confirmed else ", not confirmed"
+            lines.append(f"{other.split:5} {other.kind} {other.method}: {other.metric} {other.value:.3f}{note}")
+        lines += ["", "Calls:", *(f"- {rule.sentence}" for rule in card.calls)] if card.calls else []
         lines += ["", "Limits:", *(f"- {limit}" for limit in card.limits)] if card.limits else []
         return "\n".join([*lines, "", f"Reproduce: protgraph recipe {card.name} -o FOLDER"])
+
+
+def find_card(checkpoint: str) -> ModelCard | None:
+    """Return the card of a trained model by name, or that beside the weights of a recipe's folder; None without one.
+
+    Raises
+    ------
+    CheckpointError
+        The card is damaged.
+    """
+    if checkpoint in trained_models:
+        return trained_models.get(checkpoint).card()
+    weights = Path(checkpoint)
+    has_card = weights.name == WEIGHTS and weights.with_name(CARD).is_file()
+    return TrainedModel(weights.parent).card() if has_card else None
 
 
 def _metric_text(name: str, values: tuple[float | None, float | None, float | None]) -> str:

@@ -10,6 +10,7 @@ from protgraph.cli.model_argument import (
     SetValues as SetValues,
     find_checkpoint as find_checkpoint,
     find_model as find_model,
+    model_names as model_names,
 )
 from protgraph.cli.output_path import (
     FAILURES_SUFFIX as FAILURES_SUFFIX,
@@ -25,6 +26,7 @@ from protgraph.cli.read_options import (
     print_reader_notes as print_reader_notes,
     reads_structures as reads_structures,
 )
+from protgraph.cli.standard_input import with_standard_input as with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax as Chimerax,
     Defattr as Defattr,
@@ -32,4 +34,5 @@ from protgraph.cli.structure_output import (
     Structure as Structure,
     StructureOutput as StructureOutput,
 )
+from protgraph.cli.table_output import TableOutput as TableOutput
 from protgraph.deferred_imports import allow_generators as allow_generators

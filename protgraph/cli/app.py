@@ -30,12 +30,32 @@ from protgraph.registry.provider import split_distribution
 
 __all__ = ["COMMANDS", "app", "main"]
 
+#: Groups of ``protgraph --help`` and their commands; those that are in no group follow under "More commands".
+GROUPS = {
+    "Ask a model about your structures": (
+        *(
+            "predict",
+            "view",
+            "mutate",
+            "scan",
+            "design",
+            "score",
+            "compare",
+            "embed",
+            "search",
+            "attention",
+            "generate",
+        ),
+    ),
+    "Data": ("fetch", "data", "featurize", "describe"),
+    "Train and compare models": ("train", "recipe", "bench"),
+    "Components and installation": ("list", "info", "doctor", "check", "new-plugin"),
+}
 #: Commands in the order of ``protgraph --help``; those that are not here, e.g. of other distributions, follow.
-COMMANDS = (
-    *("list", "info", "doctor", "describe", "fetch", "featurize", "data", "train", "recipe", "predict"),
-    *("embed", "search", "attention", "generate", "design", "score", "compare", "mutate", "scan", "view", "bench"),
-    *("check", "new-plugin"),
-)
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+
+_MORE = "More commands"
+_HELP_OPTIONS = ["-h", "--help"]
 
 
 @dataclass
@@ -88,7 +108,7 @@ class _LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         default = self.description.default
-        if default and (not args or args[0] not in (*self.list_commands(ctx), "--help")):
+        if default and (not args or args[0] not in (*self.list_commands(ctx), *_HELP_OPTIONS)):
             args = [default, *args]
         return super().parse_args(ctx, args)
 
@@ -102,8 +122,12 @@ class _LazyGroup(TyperGroup):
         if registered is None:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = _load(registered)
-            self.commands[cmd_name].name = cmd_name  # in a group: without the name of the group
+            command = _load(registered)
+            command.name = cmd_name  # in a group: without the name of the group
+            command.context_settings["help_option_names"] = _HELP_OPTIONS
+            if not self.path:
+                command.rich_help_panel = _panel(cmd_name)
+            self.commands[cmd_name] = command
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -120,6 +144,11 @@ class _LazyGroup(TyperGroup):
             code = exit_code(e)
             print_error("interrupted by Ctrl-C" if code == 130 else "terminated by SIGTERM")
             raise typer.Exit(code) from None
+
+
+def _panel(command: str) -> str:
+    """Return the title of the group of a command in ``protgraph --help``."""
+    return next((title for title, names in GROUPS.items() if command in names), _MORE)
 
 
 def _commands_of(group: str) -> dict[str, str]:
@@ -210,7 +239,13 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(part if part.startswith("\b") else part.replace("\n", " ") for part in paragraphs)
 
 
-app = typer.Typer(cls=_LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": _HELP_OPTIONS},
+)
 
 
 def _print_version(requested: bool) -> None:
@@ -228,11 +263,12 @@ def _root(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
+    """Binding sites, effects of mutations and sequence design from protein structures; train and compare graph models.
 
     \b
     Examples:
-      protgraph list layers
+      protgraph predict ligand_site 1ubq.cif
+      protgraph list trained_models
       protgraph train gat --data pdb_core --task secondary_structure
       protgraph COMMAND --help
     """

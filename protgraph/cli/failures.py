@@ -38,24 +38,29 @@ def failures_of_errors(out: Path) -> Iterator[None]:
         raise
 
 
-def report_failures(failures: Sequence[Failure], out: Path, *, any_succeeded: bool) -> None:
+def report_failures(failures: Sequence[Failure], out: Path | None, *, any_succeeded: bool) -> None:
     """Write ``OUT.failures.csv`` and exit, or remove that file of an earlier run if nothing failed.
 
     If there is nothing but one failure, its message is printed and no table is written.
 
     Parameters
     ----------
-    out : Path
-        Output of the command.
+    out : Path, optional
+        Output of the command. Without a file, all failures are printed.
     any_succeeded : bool
         The exit code is 1 if other files succeeded, 2 if all failed.
     """
     from protgraph.featurize import write_failures
 
     is_whole_result = len(failures) == 1 and not any_succeeded
-    path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", [] if is_whole_result else failures)
+    path = None
+    if out is not None:
+        path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", [] if is_whole_result else failures)
     if not failures:
         return
+    if out is None:
+        for failure in failures[1:]:
+            typer.echo(f"failed: {failure}", err=True)
     from rich.text import Text
 
     count = (f"{len(failures)} failed", "bold red")

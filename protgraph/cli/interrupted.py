@@ -23,13 +23,15 @@ def end_interrupted(e: KeyboardInterrupt, text: str) -> NoReturn:
     raise typer.Exit(code) from None
 
 
-def end_with_files_left(e: KeyboardInterrupt, out: Path, sources: Sequence[str], done: Collection[str]) -> NoReturn:
+def end_with_files_left(
+    e: KeyboardInterrupt, out: Path | None, sources: Sequence[str], done: Collection[str]
+) -> NoReturn:
     """Write the sources that are not done to ``OUT.left.txt``, print how to continue with them, and exit.
 
     Parameters
     ----------
-    out : Path
-        Output, which has the results of the sources that are done.
+    out : Path, optional
+        Output, which has the results of the sources that are done. Without a file, only their numbers are printed.
     sources, done : collection of str
         All sources of the command, and those that are finished or failed.
     """
@@ -38,6 +40,8 @@ def end_with_files_left(e: KeyboardInterrupt, out: Path, sources: Sequence[str],
     left = [source for source in sources if source not in done]
     if len(left) == len(sources):
         end_interrupted(e, "no file was finished, and nothing is written.")
+    if out is None:
+        end_interrupted(e, f"{len(sources) - len(left)} of {len(sources)} files are finished.")
     path = out.with_name(f"{out.name}{LEFT_SUFFIX}")
     write_text_file(path, "".join(f"{source}\n" for source in left))
     end_interrupted(

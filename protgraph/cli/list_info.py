@@ -37,7 +37,8 @@ def list_command(
 ) -> None:
     """List the installed components with their distributions. No component is imported.
 
-    Trained models are listed with what they read of a file (one chain, all chains, antibody domains) and predict.
+    Trained models are listed with what they read of a file (one chain, all chains, antibody domains), what they predict
+    and how well: a metric on a test set beside a trivial method (floor) and published ones.
 
     A component whose name belongs to another distribution is listed and used as DISTRIBUTION/NAME.
 
@@ -119,7 +120,59 @@ def _card_line(entry: RegistryEntry) -> str:
     if not path.is_file():
         return entry.object
     card = json.loads(path.read_text(encoding="utf-8"))
-    return f"{card.get('reads', ''):<16}  {card.get('summary', '')}"
+    return f"{card.get('reads', ''):<16}  {card.get('summary', '')} {_quality(card)}".rstrip()
+
+
+_SMALLER_IS_BETTER = ("rmse", "mae")
+
+
+def _quality(card: dict[str, Any]) -> str:
+    """Return a metric of a card on a test set, beside floor and rivals: "[test: auprc .504; floor .111]"."""
+    rivals = _compared(card, "rival")
+    split = rivals[0]["split"] if rivals else "test"
+    result = card.get("splits", {}).get(split, {})
+    if not result.get("metrics"):
+        return ""
+    metric = rivals[0]["metric"] if rivals else next(iter(result["metrics"]))
+    value = result["metrics"][metric][0]
+    texts = [f"{split}: {metric} {'undefined' if value is None else _figure(value)}"]
+    floor = _floor(metric, result, [other for other in _compared(card, "floor") if other["split"] == split])
+    texts += [] if floor is None else [f"floor {_figure(floor)}"]
+    texts += [_rival_text(other) for other in rivals if (other["split"], other["metric"]) == (split, metric)]
+    return f"[{'; '.join(texts)}]"
+
+
+def _compared(card: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the floors or the rivals on a card."""
+    return [other for other in card.get("comparisons", []) if other["kind"] == kind]
+
+
+def _rival_text(other: dict[str, Any]) -> str:
+    note = "" if other["confirmed"] else " (not confirmed)"
+    return f"{other['method']} {_figure(other['value'])}{note}"
+
+
+def _floor(metric: str, result: dict[str, Any], compared: list[dict[str, Any]]) -> float | None:
+    """Return the best value of a trivial method; None if there is none."""
+    floors = [other["value"] for other in compared if other["metric"] == metric]
+    chance = _chance(metric, result)
+    floors += [] if chance is None else [chance]
+    if not floors:
+        return None
+    return min(floors) if metric in _SMALLER_IS_BETTER else max(floors)
+
+
+def _chance(metric: str, result: dict[str, Any]) -> float | None:
+    """Return the value of a random ranking or of the most frequent class; None for other metrics."""
+    if metric == "auprc" and len(result["positives"]) == 1:
+        return result["positives"][0] / result["labels"]
+    if metric == "accuracy" and result["positives"]:
+        return max(result["positives"]) / result["labels"]
+    return None
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
 
 
 def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:

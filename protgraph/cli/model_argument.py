@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.errors import CheckpointError
+from protgraph.errors import CheckpointError, OptionError
 from protgraph.registry import models, trained_models
 
 if TYPE_CHECKING:
     from protgraph.checkpoint import Checkpoint
     from protgraph.model import ModelSpec
 
-__all__ = ["SetValues", "find_checkpoint", "find_model"]
+__all__ = ["SetValues", "find_checkpoint", "find_model", "model_names", "path_of_model", "trained_names"]
 
 SetValues = Annotated[
     list[str] | None,
@@ -58,3 +59,39 @@ def find_checkpoint(argument: str) -> Checkpoint | None:
         problem = "is a folder" if path.is_dir() else "not found"
         raise CheckpointError(f"checkpoint {argument!r} {problem}. Give a file of 'protgraph train', or a model name.")
     return None
+
+
+def trained_names(incomplete: str) -> list[str]:
+    """Return the names of trained models for the completion of a shell."""
+    return [name for name in trained_models.names() if name.startswith(incomplete)]
+
+
+def model_names(argument: str) -> list[str]:
+    """Return the models of an argument "a,b"; a file whose name has a comma is one model.
+
+    Raises
+    ------
+    OptionError
+        A name is empty or given twice.
+    """
+    if Path(argument).is_file():
+        return [argument]
+    names = [name.strip() for name in argument.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise OptionError(f"invalid models: {argument!r}. Give different names, separated by commas.")
+    return names
+
+
+def path_of_model(path: Path, name: str) -> Path:
+    """Return an output path with the name of a model: ``out.dna_site.csv``, or ``folder/dna_site``.
+
+    Examples
+    --------
+    >>> path_of_model(Path("a/out.csv"), "dna_site").as_posix(), path_of_model(Path("site.cif.gz"), "m[0]").as_posix()
+    ('a/out.dna_site.csv', 'site.m_0_.cif.gz')
+    """
+    model = re.sub(r"[^\w.-]", "_", Path(name).name.removesuffix(".safetensors"))
+    if not path.suffix:
+        return path / model
+    stem, dot, suffixes = path.name.partition(".")
+    return path.with_name(f"{stem}.{model}{dot}{suffixes}")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from protgraph.cli.interrupted import end_with_files_left
+from protgraph.cli.model_argument import model_names, path_of_model, trained_names
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
 from protgraph.cli.read_options import reads_structures
+from protgraph.cli.site_output import SiteOutput, Sites
+from protgraph.cli.standard_input import with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax,
     Defattr,
@@ -22,9 +27,12 @@ from protgraph.cli.structure_output import (
     StructureOutput,
     Value,
 )
+from protgraph.cli.table_output import STANDARD_OUTPUT
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
+    from protgraph.cli.table_output import TableOutput
+    from protgraph.data.datasets import Target
     from protgraph.inference import Embeddings, Predictions
     from protgraph.structure import ReadOptions
 
@@ -33,7 +41,10 @@ __all__ = ["embed_command", "predict_command"]
 ENTRY_POINTS = {"protgraph.commands": {"predict": "predict_command", "embed": "embed_command"}}
 
 Checkpoint = Annotated[
-    str, typer.Argument(help="Trained model by name (protgraph list trained_models), or checkpoint file.")
+    str,
+    typer.Argument(
+        help="Trained model by name (protgraph list trained_models), or checkpoint file.", autocompletion=trained_names
+    ),
 ]
 Files = Annotated[
     list[Path],
@@ -49,7 +60,11 @@ _SHOWN_FILES = 50
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv or .parquet.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Table: .csv, .parquet, or '-' for standard output. Not needed for sites."),
+    ] = None,
+    sites: Sites = None,
     structure: Structure = None,
     value: Value = None,
     defattr: Defattr = None,
@@ -69,10 +84,15 @@ def predict_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Predict for structure files: a row per residue, protein, edge or pair of residues, with probabilities.
+    """Predict for structure files: sites, and a row per residue, protein, edge or pair of residues.
+
+    A trained model of binding sites prints the sites of each file: called residues in contact, ranked by the sum of
+    their probabilities, with a line that selects them in PyMOL and in ChimeraX. Residues are called from the threshold
+    on the card of the model, which has its precision and recall; a model without such a card calls nothing.
 
     CHECKPOINT is a file or the name of a trained model: 'protgraph list trained_models' lists them, 'protgraph info
-    NAME' prints results and limits of one.
+    NAME' prints results and limits of one. Several, 'dna_site,ligand_site', are used one after the other; outputs have
+    the name of the model, OUT.dna_site.csv. A file '-' is standard input.
 
     Each record of a FASTA file is a protein, for models that need no coordinates.
 
@@ -94,74 +114,185 @@ def predict_command(
 
     \b
     Examples:
+      protgraph predict dna_site 1lcd.cif
+      protgraph predict dna_site,ligand_site 1lcd.cif -o out.csv
+      gunzip -c 1lcd.cif.gz | protgraph predict dna_site - -o -
       protgraph predict ligand_site 1ubq.cif -o out.csv --structure site.cif
+      protgraph predict ligand_site structures/ --sites sites.csv -o out.csv
       protgraph predict gat.safetensors structures/ --chain A -o out.parquet
       protgraph predict ligand_site 1ubq.cif -o out.csv --explain why.csv --explain-residue A:42
       protgraph predict ss.safetensors a.cif -o a.csv --value p_H --defattr a.defattr
       protgraph predict ppi_site complex.cif -o out.csv --interfaces interfaces.csv
       protgraph predict model_quality models/*.pdb -o lddt.csv
     """
+    request = _Request(
+        files=with_standard_input(files),
+        out=out,
+        sites=sites,
+        structure=structure,
+        value=value,
+        defattr=defattr,
+        pymol=pymol,
+        chimerax=chimerax,
+        interfaces=interfaces,
+        uncalibrated=uncalibrated,
+        explain=explain,
+        explain_residue=explain_residue,
+        explain_structure=explain_structure,
+        device=device,
+        overwrite=overwrite,
+        read=read,
+    )
+    names = model_names(checkpoint)
+    if len(names) == 1:
+        _predict(checkpoint, request)
+        return
+    codes = []
+    for name in names:
+        typer.echo(f"model {name}", err=out == STANDARD_OUTPUT)
+        try:
+            _predict(name, request.for_model(name))
+        except typer.Exit as e:
+            codes.append(e.exit_code)
+    if codes:
+        raise typer.Exit(max(codes))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Arguments and options of ``protgraph predict``, without the model."""
+
+    files: list[Path]
+    out: Path | None
+    sites: Path | None
+    structure: Path | None
+    value: str | None
+    defattr: Path | None
+    pymol: Path | None
+    chimerax: Path | None
+    interfaces: Path | None
+    uncalibrated: bool
+    explain: Path | None
+    explain_residue: str | None
+    explain_structure: Path | None
+    device: str
+    overwrite: bool
+    read: ReadOptions
+
+    def for_model(self, name: str) -> _Request:
+        """Return the request with the name of one of several models in each output: ``out.dna_site.csv``."""
+
+        def named(path: Path | None) -> Path | None:
+            return path if path is None or path == STANDARD_OUTPUT else path_of_model(path, name)
+
+        return replace(
+            self,
+            out=named(self.out),
+            sites=named(self.sites),
+            structure=named(self.structure),
+            defattr=named(self.defattr),
+            pymol=named(self.pymol),
+            chimerax=named(self.chimerax),
+            interfaces=named(self.interfaces),
+            explain=named(self.explain),
+            explain_structure=named(self.explain_structure),
+        )
+
+
+def _predict(checkpoint: str, request: _Request) -> None:
+    """Predict with one model, and write what the options request."""
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures
+    from protgraph.cli.table_output import TableOutput
     from protgraph.featurize import expand_sources
     from protgraph.inference import predict as run
-    from protgraph.inference.prediction_table import choose_value, interface_table, pooled_columns, prediction_columns
+    from protgraph.inference.prediction_table import interface_table, pooled_columns, prediction_columns
     from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
+    files, read, overwrite = request.files, request.read, request.overwrite
     check_order("predict", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
-    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    if interfaces is not None:
-        check_output(interfaces, option="--interfaces", inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    viewers = (structure, defattr, pymol, chimerax)
+    table = TableOutput(request.out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    for option, path in _requested({"--interfaces": request.interfaces, "--sites": request.sites}).items():
+        check_output(path, option=option, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    viewers = (request.structure, request.defattr, request.pymol, request.chimerax)
     structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    reasons = ExplainOutput(
+        request.explain,
+        request.explain_residue,
+        request.explain_structure,
+        sources=sources,
+        inputs=inputs,
+        read=read,
+        overwrite=overwrite,
+    )
     trained = as_checkpoint(checkpoint)
     print_license_note(checkpoint)
-    reasons = ExplainOutput(
-        explain, explain_residue, explain_structure, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+    calls = SiteOutput(request.sites, checkpoint, trained.model.target, sources)
+    files_to_write = _requested(
+        {"--out": request.out, "--interfaces": request.interfaces, "--explain": request.explain}
     )
-    if interfaces is not None:
+    calls.check_output_exists(has_files=bool(files_to_write) or structures.is_used)
+    if request.interfaces is not None:
         pooled_columns(trained.model.target, prediction_columns(trained.model.target))
-    if structures.is_used:
-        choose_value(trained.model.target, value)
-    elif value is not None and explain is None:
-        raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
+    _check_value(
+        request.value, trained.model.target, for_structures=structures.is_used, for_reasons=request.explain is not None
+    )
+
     stopped: Interrupted | None = None
     try:
-        result = run(trained, sources, read=read, device=device, calibrated=not uncalibrated)
+        result = run(trained, sources, read=read, device=request.device, calibrated=not request.uncalibrated)
     except Interrupted as e:
         result, stopped = e.result, e
-    _print_notes(result, out)
+    _print_notes(result, table.beside(WARNINGS_SUFFIX))
     failures = list(result.failures)
     if result.rows:
-        result.write(out)
-        typer.echo(f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)} → {out}")
-        _print_means(result)
+        table.write(result, f"{count_noun(len(result.rows), 'row')} of {_files_read(result, sources)}")
+        _print_means(result, table)
+        calls.write(result, table)
     if stopped is not None:
-        _end(stopped, result, {str(row[0]) for row in result.rows}, sources, out)
+        _end(stopped, result, {str(row[0]) for row in result.rows}, sources, table.path)
     if result.rows:
-        if interfaces is not None:
-            table = interface_table(result)
-            table.write(interfaces)
-            typer.echo(f"{count_noun(len(table), 'pair')} of chains → {interfaces}")
+        if request.interfaces is not None:
+            pooled = interface_table(result)
+            pooled.write(request.interfaces)
+            table.print(f"{count_noun(len(pooled), 'pair')} of chains → {request.interfaces}")
         if structures.is_used:
-            failures += structures.write(result.residue_values(value))
-        failures += reasons.write(trained, value=value, device=device)
-    report_failures(failures, out, any_succeeded=bool(result.rows))
+            failures += structures.write(result.residue_values(request.value))
+        failures += reasons.write(trained, value=request.value, device=request.device)
+    report_failures(failures, table.path, any_succeeded=bool(result.rows))
 
 
-def _end(e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path) -> NoReturn:
+def _requested(outputs: Mapping[str, Path | None]) -> dict[str, Path]:
+    """Return the outputs that are requested, by option."""
+    return {option: path for option, path in outputs.items() if path is not None}
+
+
+def _check_value(value: str | None, target: Target, *, for_structures: bool, for_reasons: bool) -> None:
+    """Raise :class:`OptionError` if ``--value`` is no value of the model, or nothing uses it."""
+    from protgraph.inference import choose_value
+
+    if for_structures:
+        choose_value(target, value)
+    elif value is not None and not for_reasons:
+        raise OptionError(f"--value {value!r} is for --structure, --defattr and --explain. Add one of them.")
+
+
+def _end(
+    e: Interrupted, result: Predictions | Embeddings, labels: set[str], sources: list[str], out: Path | None
+) -> NoReturn:
     """List failures and the files that are left, print how to continue, and exit; ``labels`` are in the output."""
     from protgraph.featurize import write_failures
 
-    write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), result.failures)
+    if out is not None:
+        write_failures(out.with_name(f"{out.name}{FAILURES_SUFFIX}"), result.failures)
     labels = labels | {failure.source for failure in result.failures}
     end_with_files_left(e, out, sources, labels | {label.rpartition("#")[0] for label in labels})
 
 
-def _print_means(result: Predictions) -> None:
+def _print_means(result: Predictions, out: TableOutput) -> None:
     """Print the mean of each predicted value over the residues of each file, of the first files."""
     from protgraph.inference.prediction_table import target_names
     from protgraph.wording import count_noun, format_decimals
@@ -172,9 +303,9 @@ def _print_means(result: Predictions) -> None:
     for file, (residues, values) in list(means.items())[:_SHOWN_FILES]:
         named = zip(target_names(result.target), values, strict=True)
         texts = [f"{name} {format_decimals(value, 4)}" for name, value in named]
-        typer.echo(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
+        out.print(f"{file}: mean over {count_noun(residues, 'residue')}: {', '.join(texts)}")
     if len(means) > _SHOWN_FILES:
-        typer.echo(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
+        out.print(f"… {count_noun(len(means) - _SHOWN_FILES, 'more file')}")
 
 
 def check_order(command: str, checkpoint: str, files: list[Path]) -> None:
@@ -193,19 +324,20 @@ def print_license_note(name: str) -> None:
     """Print the license of the training data of a trained model if it forbids commercial use."""
     from protgraph.registry import trained_models
 
+    name = name.partition("[")[0]  # of one member, too
     note = trained_models.get(name).card().license_note if name in trained_models else ""
     if note:
         typer.echo(f"note: {note}", err=True)
 
 
-def _print_notes(result: Predictions | Embeddings, out: Path) -> None:
-    """Print messages for the user, and write the warnings about inputs to ``OUT.warnings.csv``."""
+def _print_notes(result: Predictions | Embeddings, warnings: Path | None) -> None:
+    """Print messages for the user, and write the warnings about inputs to a table."""
     from protgraph.inference.input_warnings import write_warnings
     from protgraph.wording import note_line
 
     for note in result.notes:
         typer.echo(note_line(note), err=True)
-    path = write_warnings(out.with_name(f"{out.name}{WARNINGS_SUFFIX}"), result.warnings)
+    path = None if warnings is None else write_warnings(warnings, result.warnings)
     if path is not None:
         typer.echo(f"all warnings → {path}", err=True)
 
@@ -233,13 +365,19 @@ def embed_command(
     *,
     read: ReadOptions,
 ) -> None:
-    """Write the embeddings of residues and proteins: the input of the model's head.
+    """Write the embeddings of residues and proteins: the input of the model's head, or the output of an encoder.
+
+    CHECKPOINT is a trained model by name, one member of an ensemble (ligand_site[0]), a checkpoint file, or a model
+    with published weights (proteinmpnn.v_48_020: 128 numbers per residue from the backbone of each chain alone).
+    Members of an ensemble are side by side, since their vectors have no common axes.
 
     An .npz file holds the arrays node (N, D), protein (P, D), ptr, files, chains and residues; a .parquet file holds a
     row per residue, and a second one a row per protein.
 
     \b
     Examples:
+      protgraph embed proteinmpnn.v_48_020 structures/ -o vectors.npz
+      protgraph embed ligand_site structures/ -o vectors.npz
       protgraph embed gat.safetensors structures/ -o vectors.npz
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
@@ -249,6 +387,7 @@ def embed_command(
     from protgraph.inference.embedding import embedding_files
     from protgraph.wording import count_noun
 
+    files = with_standard_input(files)
     check_order("embed", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
@@ -261,7 +400,7 @@ def embed_command(
         result = run(checkpoint, sources, read=read, device=device)
     except Interrupted as e:
         result, stopped = e.result, e
-    _print_notes(result, out)
+    _print_notes(result, out.with_name(f"{out.name}{WARNINGS_SUFFIX}"))
     if result.files:
         written = ", ".join(map(str, result.write(out)))
         residues, width = result.node.shape

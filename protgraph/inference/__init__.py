@@ -1,12 +1,13 @@
 """Use of trained models: predictions, embeddings, generated sequences and attributions."""
 
 from protgraph.inference.attribution import Attributions, explain
-from protgraph.inference.embedding import Embeddings, embed
+from protgraph.inference.embedding import Embeddings, embed, embedding_checkpoint
 from protgraph.inference.generation import GeneratedSequence, generate
 from protgraph.inference.model_run import featurized_proteins
 from protgraph.inference.prediction import predict
 from protgraph.inference.prediction_table import Predictions, choose_value
 from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
+from protgraph.inference.sites import find_sites
 
 __all__ = [
     "Attributions",
@@ -17,8 +18,10 @@ __all__ = [
     "TABLE_SUFFIXES",
     "choose_value",
     "embed",
+    "embedding_checkpoint",
     "explain",
     "featurized_proteins",
+    "find_sites",
     "generate",
     "predict",
 ]

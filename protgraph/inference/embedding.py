@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
@@ -26,13 +28,16 @@ from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.inference.input_warnings import InputWarning
 from protgraph.inference.model_run import ModelRun
-from protgraph.model.build import ProteinModel
+from protgraph.model.build import ProteinModel, as_model_spec
 from protgraph.model.devices import find_device
+from protgraph.model.pretrained import pretrained
+from protgraph.registry import models, trained_models
 from protgraph.structure import Residues
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.task.input_masking import BACKBONE_ALONE
 from protgraph.wording import count_noun
 
-__all__ = ["Embeddings", "digest_of_model", "embed", "embedding_files"]
+__all__ = ["Embeddings", "digest_of_model", "embed", "embedding_checkpoint", "embedding_files"]
 
 
 @check_arguments("checkpoint", "sources", "read", "device", "batch_residues", "jobs")
@@ -49,38 +54,49 @@ def embed(
 
     So are proteins for which the model gives NaN or infinity, with the component at fault.
 
+    The vectors of the members of an ensemble are side by side: those of different members have no common axes, so their
+    mean has no meaning, and the dot product of joined vectors is the sum of those of the members.
+
     Parameters
     ----------
-    checkpoint, sources, read, device, batch_residues, jobs
+    checkpoint : str, Path or Checkpoint
+        See :func:`protgraph.inference.predict`; one member of an ensemble is ``"ligand_site[0]"``. Also a model with
+        published weights, ``"proteinmpnn.v_48_020"``: each chain alone, backbone only.
+    sources, read, device, batch_residues, jobs
         See :func:`protgraph.inference.predict`.
 
     Returns
     -------
     Embeddings
-        Values of the field that the model's head reads as ``h``, of any irreps.
+        Values of the field that the model's head reads as ``h``, of any irreps; of a model with a decoder and published
+        weights, the output of its encoder.
 
     Raises
     ------
     Interrupted
         On Ctrl-C, a KeyboardInterrupt; its attribute ``result`` has the files that were finished.
     """
-    path = "" if isinstance(checkpoint, Checkpoint) else str(Path(checkpoint).resolve())
-    checkpoint = as_checkpoint(checkpoint)
-    network = checkpoint.single_model("embed").to(find_device(device))
-    field = network.spec.readout.get("h", "h")
+    name = "" if isinstance(checkpoint, Checkpoint) else _recorded_name(checkpoint)
+    checkpoint = embedding_checkpoint(checkpoint)
+    networks = [member.to(find_device(device)) for member in checkpoint.members]
     run = ModelRun(checkpoint, sources, read=read, jobs=jobs)
     embedded: list[_EmbeddedProtein] = []
     interruption: KeyboardInterrupt | None = None
-    with evaluation_mode(network) as where:
+    with ExitStack() as stack:
+        where, *_ = [stack.enter_context(evaluation_mode(network)) for network in networks]
 
         def compute(members: list[GraphResult]) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
             batch = collate([p.graph for p in members]).to(where)
-            f = network.embed(batch)
-            mean = f["proteins"].mean(f[field]).float().cpu()
-            return mean, (f[field][residue_nodes(batch)].float().cpu(), mean, describe_proteins(network, f, batch))
+            fields = [_embedded_fields(network, batch) for network in networks]
+            vectors = [f[_field(network)] for f, network in zip(fields, networks, strict=True)]
+            mean = torch.cat([fields[0]["proteins"].mean(h) for h in vectors], 1).float().cpu()
+            descriptors = torch.zeros(len(members), 0)
+            if checkpoint.training_set is not None:
+                descriptors = describe_proteins(networks[0], fields[0], batch)
+            return mean, (torch.cat(vectors, 1)[residue_nodes(batch)].float().cpu(), mean, descriptors)
 
         try:
-            for members, (rows, mean, descriptors) in run.outputs(network, compute, max_residues=batch_residues):
+            for members, (rows, mean, descriptors) in run.outputs(networks[0], compute, max_residues=batch_residues):
                 run.checks.check_descriptors(members, descriptors)
                 for p, node, protein in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True):
                     embedded.append(_EmbeddedProtein(p.source, p.residues, p.chains, node, protein))
@@ -88,12 +104,13 @@ def embed(
             interruption = e
             last_file = embedded[-1].file if embedded else ""  # some of its chains may be missing
             embedded = [p for p in embedded if p.file != last_file]
+    width = sum(network.fields[_field(network)].dim for network in networks)
     result = replace(
-        _joined(embedded, network.fields[field].dim, run.failures),
+        _joined(embedded, width, run.failures),
         notes=run.notes,
         warnings=tuple(run.checks.warnings),
-        checkpoint=path,
-        model_digest=digest_of_model(network),
+        checkpoint=name,
+        model_digest=_digest(networks),
     )
     if interruption is not None:
         raise Interrupted(interruption, result) from interruption
@@ -127,6 +144,54 @@ def _joined(proteins: Sequence[_EmbeddedProtein], width: int, failures: list[Fai
     )
 
 
+def embedding_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
+    """Return a checkpoint of :func:`protgraph.load_checkpoint`, or one of a model with published weights by its name.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such checkpoint.
+    OptionError
+        The published model reads unresolved residues.
+    """
+    name = str(checkpoint)
+    if isinstance(checkpoint, Checkpoint) or name not in models or not as_model_spec(name).weights:
+        return as_checkpoint(checkpoint)
+    model = pretrained(name)
+    if model.plan.inserts_unresolved:
+        raise OptionError(f"embed {name!r}: the model reads unresolved residues. Use another one of the family.")
+    return Checkpoint(model, "inverse_folding", hidden=BACKBONE_ALONE, one_chain=True)
+
+
+def _recorded_name(checkpoint: str | Path) -> str:
+    """Return the name of a trained or published model, or the absolute path of a file."""
+    name = str(checkpoint)
+    return name if name.partition("[")[0] in trained_models or name in models else str(Path(checkpoint).resolve())
+
+
+def _is_encoder(network: ProteinModel) -> bool:
+    """Return True for published models with a decoder, of which the encoder is used."""
+    return network.decoder is not None and bool(network.spec.weights)
+
+
+def _field(network: ProteinModel) -> str:
+    """Return the name of the embedded field."""
+    if _is_encoder(network):
+        return network.wires[-1].reads["h"]
+    return network.spec.readout.get("h", "h")
+
+
+def _embedded_fields(network: ProteinModel, batch: Data) -> dict[str, Any]:
+    """Return all fields after the last layer, or before the decoder of a published model."""
+    return network.embed_fields(network.fields_of(batch), stop=-1 if _is_encoder(network) else None)
+
+
+def _digest(networks: Sequence[ProteinModel]) -> str:
+    """Return the digest of a model, or that of the digests of all members."""
+    digests = [digest_of_model(network) for network in networks]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
 _ARRAYS = ("ptr", "node", "protein")
 _TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
 
@@ -154,7 +219,7 @@ class Embeddings:
     warnings : tuple of InputWarning
         Inputs with missing atoms or residues, or unlike the training set.
     checkpoint : str
-        Absolute path of the checkpoint; "" if it was not read from a file.
+        Name of the model, or absolute path of the checkpoint; "" if it was given as an object.
     model_digest : str
         SHA-256 of the model and its weights (:func:`digest_of_model`).
     """
@@ -177,9 +242,9 @@ class Embeddings:
         failed = f", {count_noun(len(self.failures), 'failure')}" if self.failures else ""
         return f"Embeddings({counts}, {self.node.shape[1]} wide{failed})"
 
-    def is_of(self, model: ProteinModel) -> bool:
-        """Return True if the embeddings are of this model with these weights."""
-        return self.model_digest == digest_of_model(model)
+    def is_of(self, model: ProteinModel | Checkpoint) -> bool:
+        """Return True if the embeddings are of this model, or of all members of a checkpoint, with these weights."""
+        return self.model_digest == _digest(model.members if isinstance(model, Checkpoint) else [model])
 
     def write(self, path: str | Path) -> list[Path]:
         """Write an ``.npz`` or ``.parquet`` file, chosen by the suffix, and return the written files.

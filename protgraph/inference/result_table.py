@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
@@ -95,19 +95,20 @@ class ResultTable:
             raise OptionError(f"wrong suffix of a table: {str(path)!r}. Allowed: {', '.join(TABLE_SUFFIXES)}.")
         with atomic_write(path) as temporary:
             if path.suffix == ".csv":
-                self._write_csv(temporary)
+                with open(temporary, "w", encoding="utf-8", newline="") as file:
+                    self.write_csv(file)
             else:
                 import pyarrow.parquet as pq
 
                 pq.write_table(self.to_arrow(), temporary)
         return path
 
-    def _write_csv(self, path: Path) -> None:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.columns)
-            for row in self.rows:
-                writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+    def write_csv(self, file: TextIO, *, line_end: str = "\r\n") -> None:
+        """Write the table as CSV to an open file, e.g. ``sys.stdout``; see :meth:`write`."""
+        writer = csv.writer(file, lineterminator=line_end)
+        writer.writerow(self.columns)
+        for row in self.rows:
+            writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
 
 
 def rows_by_file(rows: Iterable[Row]) -> dict[str, list[Row]]:

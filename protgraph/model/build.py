@@ -236,11 +236,15 @@ class ProteinModel(nn.Module):
         """Return all fields after the last layer, by name, for a graph or batch of precomputed fields."""
         return self.embed_fields(self.fields_of(batch))
 
-    def embed_fields(self, f: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`."""
+    def embed_fields(self, f: Mapping[str, Any], *, stop: int | None = None) -> dict[str, Any]:
+        """Return all fields after the last layer, by name, from those before the first; see :meth:`fields_of`.
+
+        With ``stop``, e.g. -1, the layers before this one are run, as in a slice.
+        """
         f = dict(f)
         rows = rows_of(f)
-        for (w, layer), levels in zip(self.steps, self._levels, strict=True):
+        steps = list(zip(self.steps, self._levels, strict=True))
+        for (w, layer), levels in steps[:stop]:
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
             )

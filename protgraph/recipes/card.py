@@ -9,7 +9,8 @@ from pathlib import Path
 
 from protgraph import registry
 from protgraph.checkpoint.checkpoint_file import Checkpoint
-from protgraph.checkpoint.trained_model import ModelCard, SplitResult
+from protgraph.checkpoint.trained_model import Comparison, ModelCard, SplitResult
+from protgraph.data.datasets.card import TaskCard
 from protgraph.data.datasets.target import Target
 from protgraph.evaluation.bootstrap import bootstrap_scores, count_split, percentile_interval
 from protgraph.evaluation.calibration import CalibrationMap, calibration_scores, label_events
@@ -19,7 +20,7 @@ from protgraph.task.metrics import compute_metrics
 from protgraph.task.predictions import SplitPredictions
 from protgraph.task.task import Task
 
-__all__ = ["card_page", "example_noun", "split_result", "write_reliability_figure"]
+__all__ = ["card_page", "comparisons_of", "example_noun", "split_result", "write_reliability_figure"]
 
 _COLORS = {"uncalibrated": "#999999", "calibrated": "#0072b2"}
 
@@ -95,8 +96,10 @@ def card_page(card: ModelCard) -> str:
     ]
     lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
     lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
+    lines += _calls(card, unit)
     if any(result.calibration for result in card.splits.values()):
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
+    lines += _comparisons(card)
     if card.limits:
         lines += ["## Limits", "", *(f"- {limit}" for limit in card.limits), ""]
     lines += ["## Reproduce", "", "```bash", f"protgraph recipe {card.name} -o FOLDER", "```"]
@@ -130,6 +133,63 @@ def _cell(result: SplitResult, name: str) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def _comparisons(card: ModelCard) -> list[str]:
+    """Return a section with floors and rivals beside the values of the model; nothing without comparisons."""
+    if not card.comparisons:
+        return []
+    lines = ["## Floors and rivals", "", "| split | metric | this model | other method | its value | source |"]
+    lines.append("|---|---|---:|---|---:|---|")
+    for other in card.comparisons:
+        own = card.splits[other.split].metrics[other.metric][0]
+        source = other.source if other.confirmed else f"{other.source}; not confirmed"
+        value = "–" if own is None else f"{own:.3f}"
+        lines.append(f"| {other.split} | {other.metric} | {value} | {other.method} | {other.value:.3f} | {source} |")
+    return [*lines, ""]
+
+
+def comparisons_of(results: Mapping[str, SplitResult], tasks: Mapping[str, TaskCard]) -> list[Comparison]:
+    """Return the floors and published values on dataset cards for metrics of a model card.
+
+    Parameters
+    ----------
+    results : mapping of str to SplitResult
+        Results of the model on each split.
+    tasks : mapping of str to TaskCard
+        The task on the card of the dataset of a split, by split.
+    """
+    comparisons = []
+    for split, task in tasks.items():
+        known = results[split].metrics if split in results else {}
+        for kind, methods in (("floor", task.floors), ("rival", task.published)):
+            for other in methods:
+                if other.metric in known:
+                    data = {"kind": kind, "method": other.method, "split": split, "metric": other.metric}
+                    values = {"value": other.value, "source": other.source, "confirmed": other.confirmed}
+                    comparisons.append(Comparison.model_validate(data | values))
+    return comparisons
+
+
+def _calls(card: ModelCard, unit: str) -> list[str]:
+    """Return a section with the rule of each call and its precision and recall on each split; nothing without calls."""
+    if not card.calls:
+        return []
+    noun = "variants" if unit == "variants" else "residues"
+    lines = [
+        "## Calls",
+        "",
+        f"Thresholds are chosen on validation. Precision: fraction of the called {noun} that are right; recall: "
+        f"fraction of the {noun} to call that are called.",
+        "",
+        f"| call | value | right if | split | called {noun} | precision | recall |",
+        "|---|---|---|---|---:|---:|---:|",
+    ]
+    for rule in card.calls:
+        for split, counts in rule.splits.items():
+            numbers = f"{counts.called} | {counts.precision:.3f} | {counts.recall:.3f}"
+            lines.append(f"| {rule.name} | {rule.range} | {rule.truth} | {split} | {numbers} |")
+    return [*lines, ""]
 
 
 def _calibration(card: ModelCard) -> list[str]:

@@ -68,6 +68,8 @@ class Recipe(BaseModel):
         What the model expects, for the card.
     limits : sequence of str
         For the card.
+    truth : str
+        What makes a called residue right, in words, e.g. "it binds DNA"; for models with one yes/no label per residue.
 
     Raises
     ------
@@ -100,6 +102,7 @@ class Recipe(BaseModel):
     non_commercial: bool = False
     input: str = ""
     limits: tuple[str, ...] = ()
+    truth: str = ""
 
     @model_validator(mode="after")
     def _check_options(self) -> Recipe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,18 +21,19 @@ from protgraph.checkpoint.checkpoint_file import (
 from protgraph.checkpoint.component_source import components_of
 from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
 from protgraph.checkpoint.training_set import summarize_training_set
-from protgraph.data.datasets.card import DatasetCard
+from protgraph.data.datasets.card import DatasetCard, TaskCard
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
 from protgraph.evaluation.evaluation import predict_ensemble
 from protgraph.file_io import atomic_write, write_text_file
-from protgraph.labels.evaluation_dataset import add_evaluations
+from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
 from protgraph.model.build import as_model_spec
-from protgraph.recipes.card import card_page, split_result, write_reliability_figure
+from protgraph.recipes.calls import find_calls
+from protgraph.recipes.card import card_page, comparisons_of, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
 from protgraph.task.metrics import best_threshold
 from protgraph.task.predictions import SplitPredictions
@@ -86,7 +87,8 @@ def run_recipe(
         raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
     text = path.read_text(encoding="utf-8")
     evaluations = [one.load() for one in spec.evaluate]
-    dataset, left_out = add_evaluations(spec.data(), spec.task, evaluations, cache=cache)
+    base = spec.data()
+    dataset, left_out = add_evaluations(base, spec.task, evaluations, cache=cache)
     folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
     members = _train(spec, dataset, folder_of_members, cache, jobs, on_member)
     first, task = next(iter(members.values())), resolve_task(spec.task, dataset)
@@ -99,6 +101,8 @@ def run_recipe(
         calibration = fit_calibration(spec.calibration, predictions["val"], first.model.target)
     checkpoint = _checkpoint(spec, list(members.values()), task, stores, predictions["val"], calibration)
     card = _card(spec, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, spec), left_out)
+    comparisons = comparisons_of(card.splits, _tasks_of_splits(base.card, spec.task, evaluations))
+    card = card.model_copy(update={"comparisons": comparisons})
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
         write_text_file(folder / RECIPE, text)
@@ -149,6 +153,14 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
         return False
     data = (trained["dataset"], trained["dataset_version"]) == (dataset.name, dataset.version)
     return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)
+
+
+def _tasks_of_splits(base: DatasetCard, task: str, evaluations: Sequence[Evaluation]) -> dict[str, TaskCard]:
+    """Return the card of the task of each test split."""
+    tasks = {"test": base.tasks[task]} if task in base.tasks else {}
+    for evaluation in evaluations:
+        tasks[f"{evaluation.dataset.name}_test"] = evaluation.dataset.card.tasks[evaluation.task]
+    return tasks
 
 
 def _with_metrics(task: Task, recipe: Recipe) -> Task:
@@ -216,4 +228,5 @@ def _card(
         calibration="none" if calibration is None else str(calibration),
         splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
+        calls=find_calls(checkpoint, predictions, recipe.truth),
     )

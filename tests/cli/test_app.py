@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -154,3 +155,24 @@ def test_ctrl_c_is_one_line(run, failing) -> None:
 
 def test_a_misspelled_command_is_suggested(run) -> None:
     assert "'list'" in run("lisst").err
+
+
+def test_help_has_groups_with_questions_to_models_first_and_a_short_option(run):
+    text = run("-h").out
+    assert text == run("--help").out
+    places = [text.index(f"─ {title} ") for title in app.GROUPS]
+    assert places == sorted(places) and text.index("│ predict ") < text.index("│ train ") < text.index("│ list ")
+    assert run("mutate", "-h").out == run("mutate", "--help").out
+    assert run("data", "prepare", "-h").out == run("data", "prepare", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("protgraph pred", "predict"), ("protgraph predict ligand", "ligand_site")]
+)
+def test_a_shell_completes_commands_and_names_of_trained_models(words, expected):
+    environment = {"_PROTGRAPH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    code = "from protgraph.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == [expected]

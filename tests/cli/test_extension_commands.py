@@ -39,7 +39,7 @@ def test_a_command_runs_with_the_common_options(run, path: list[str]) -> None:
 @pytest.mark.usefixtures("greet")
 def test_commands_are_listed_after_those_of_the_core(run) -> None:
     names = re.findall(r"^│ ([a-z]\S*) ", run("--help").out, re.MULTILINE)
-    assert names[0] == "list" and names[-2:] == ["greet", "meet"]
+    assert names[0] == "predict" and names[-2:] == ["greet", "meet"]
     assert re.findall(r"^│ ([a-z]\S*) ", run("data", "--help").out, re.MULTILINE)[-2:] == ["verify", "greet"]
     assert "Commands: greet." in run("meet", "--help").out
     assert re.search(r"^  data.greet +acme 1.2 +greet_mod:greet$", run("list", "commands").out, re.MULTILINE)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import subprocess
+import sys
 
 import biotite.structure as struc
 import biotite.structure.io as strucio
@@ -156,3 +159,99 @@ def test_a_license_that_limits_the_use_is_printed(run, structures_dir, tmp_path,
     monkeypatch.setattr(TrainedModel, "card", limited)
     result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
     assert result.code == 0 and "non-commercial use only" in result.err
+
+
+def test_sites_are_printed_with_the_threshold_and_its_precision_of_the_card(run, structures_dir, tmp_path) -> None:
+    source, before = structures_dir / "1rx4.bcif", {path.name for path in tmp_path.iterdir()}
+    result = run("predict", "ligand_site", source, "--device", "cpu")
+    assert result.code == 0, result.err
+    rule = trained_models.get("ligand_site").card().call("ligand_binding")
+    validation = rule.splits["val"]
+    assert f"at least {rule.at_least:.2f}" in result.out and f"{validation.precision:.0%} of the called" in result.out
+    assert "select ligand_binding_1, (chain 'A' and resi " in result.out and "ChimeraX: select /A:" in result.out
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+    # The called residues of the table are those from the threshold upward, and each is in one site.
+    options = ["-o", tmp_path / "o.csv", "--sites", tmp_path / "s.csv", "--device", "cpu"]
+    assert run("predict", "ligand_site", source, *options).code == 0
+    with open(tmp_path / "o.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    called = [row for row in rows if row["predicted_ligand_binding"] == "1"]
+    assert called and all((float(row["p_ligand_binding"]) >= rule.at_least) == (row in called) for row in rows)
+    with open(tmp_path / "s.csv", newline="") as file:
+        sites = list(csv.DictReader(file))
+    assert sum(int(site["size"]) for site in sites) == len(called)
+    assert [int(site["rank"]) for site in sites] == list(range(1, len(sites) + 1))
+
+
+def test_a_model_without_a_card_calls_nothing(run, structures_dir, tmp_path) -> None:
+    shutil.copy(trained_models.get("ligand_site").folder / "model.safetensors", tmp_path / "alone.safetensors")
+    files = [tmp_path / "alone.safetensors", structures_dir / "1ubq.bcif"]
+    result = run("predict", *files)
+    assert result.code == 2 and "no card" in result.err
+    result = run("predict", *files, "-o", tmp_path / "o.csv", "--sites", tmp_path / "s.csv")
+    assert result.code == 2 and "no card" in result.err and not (tmp_path / "o.csv").exists()
+    result = run("predict", *files, "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0 and "called" not in result.out
+
+
+def test_a_table_on_standard_output_is_not_mixed_with_messages(run, structures_dir) -> None:
+    result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", "-o", "-", "--device", "cpu")
+    lines = result.out.split("\n")[:-1]
+    assert "\r" not in result.out
+    assert result.code == 0 and lines[0].startswith("file,chain,res_id") and len(lines) == 77
+    assert "PyMOL" in result.err or "0 sites" in result.err
+
+
+def test_the_calls_of_each_card_have_the_matthews_correlation_of_the_card() -> None:
+    seen = 0
+    for name in trained_models.names():
+        card = trained_models.get(name).card()
+        for rule in card.calls if len(card.calls) == 1 else ():
+            for split, counts in rule.splits.items():
+                result, seen = card.splits[split], seen + 1
+                right, called, positives = counts.correct, counts.called, counts.positives
+                under = called * positives * (result.labels - called) * (result.labels - positives)
+                mcc = (right * result.labels - called * positives) / under**0.5
+                assert positives == result.positives[0]
+                # sugar_site: counted on the same labels in files that were converted again
+                assert mcc == pytest.approx(result.metrics["mcc"][0], abs=4e-3 if name == "sugar_site" else 1e-5)
+    assert seen >= 10
+
+
+def test_the_list_has_a_metric_of_the_card_beside_floor_and_rival(run) -> None:
+    lines = {line.split()[0]: line for line in run("list", "trained_models").out.splitlines()[1:]}
+    assert "[test: auprc .504; floor .111; GraphSite .544 (not confirmed)]" in lines["dna_site"]
+    card = trained_models.get("ligand_site").card()
+    result = card.splits["test"]
+    prevalence = result.positives[0] / result.labels
+    expected = f"auprc {result.metrics['auprc'][0]:.3f}; floor {prevalence:.3f}]".replace(" 0.", " .")
+    assert expected in lines["ligand_site"]
+    assert "floor .266]" in lines["model_quality"]  # the smaller error is better
+
+
+def test_several_models_write_tables_with_their_names(run, structures_dir, tmp_path) -> None:
+    source = structures_dir / "1ubq.bcif"
+    result = run("predict", "ligand_site,secondary_structure", source, "-o", tmp_path / "o.csv", "--device", "cpu")
+    assert result.code == 0, result.err
+    tables = sorted(path.name for path in tmp_path.iterdir() if "warnings" not in path.name)
+    assert tables == ["o.ligand_site.csv", "o.secondary_structure.csv"]
+    alone = run("predict", "secondary_structure", source, "-o", tmp_path / "alone.csv", "--device", "cpu")
+    assert alone.code == 0
+    assert (tmp_path / "alone.csv").read_bytes() == (tmp_path / "o.secondary_structure.csv").read_bytes()
+    result = run("predict", "ligand_site,ligand_site", source, "-o", tmp_path / "p.csv")
+    assert result.code == 2 and "different names" in result.err
+
+
+def test_a_structure_is_read_from_standard_input(structures_dir, tmp_path) -> None:
+    code = "from protgraph.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "predict", "ligand_site", "-", "-o", "-", "--device", "cpu"]
+    content = (structures_dir / "1ubq.bcif").read_bytes()
+    done = subprocess.run(command, input=content, capture_output=True, check=False, cwd=tmp_path)
+    rows = list(csv.reader(done.stdout.decode().splitlines()))
+    expected = predict("ligand_site", structures_dir / "1ubq.bcif", device="cpu")
+    assert len(rows) == 77, done.stderr
+    np.testing.assert_allclose([float(row[5]) for row in rows[1:]], expected.column("p_ligand_binding"), atol=1e-6)
+    assert not list(tmp_path.iterdir())
+    done = subprocess.run(command, input=b"", capture_output=True, check=False)
+    assert done.returncode == 2 and b"standard input is empty" in done.stderr

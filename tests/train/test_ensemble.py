@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -74,9 +75,18 @@ def test_members_with_other_featurizers_are_an_error(trained, tiny) -> None:
         replace(trained.checkpoint(), others=(other,))
 
 
-def test_uses_of_one_model_refuse_an_ensemble(ensemble, structures_dir) -> None:
+def test_uses_of_one_model_refuse_an_ensemble_and_take_a_member(ensemble) -> None:
     with pytest.raises(CheckpointError, match="3 members"):
-        embed(ensemble, structures_dir / "1orc.bcif", device="cpu")
+        ensemble.single_model("design")
+    assert ensemble.member(1).single_model("design") is ensemble.members[1]
+    with pytest.raises(CheckpointError, match=r"\[3\]"):
+        ensemble.member(3)
+
+
+def test_embeddings_of_members_are_side_by_side(ensemble, structures_dir) -> None:
+    whole = embed(ensemble, structures_dir / "1orc.bcif", device="cpu")
+    alone = [embed(ensemble.member(i), structures_dir / "1orc.bcif", device="cpu") for i in range(3)]
+    np.testing.assert_allclose(whole.node, np.concatenate([e.node for e in alone], 1), atol=1e-5)
 
 
 def test_structures_unlike_the_training_set_are_reported(ensemble, structures_dir) -> None:

@@ -14,6 +14,17 @@ from protgraph.structure import ALPHABET, Residues, clean, load_structure
 pytestmark = pytest.mark.usefixtures("proteinmpnn_folder")
 
 
+@pytest.fixture
+def run(run):
+    """Return the command line with ProteinMPNN as scorer, unless a call names another one."""
+
+    def call(command, *arguments):
+        is_default = command in ("mutate", "scan") and "--model" not in arguments
+        return run(command, *arguments, *(("--model", "proteinmpnn.v_48_020") if is_default else ()))
+
+    return call
+
+
 @pytest.fixture(scope="module")
 def dimer(structures_dir, tmp_path_factory) -> Path:
     """Two identical chains A and B of 24 residues, from 1 and shifted in space; B lacks residue 3."""

@@ -153,3 +153,15 @@ def test_molviewspec_is_written(run, structures_dir, tmp_path):
     args = ["--format", "molviewspec", "--color", "b_factor", "-o", out]
     assert run("view", structures_dir / "1crn.bcif", *args).code == 0
     assert json.loads(out.read_text())["kind"] == "single"
+
+
+def test_several_structures_are_written_to_a_folder(run, structures_dir, tmp_path):
+    files = [structures_dir / f"{name}.bcif" for name in ("1crn", "1ubq")]
+    options = ("--format", "pymol", "-o")
+    result = run("view", *files, *options, tmp_path / "pages")
+    assert result.code == 0, result.err
+    assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["1crn.pml", "1ubq.pml"]
+    result = run("view", *files, *options, tmp_path / "one.pml")
+    assert result.code == 2 and "folder" in result.err and not (tmp_path / "one.pml").exists()
+    result = run("view", files[0], files[0], *options, tmp_path / "again")
+    assert result.code == 2 and "same name" in result.err
