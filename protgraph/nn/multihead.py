@@ -174,7 +174,8 @@ class MultiHeadAttention(nn.Module):
         self.pair_factors = nn.Linear(factors, heads, bias=False) if factors else None
         self.edge = nn.Parameter(torch.zeros(heads, 1)) if "edges" in fields else None
         self.edge_attr = _bias_map(fields, "edge_attr", heads)
-        self.rotary, self.offset = False, None
+        self.rotary = False
+        self.offset: OffsetBias | None = None
         if "seq_pos" in fields and position == "offset":
             self.offset = OffsetBias(heads, chains="chain" in fields)
         elif "seq_pos" in fields:

@@ -149,7 +149,7 @@ class ChannelwiseProduct(nn.Module):
                 yield z, None
             return
         filters = harmonics @ self._coupling_as(h)  # (E, Σ (2l_i+1)(2l_o+1))
-        weight_of_path = [None] * len(self.paths) if weights is None else weights
+        weight_of_path: Iterable[Tensor | None] = [None] * len(self.paths) if weights is None else weights
         for p, weight in zip(self.paths, weight_of_path, strict=True):
             x = sources[p.i] if weight is None else sources[p.i] * weight.unsqueeze(1)
             if p.s == 0:  # Y_0 = 1: c is the identity

@@ -176,7 +176,7 @@ def find_components(
     if component is not None:
         return [component]
     components = []
-    for item in what:
+    for item in cast("Iterable[Any]", what):
         components += find_components(item, kind=kind)
     return components
 
@@ -235,7 +235,10 @@ def _unknown_name(name: str, searched: Iterable[Registry]) -> UnknownNameError:
             return UnknownNameError(
                 f"{name!r} is a {kind}, a kind without checks. Checked kinds: {', '.join(checked)}."
             )
-    hint = suggest(name, sorted(set().union(*searched)))
+    all_names: set[str] = set()
+    for names in searched:
+        all_names.update(names)
+    hint = suggest(name, sorted(all_names))
     return UnknownNameError(f"no component {name!r}.{hint}\n`protgraph list` shows all.")
 
 

@@ -60,7 +60,7 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
             unlabeled.add(example.id)
     groups = linked_groups([dataset.links(example) for example in examples])
     count = len(set(groups))
-    least = 3 if folds == "leave-one-group-out" else max(3, folds)
+    least = max(3, folds) if isinstance(folds, int) else 3
     if count < least:
         raise DatasetError(
             f"dataset {dataset.name!r}: {count} independent groups of proteins, {folds} folds. Proteins with a common "
@@ -71,7 +71,7 @@ def assign_folds(dataset: Dataset, task: str, folds: Folds, *, seed: int = 0) ->
     required = np.zeros(0) if strata is None else strata.required
     ids = tuple(example.id for example in examples)
     by = _grouping(unlabeled.difference(ids))
-    if folds == "leave-one-group-out":
+    if not isinstance(folds, int):
         rule = f"leave one of {count} groups out; {by}"
         return FoldAssignment(ids, np.array(groups), tuple(groups), counts, required, rule)
     name_of_group = [_name(examples, groups, group) for group in range(count)]
@@ -94,8 +94,9 @@ def _grouping(unlabeled: Collection[str]) -> str:
 
 
 def _check_folds(folds: Folds) -> None:
-    is_number = isinstance(folds, int) and not isinstance(folds, bool)
-    if folds != "leave-one-group-out" and not (is_number and folds >= 2):
+    if folds == "leave-one-group-out":
+        return
+    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
         raise OptionError(f"folds = {folds!r}. Allowed: a whole number from 2, or 'leave-one-group-out'.")
 
 
