@@ -85,6 +85,8 @@ class FeaturePlan:
         True if a featurizer reads ligands, so that files must be read with them.
     inserts_unresolved : bool
         True if design and scoring insert a residue without coordinates for each missing residue number.
+    line_graphs : dict of str to str
+        Line graph → edge set whose edges are its nodes.
 
     Raises
     ------
@@ -115,6 +117,7 @@ class FeaturePlan:
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
+        self.line_graphs: dict[str, str] = {}
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
         if node_type != "residue":
             self.fields |= {name: field(name) for name in ATOM_FIELDS}
@@ -136,7 +139,6 @@ class FeaturePlan:
             if isinstance(item.featurizer, EdgeFeaturizer):
                 self.edges.append((item.component, item.featurizer))
         self._add_edge_fields()
-        self._check_edge_sets(placed)
         for item in placed:
             self._add(*item)
 
@@ -165,17 +167,15 @@ class FeaturePlan:
                 kind = prefixed(edges, "edge_kind")
                 self.fields[kind] = field(kind).as_(kind, irreps=f"{len(featurizers)}x0e")
 
-    def _check_edge_sets(self, placed: Sequence[_PlacedFeaturizer]) -> None:
-        """Raise if a featurizer names an edge set that does not exist."""
-        for path, component, featurizer in placed:
-            if not component.edges or isinstance(featurizer, EdgeFeaturizer):
-                continue
-            if not any(name == "edges" or is_edge_field(name) for name in featurizer.reads):
-                raise WiringError(f"{path} reads no edges. Leave out edges={component.edges!r}.")
-            if component.edges not in self.fields:
-                names = ", ".join(map(repr, self.edge_sets)) or "none"
-                hint = suggest(component.edges, self.edge_sets)
-                raise WiringError(f"{path}: edges={component.edges!r} does not exist.{hint} Edge sets: {names}.")
+    def _check_edge_set(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Raise if a featurizer names an edge set that does not exist, or reads no edges."""
+        if not any(name == "edges" or is_edge_field(name) for name in featurizer.reads):
+            raise WiringError(f"{path} reads no edges. Leave out edges={component.edges!r}.")
+        if component.edges not in self.fields:
+            sets = [*self.edge_sets, *self.line_graphs]
+            names = ", ".join(map(repr, sets)) or "none"
+            hint = suggest(component.edges, sets)
+            raise WiringError(f"{path}: edges={component.edges!r} does not exist.{hint} Edge sets: {names}.")
 
     def _add(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
         """Check the wiring of a featurizer, and add its outputs to the fields."""
@@ -209,6 +209,8 @@ class FeaturePlan:
         """Check that a featurizer reads what exists, and add its outputs to the fields."""
         _check_names(path, component.reads, featurizer.reads, "input")
         _check_names(path, component.writes, featurizer.writes, "output")
+        if component.edges:
+            self._check_edge_set(path, component, featurizer)
         reads = {local: component.input_field(local) for local in featurizer.reads}
         for name in reads.values():
             if name not in self.fields:
@@ -216,10 +218,15 @@ class FeaturePlan:
                     f"{path} reads {name!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
-        levels = LocalLevels.of(path, reads, self.fields)
+        levels = LocalLevels.of(path, reads, self.fields, self.line_graphs)
         for local, name in reads.items():
             require_readable(path, type(featurizer), local, levels.local(path, local, self.fields[name]))
-        self._add_outputs(path, component, {n: levels.of_model(spec) for n, spec in featurizer.out.items()})
+        outputs = {n: levels.of_model(spec) for n, spec in featurizer.out.items() if spec.is_tensor}
+        for local in featurizer.out.keys() - outputs.keys():
+            name = component.output_field(local)
+            outputs[local] = featurizer.out[local].as_(name, on=name)
+            self.line_graphs[name] = levels.edges or EDGES
+        self._add_outputs(path, component, outputs)
         if isinstance(featurizer, StructureFeaturizer):
             self.structure.append((component, featurizer))
         else:
@@ -355,10 +362,15 @@ class FeaturePlan:
         for component, featurizer in self.tensor:
             inputs_of_featurizer = {local: f[component.input_field(local)] for local in featurizer.reads}
             inputs_of_featurizer |= {local: f[local] for local in featurizer.optional if local in f}
-            levels = LocalLevels.of("", {n: component.input_field(n) for n in featurizer.reads}, self.fields)
+            reads = {local: component.input_field(local) for local in featurizer.reads}
+            levels = LocalLevels.of("", reads, self.fields, self.line_graphs)
             outputs = run_tensor_featurizer(component.name, featurizer, inputs_of_featurizer, levels.rows(rows))
             for local, value in outputs.items():
-                f[component.output_field(local)] = value.to(dtype) if value.is_floating_point() else value
+                name = component.output_field(local)
+                if isinstance(value, Edges):
+                    f[name], rows[name] = value, value.num_edges
+                else:
+                    f[name] = value.to(dtype) if value.is_floating_point() else value
         return f
 
     def featurize(self, graph: ProteinGraph) -> ProteinGraph:

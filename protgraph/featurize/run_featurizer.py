@@ -11,6 +11,7 @@ from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList, StructureFeaturizer, TensorFeaturizer
+from protgraph.ops import Edges
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
@@ -83,12 +84,16 @@ _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.s
 
 def run_tensor_featurizer(
     name: str, featurizer: TensorFeaturizer, f: Mapping[str, Any], rows: Mapping[str, int]
-) -> dict[str, Tensor]:
-    """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs."""
+) -> dict[str, Any]:
+    """Return the tensors of a tensor featurizer by local name, all of the shapes of their specs; or its line graph."""
     with _scope(name, featurizer.__call__) as scope:
         result = check_returned_fields(scope, featurizer(f), featurizer.out)
         for local, value in result.items():
             spec = featurizer.out[local]
+            if not spec.is_tensor:
+                if not isinstance(value, Edges):
+                    raise scope.returned(f"returns {local!r} as {_describe(value)}", allowed="Return protgraph.Edges.")
+                continue
             check_returned_tensor(scope, local, value, spec.trailing_shape, spec.level, rows)
     return result
 

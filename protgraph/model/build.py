@@ -68,7 +68,7 @@ class ProteinModel(nn.Module):
         shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
-            levels = LocalLevels.of(path, w.reads, self.fields)
+            levels = LocalLevels.of(path, w.reads, self.fields, self.plan.line_graphs)
             specs = {local: levels.local(path, local, self.fields[name]) for local, name in w.reads.items()}
             label = w.component.shared
             if label in shared:
@@ -97,7 +97,7 @@ class ProteinModel(nn.Module):
         self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
         reads = self._head_inputs(head_class, name)
         path = f"head ({name})"
-        levels = LocalLevels.of(path, reads, self.fields)
+        levels = LocalLevels.of(path, reads, self.fields, self.plan.line_graphs)
         specs = {local: levels.local(path, local, self.fields[f]) for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
         with _own_seed(path):

@@ -172,6 +172,9 @@ class Head(GraphLayer):
     Subclasses set ``reads``, take their options as keyword-only arguments with defaults, and declare the irreps of the
     logits: ``self.declare(logits=f"{target.size}x0e")``.
 
+    A head with more outputs, e.g. the parameters of a distribution, has them in ``writes`` beside ``logits``, declares
+    their irreps, and computes its loss from all of them in :meth:`training_loss`.
+
     A head for regression learns labels of any unit if it registers the buffers ``scale`` (ones) and ``shift`` (zeros),
     both ``(C,)``, and returns ``self.rescale(out)``: training sets them to the standard deviation and the mean of the
     training labels.
@@ -234,6 +237,20 @@ class Head(GraphLayer):
                 self.last_linear.weight.zero_()
                 logits = logits if self.shift is None else logits - self.shift
                 self.last_linear.bias.copy_(logits if self.scale is None else logits / self.scale)
+
+    def training_loss(self, outputs: Mapping[str, Tensor], y: Tensor) -> Tensor | None:
+        """Compute the loss in training from all outputs, a scalar; None (the default) means the loss of the task.
+
+        Validation loss and metrics are those of the task and of the logits.
+
+        Parameters
+        ----------
+        outputs : mapping of str to Tensor
+            What :meth:`forward` returns, float32.
+        y : Tensor
+            Labels, ``(N,)`` classes (−1: unknown) or of the shape of the logits (NaN: unknown).
+        """
+        return None
 
     def rescale(self, out: Tensor) -> Tensor:
         """Convert the output of the last linear map to the target's unit, ``(…, C)`` to the same shape."""

@@ -14,6 +14,7 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
 from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.ops import Edges
 from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
 from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
@@ -94,10 +95,16 @@ class _TensorModule(nn.Module):
 
     def __init__(self, featurizer: TensorFeaturizer) -> None:
         super().__init__()
-        self.featurizer, self.outputs, self.writes = featurizer, dict(featurizer.out), featurizer.writes
+        self.featurizer, self.writes = featurizer, featurizer.writes
+        self.outputs = {}
+        for name, spec in featurizer.out.items():
+            self.outputs[name] = spec if spec.is_tensor else FieldSpec(name, "edge", "1x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        return self.featurizer(f)
+        """Return the tensors; of a line graph, the number of neighbors of each edge."""
+        dtype = torch.get_default_dtype()
+        values = self.featurizer(f)
+        return {n: x.count.unsqueeze(1).to(dtype) if isinstance(x, Edges) else x for n, x in values.items()}
 
 
 class StructureModule(nn.Module):

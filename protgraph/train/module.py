@@ -224,7 +224,10 @@ class FitModule(pl.LightningModule):
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
-        loss = self.task.batch_loss(self.loss, self(batch).float(), y, batch)
+        outputs = {name: value.float() for name, value in self.model(batch).items()}
+        loss = self.model.head.training_loss(outputs, y)
+        if loss is None:
+            loss = self.task.batch_loss(self.loss, outputs["logits"], y, batch)
         self._check_finite(loss, batch)
         count = known_labels(y).sum()
         if self.trainer.world_size == 1:

@@ -8,7 +8,7 @@ from protgraph.data.graph.convert import (
     to_networkx,
     to_pyg,
 )
-from protgraph.data.graph.fields import FieldSpec, field, field_table, is_registered, register_field
+from protgraph.data.graph.fields import FieldSpec, edge_set_of, field, field_table, is_registered, register_field
 from protgraph.data.graph.protein_graph import (
     ProteinGraph,
     collate,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protgraph.data.graph.fields import EDGES, FieldSpec, edge_set_of, field, is_registered
+from protgraph.data.graph.fields import EDGES, FieldSpec, field, is_registered
 from protgraph.errors import WiringError
+from protgraph.ops import Edges
 
 __all__ = ["LocalLevels", "is_edge_field", "prefixed", "rows_of"]
 
@@ -36,13 +37,23 @@ class LocalLevels:
     ----------
     edges : str
         The named edge set whose edges are the rows; "" for ``edges``.
+    nodes : str
+        For a line graph: the edge set whose edges are its nodes, e.g. ``edges``; "" if nodes are nodes.
     """
 
     edges: str
+    nodes: str = ""
 
     @classmethod
-    def of(cls, path: str, reads: Mapping[str, str], fields: Mapping[str, FieldSpec]) -> LocalLevels:
+    def of(
+        cls, path: str, reads: Mapping[str, str], fields: Mapping[str, FieldSpec], line_graphs: Mapping[str, str]
+    ) -> LocalLevels:
         """Return the levels of a component that reads these fields, local name to field of the model.
+
+        Parameters
+        ----------
+        line_graphs : mapping of str to str
+            Line graph → edge set whose edges are its nodes.
 
         Raises
         ------
@@ -50,7 +61,8 @@ class LocalLevels:
             It reads no ``edges``, and fields on several edge sets.
         """
         if "edges" in reads:
-            return cls(fields[reads["edges"]].on)
+            edges = fields[reads["edges"]].on
+            return cls(edges, line_graphs.get(edges, ""))
         read = {name: fields[name].on for name in reads.values() if fields[name].level == "edge"}
         if len(set(read.values())) > 1:
             sets = ", ".join(f"{name!r} on {edges or EDGES!r}" for name, edges in read.items())
@@ -65,6 +77,13 @@ class LocalLevels:
         WiringError
             The field is on other edges than those that the component reads.
         """
+        if self.nodes and spec.level == "edge" and (spec.on or EDGES) == self.nodes:
+            return spec.as_(spec.name, level="node", on="")
+        if self.nodes and spec.level in ("node", "pair"):
+            raise WiringError(
+                f"{path}: reads={{{local!r}: {spec.name!r}}}: {spec.name!r} is per {spec.level}, but the nodes of "
+                f"{self.edges!r} are the edges {self.nodes!r}. Allowed: fields of these edges."
+            )
         if spec.level != "edge":
             return spec
         if spec.on != self.edges:
@@ -76,13 +95,21 @@ class LocalLevels:
 
     def of_model(self, spec: FieldSpec) -> FieldSpec:
         """Return the spec of an output as a field of the model."""
-        return spec.as_(spec.name, on=self.edges) if spec.level == "edge" else spec
+        if spec.level == "edge":
+            return spec.as_(spec.name, on=self.edges)
+        if self.nodes and spec.level == "node":
+            return spec.as_(spec.name, level="edge", on="" if self.nodes == EDGES else self.nodes)
+        return spec
 
     def rows(self, rows: Mapping[str, int]) -> dict[str, int]:
         """Return the number of rows of each level as the component sees it; see :func:`rows_of`."""
         seen = {level: count for level, count in rows.items() if level != "edge"}
         edges = self.edges or EDGES
-        return seen | ({"edge": rows[edges]} if edges in rows else {})
+        if edges in rows:
+            seen["edge"] = rows[edges]
+        if self.nodes:
+            seen["node"] = rows[self.nodes]
+        return seen
 
 
 def rows_of(f: Mapping[str, Any]) -> dict[str, int]:
@@ -90,7 +117,6 @@ def rows_of(f: Mapping[str, Any]) -> dict[str, int]:
     proteins = f["proteins"]
     rows = {"node": proteins.batch.numel(), "graph": len(proteins), "pair": sum(n * n for n in proteins.sizes)}
     for name, value in f.items():
-        edges = edge_set_of(name)
-        if edges is not None:
-            rows[edges] = value.size(1)
+        if isinstance(value, Edges):
+            rows[name] = value.num_edges
     return rows
