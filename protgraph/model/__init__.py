@@ -8,7 +8,7 @@ from protgraph.model.compiled_layers import compile_layers, uncompile_layers, un
 from protgraph.model.devices import find_device
 from protgraph.model.diagram import mermaid_text
 from protgraph.model.nonfinite import nonfinite_error
-from protgraph.model.parts import ModelPart, model_parts
+from protgraph.model.parts import ModelPart, freezable_parts
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
@@ -32,7 +32,7 @@ __all__ = [
     "find_device",
     "find_weights",
     "mermaid_text",
-    "model_parts",
+    "freezable_parts",
     "nonfinite_error",
     "pretrained",
     "read_model_state",
