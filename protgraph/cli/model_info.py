@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protgraph.checkpoint import TrainedModel, load_checkpoint
 from protgraph.checkpoint.checksum import weights_digest
-from protgraph.model import ModelSpec, ProteinModel, model_parts
+from protgraph.model import ModelSpec, ProteinModel, freezable_parts
 
 __all__ = ["checkpoint_facts", "parts_of_model"]
 
@@ -24,7 +24,7 @@ def parts_of_model(model: object) -> list[str]:
 
 
 def _parts_of_network(network: ProteinModel) -> list[str]:
-    return [f"{part.path} ({part.component}, {part.parameters:,})" for part in model_parts(network)]
+    return [f"{part.path} ({part.component}, {part.parameters:,})" for part in freezable_parts(network)]
 
 
 def checkpoint_facts(path: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from protgraph.model.compiled_layers import compile_layers, uncompile_layers, un
 from protgraph.model.devices import find_device
 from protgraph.model.diagram import mermaid_text
 from protgraph.model.nonfinite import nonfinite_error
-from protgraph.model.parts import ModelPart, model_parts
+from protgraph.model.parts import ModelPart, freezable_parts
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.settings import change_model, parse_settings
 from protgraph.model.spec import ModelSpec, WiredComponent
@@ -34,7 +34,7 @@ __all__ = [
     "find_device",
     "find_weights",
     "mermaid_text",
-    "model_parts",
+    "freezable_parts",
     "nonfinite_error",
     "parse_settings",
     "pretrained",

@@ -8,7 +8,7 @@ from protgraph.errors import OptionError, list_first
 from protgraph.model.build import ProteinModel
 from protgraph.model.frozen_parts import matches_part
 
-__all__ = ["ModelPart", "check_pattern", "model_parts"]
+__all__ = ["ModelPart", "check_pattern", "freezable_parts"]
 
 
 class ModelPart(NamedTuple):
@@ -19,7 +19,7 @@ class ModelPart(NamedTuple):
     parameters: int
 
 
-def model_parts(model: ProteinModel) -> list[ModelPart]:
+def freezable_parts(model: ProteinModel) -> list[ModelPart]:
     """Return the layers with parameters and the head of a model, which can be frozen by their paths."""
     components = {f"layers.{i}": component.name for i, component in enumerate(model.spec.layers)}
     components["head"] = model.target.head_name
@@ -35,7 +35,7 @@ def check_pattern(model: ProteinModel, pattern: str, option: str) -> None:
     """Raise :class:`OptionError` if a pattern matches no parameter; ``option`` is named in the message."""
     if any(matches_part(name, pattern) for name, _ in model.named_parameters()):
         return
-    paths = [part.path for part in model_parts(model)]
+    paths = [part.path for part in freezable_parts(model)]
     raise OptionError(
         f"{option}: {pattern!r} matches no parameter of model {model.spec.name!r}. Its parts: {list_first(paths, 20)}. "
         "Give one of them, or a pattern as in a shell, e.g. 'layers.*'."

@@ -17,7 +17,7 @@ from protgraph.checkpoint.checkpoint_file import load_parent, save_checkpoint
 from protgraph.checkpoint.checksum import weights_digest
 from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.errors import CheckpointError, OptionError
-from protgraph.model import ModelSpec, build_model, model_parts
+from protgraph.model import ModelSpec, build_model, freezable_parts
 from protgraph.registry.component import component
 from protgraph.train import FitConfig, cross_validate, fit
 from protgraph.train.module import FitModule, ShardedStrategy
@@ -238,7 +238,7 @@ def test_options_without_effect_are_errors(options, message, tiny, small, quick)
 
 
 def test_parts_of_a_model_are_its_layers_with_parameters_and_the_head(tiny):
-    parts = model_parts(build_model(tiny, Target("buried", "node", "multilabel", 1)))
+    parts = freezable_parts(build_model(tiny, Target("buried", "node", "multilabel", 1)))
     assert [f"{part.path} ({part.component})" for part in parts] == [*BUILT, "head (node_multilabel)"]
     assert parts[-1].parameters == 17
 
@@ -282,7 +282,7 @@ def test_every_trained_model_can_be_continued(name):
     parent = load_parent(name).model
     network = build_model(parent.spec, Target("site", "node", "multilabel", 1), seed=1)
     point = start(network, name, None)
-    parts = [f"{part.path} ({part.component})" for part in model_parts(network)]
+    parts = [f"{part.path} ({part.component})" for part in freezable_parts(network)]
     assert [*point.loaded, point.skipped[-1].partition(":")[0]] == parts
     again = build_model(parent.spec, parent.target, seed=1)
     assert start(again, name, None).skipped == []
