@@ -93,17 +93,17 @@ def remove_edges(graph: Data, pairs: Tensor) -> Data:
 
 def keep_edges(graph: Data, keep: Tensor) -> Data:
     """Return a graph or batch with those of its edges that are in a mask ``(E,)``, with their fields."""
-    kept = copy.copy(graph)
+    reduced = copy.copy(graph)
     for name in list(graph.keys()):
         if name == "edge_index":
-            kept.edge_index = graph.edge_index[:, keep]
+            reduced.edge_index = graph.edge_index[:, keep]
         elif graph.is_edge_attr(name) and not (is_registered(name) and field(name).on):  # not of a named edge set
-            kept[name] = graph[name][keep]
-    if "degree" in kept:
-        if "batch" in kept:
-            kept.max_degree = kept.degree  # a bound: counting would wait for the device
-        del kept.degree
-    return kept
+            reduced[name] = graph[name][keep]
+    if "degree" in reduced:
+        if "batch" in reduced:
+            reduced.max_degree = reduced.degree  # a bound: counting would wait for the device
+        del reduced.degree
+    return reduced
 
 
 def walk_geometry(pos: Tensor, walk: Tensor) -> Tensor:

@@ -148,9 +148,9 @@ class ViewHead(Head):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``logits`` ``(B, 2 · size)``; see Notes."""
         x, proteins = invariants(f["h"], self.fields["h"]), f["proteins"]
-        parts = []
+        projected = []
         for is_member in (~f["second_view"], f["second_view"]):
             weight = is_member[:, None].to(x.dtype)
             mean = proteins.sum(x * weight) / proteins.sum(weight).clamp(min=1)
-            parts.append(self.mlp(mean))
-        return {"logits": torch.cat(parts, 1)}
+            projected.append(self.mlp(mean))
+        return {"logits": torch.cat(projected, 1)}

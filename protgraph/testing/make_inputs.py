@@ -88,11 +88,11 @@ def _nodes_of_protein(name: str, spec: FieldSpec, sizes: Sequence[int]) -> Tenso
     if spec.level != "node":
         raise FieldError(f"field {name!r} has node numbers per {spec.level}. The suite makes them per node only.")
     generator = torch.Generator().manual_seed(crc32(name.encode()))
-    parts, first = [], 0
+    numbers, first = [], 0
     for size in sizes:
-        parts.append(first + torch.randint(size, (size, *spec.trailing_shape), generator=generator))
+        numbers.append(first + torch.randint(size, (size, *spec.trailing_shape), generator=generator))
         first += size
-    return torch.cat(parts)
+    return torch.cat(numbers)
 
 
 def _with_degrees(graph: ProteinGraph, degrees: Sequence[int | None]) -> ProteinGraph:

@@ -211,11 +211,11 @@ class FitModule(pl.LightningModule):
         batch, *others = batches if isinstance(batches, tuple) else (batches,)
         assert batch is not None  # of the main task
         loss = self._main_loss(batch)
-        for one, other in zip(self.auxiliary, others, strict=True):
-            if other is None:  # each process needs a gradient of every parameter
-                loss = loss + 0 * sum(p.sum() for p in one.model.head.parameters())
+        for auxiliary, aux_batch in zip(self.auxiliary, others, strict=True):
+            if aux_batch is None:  # each process needs a gradient of every parameter
+                loss = loss + 0 * sum(p.sum() for p in auxiliary.model.head.parameters())
             else:
-                loss = loss + one.weighted_loss(other, self._generator, noise=self.config.noise)
+                loss = loss + auxiliary.weighted_loss(aux_batch, self._generator, noise=self.config.noise)
         return loss
 
     def _main_loss(self, batch: Batch) -> Tensor:
