@@ -16,13 +16,12 @@ from protgraph.errors import FieldError, OptionError
 from protgraph.nn import Head, invariant_width, invariants, invariants_are_chiral
 from protgraph.ops import Proteins
 from protgraph.task import SplitPredictions, as_metric
-from protgraph.task.losses import known_labels
 
 if TYPE_CHECKING:
     from protgraph.data.datasets import Target
 
 __all__ = ["TEMPERATURE", "VECTOR", "TwoViews", "ViewHead", "contrastive_loss", "retrieval"]
-ENTRY_POINTS = {"protgraph.heads": {"two_views": "ViewHead"}}
+ENTRY_POINTS = {"protgraph.heads": {"two_views": "ViewHead"}, "protgraph.metrics": {"retrieval": "retrieval"}}
 
 TEMPERATURE = 0.07
 VECTOR = 128  # width of a projected view
@@ -99,7 +98,7 @@ def contrastive_loss(logits: Tensor, y: Tensor) -> Tensor:
     ----------
     Chen et al. 2020, arXiv:2002.05709, eq. 1.
     """
-    logits = logits[known_labels(y).all(1)]
+    logits = logits[~y.isnan().any(1)]
     if len(logits) < 2:
         return 0 * logits.sum()
     z = nn.functional.normalize(torch.cat(logits.chunk(2, 1)), dim=1)  # (2 P, D)

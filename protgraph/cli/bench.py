@@ -13,6 +13,7 @@ from protgraph.cli.output_path import check_output_folder
 
 if TYPE_CHECKING:
     from protgraph.bench import BenchSpec
+    from protgraph.failure import Failure
 
 __all__ = ["GROUP", "bench_command"]
 
@@ -133,7 +134,7 @@ def bench_command(
     typer.echo("\n" + (bench_spec.folder / "table.md").read_text(encoding="utf-8"))
     for line in compare_with_baselines(summarize(rows), bench_spec.baselines):
         typer.echo(line)
-    failures = set()
+    failures: set[Failure] = set()
     has_failed = False
     for row in rows:
         failures.update(row.failures)

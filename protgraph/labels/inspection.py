@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protgraph.data.datasets.card import SplitCount, sum_counts
+from protgraph.data.datasets.card import SplitCount, TaskCard, sum_counts
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
@@ -253,7 +253,8 @@ def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options:
         if table is not None:  # its keys only
             index = replace(index, table=replace(table, labels=MappingProxyType({}), empty=()))
         all_data = [FolderDataset(index, seed=options.seed, read_options=options.read_options)]
-    tasks, notes = {}, {}
+    tasks: dict[str, TaskCard] = {}
+    notes: dict[str, None] = {}
     for data in all_data:
         tasks |= data.card.tasks
         notes |= dict.fromkeys(data.notes)

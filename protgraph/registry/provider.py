@@ -509,8 +509,9 @@ def _names_made_by(statement: ast.stmt) -> list[str]:
 
     if isinstance(statement, ast.FunctionDef):
         return [statement.name]
+    targets: list[ast.expr | None]
     if isinstance(statement, ast.Assign):
-        targets = statement.targets
+        targets = [*statement.targets]
     else:
         targets = [getattr(statement, "target", None)]
     return [target.id for target in targets if isinstance(target, ast.Name)]

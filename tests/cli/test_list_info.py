@@ -14,9 +14,10 @@ def test_list_prints_every_name_with_its_distribution(run) -> None:
     lines = run("list").out.splitlines()
     for plural, registry in registries.items():
         start = lines.index(f"{plural} ({len(registry)})") + 1
-        shown = [line.split() for line in lines[start : start + len(registry)]]
-        assert [row[0] for row in shown] == registry.names()
-        assert all("protgraph-pyg" in row for row in shown)
+        shown = lines[start : start + len(registry)]
+        assert [line.split()[0] for line in shown] == registry.names()
+        for name, line in zip(registry.names(), shown, strict=True):
+            assert registry.entry(name).source in line
 
 
 @pytest.mark.parametrize("kind", ["layers", "layer"])

@@ -52,4 +52,10 @@ def plan_of() -> Callable[[str], FeaturePlan]:
         stated = getattr(featurizers.get(name), "conformity", None) or Conformity()
         return ComponentSpec(name, stated.offline)
 
-    return lambda name: FeaturePlan([by_default(other) for other in dict.fromkeys(needed(name))])
+    def plan(name: str) -> FeaturePlan:
+        if name == "edge_cosine":  # its nodes are edges
+            angle = ComponentSpec(name, edges="line", reads={"node_vec": "edge_vec"})
+            return FeaturePlan(["knn", "edge_vector", "line_graph", angle])
+        return FeaturePlan([by_default(other) for other in dict.fromkeys(needed(name))])
+
+    return plan
