@@ -235,14 +235,14 @@ def _tie_by_number(residues: Residues, spec: str, rows: Sequence[Sequence[int]],
     return tied
 
 
-def _parse_weight(part: str) -> tuple[str, float]:
-    name, separator, value = part.partition("=")
+def _parse_weight(text: str) -> tuple[str, float]:
+    name, separator, value = text.partition("=")
     if not separator:
-        return part, 1.0
+        return text, 1.0
     try:
         weight = float(value)
     except ValueError:
         weight = math.nan
     if not math.isfinite(weight):
-        raise OptionError(f"invalid weight of a tied part: {part!r}. Use a finite number, 'A=1,B=-0.5'.")
+        raise OptionError(f"invalid weight of a tied part: {text!r}. Use a finite number, 'A=1,B=-0.5'.")
     return name.strip(), weight

@@ -24,8 +24,8 @@ from protgraph.train import FitConfig, fit
 
 SMALL = ("1ajj", "1crn", "1vii", "2erl", "3u7t", "1bx8", "1fas")
 WITHOUT = (
-    *("b_factor", "contact", "inverse_folding", "masked_lm", "next_residue"),
-    *("secondary_structure", "structure_denoising", "structure_prediction"),
+    *("b_factor", "contact", "inverse_folding", "masked_geometry", "masked_lm", "masked_residue_type"),
+    *("multiview_contrast", "next_residue", "secondary_structure", "structure_denoising", "structure_prediction"),
 )
 
 
