@@ -141,12 +141,15 @@ def _relative_to(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("models"), list):
         spec["models"] = [_beside(folder, model) for model in data["models"]]
     if isinstance(data.get("trained"), dict):
-        spec["trained"] = {}
-        for task, names in data["trained"].items():
-            is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-            paths = [_relative_path(folder, name, registry.trained_models) for name in names] if is_list else names
-            spec["trained"][task] = paths
+        spec["trained"] = {task: _trained_beside(folder, names) for task, names in data["trained"].items()}
     return spec
+
+
+def _trained_beside(folder: Path, names: Any) -> Any:
+    """Return trained models of a spec with the paths of their files relative to its folder."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return names
+    return [_relative_path(folder, name, registry.trained_models) for name in names]
 
 
 def _relative_path(folder: Path, name: Any, registered: Container[object] = ()) -> Any:

@@ -111,20 +111,12 @@ def _select(
     from protgraph.registry import registries
     from protgraph.testing import find_components
 
+    _check_selection(names, everything, settings)
     plural = _plural(kind) if kind else None
-    if bool(names) == everything:
-        raise OptionError(
-            "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."
-        )
     searched = [registries[k] for k in _KINDS if plural in (None, k)]
-    components = []
     if everything:
-        if settings:
-            raise OptionError("--set changes one model. Give its name instead of --all.")
-        for registry in searched:
-            for name in registry:
-                components += _variants(registry, name, foreign)
-        return components
+        return _all_components(searched, foreign)
+    components = []
     singular = cast("ComponentKind", plural.removesuffix("s")) if plural else None
     for name in names:
         if settings or name.endswith(".toml"):
@@ -134,6 +126,15 @@ def _select(
     return components
 
 
+def _check_selection(names: Sequence[str], everything: bool, settings: list[str] | None) -> None:
+    if bool(names) == everything:
+        raise OptionError(
+            "Components to check: none or too many. Give names, or --all (with --kind for one kind only)."
+        )
+    if everything and settings:
+        raise OptionError("--set changes one model. Give its name instead of --all.")
+
+
 def _plural(kind: str) -> str:
     """Return the name of the registry of a kind, which may be in the singular."""
     plural = f"{kind.removesuffix('s')}s"
@@ -141,6 +142,15 @@ def _plural(kind: str) -> str:
         hint = suggest(kind, _KINDS)
         raise OptionError(f"--kind {kind!r} is not a kind of component.{hint} Use one of {', '.join(_KINDS)}.")
     return plural
+
+
+def _all_components(registries: Sequence[Registry], foreign: ForeignChecks) -> list[Component]:
+    """Return the components of all registries."""
+    components = []
+    for registry in registries:
+        for name in registry:
+            components += _variants(registry, name, foreign)
+    return components
 
 
 def _of_registries(registries: Sequence[Registry], name: str, foreign: ForeignChecks) -> list[Component]:

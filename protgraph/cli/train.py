@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -41,9 +40,11 @@ from protgraph.cli.start_options import (
 from protgraph.errors import OptionError, OutputFileError
 
 if TYPE_CHECKING:
+    from lightning.pytorch.callbacks import Callback
     from lightning.pytorch.loggers import Logger
 
     from protgraph.data.datasets.dataset import Dataset
+    from protgraph.model import ModelSpec
     from protgraph.structure import ReadOptions
     from protgraph.train import FitConfig, FitResult
 
@@ -201,12 +202,12 @@ def train_command(
       protgraph train model.toml --data pdb_core --task interface --set layers.1.dim=128
     """
     from protgraph.train import FitConfig, fit
-    from protgraph.train.callbacks import callback_by_name
     from protgraph.train.session import is_first_process
 
     budget = parse_budget(batch_residues)
     _check_prediction_options(budget, memory_limit, devices, cv, dry_run=dry_run, resume=resume)
     config = FitConfig(
+        batch_residues=FitConfig.batch_residues if budget is None else budget,
         epochs=epochs,
         lr=lr,
         seed=seed,
@@ -228,30 +229,25 @@ def train_command(
         lora=parse_ranks(lora),
     )
     spec = model_to_train(model, start_from, settings)
-    if budget is not None:
-        config = replace(config, batch_residues=budget)
     inputs: list[str | Path | None] = [*data, labels]
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
-    if out is not None:
-        out = check(out)
+    out = None if out is None else check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
     if dry_run:
         print_dry_run(spec, dataset, task, config, memory_limit, auto=budget is None)
         return
     if out is None:
-        name = spec if isinstance(spec, str) else spec.name
-        out = check(_default_out(name, task, has_folds=cv is not None))
+        out = check(_default_out(spec, task, has_folds=cv is not None))
     run_dir = out.with_suffix(".run")
     adapters = out.with_suffix(".adapters.safetensors")
-    if lora and cv is None:
+    if config.lora:
         check_output(adapters, inputs=inputs, overwrite=overwrite or resume, suffixes=[".safetensors"])
     if budget is None:
         config = choose_budget(spec, dataset, task, config, memory_limit)
-    callbacks = [callback_by_name(text) for text in callback or ()]
-    log = log or ["csv"]
+    callbacks = _callbacks(callback)
     if cv is not None:
         _check_no_calibration(calibrate)
         loggers = partial(_loggers, log, run=out.stem, resume=resume)
@@ -287,9 +283,7 @@ def train_command(
             on_epoch=None if quiet else _print_epoch,
         )
         if is_first_process():
-            if result.adapters is not None:
-                typer.echo(f"adapters: {result.save_adapters(adapters)}")
-            _report(result, out)
+            _report(result, out, adapters)
 
 
 def _check_prediction_options(
@@ -304,8 +298,11 @@ def _check_prediction_options(
         )
 
 
-def _report(result: FitResult, out: Path) -> None:
+def _report(result: FitResult, out: Path, adapters: Path) -> None:
     from protgraph.cli.failures import report_failures
+
+    if result.adapters is not None:
+        typer.echo(f"adapters: {result.save_adapters(adapters)}")
 
     for note in result.notes:
         typer.echo(note, err=True)
@@ -319,9 +316,10 @@ def _check_no_calibration(calibrate: str | None) -> None:
         raise OptionError(f"--calibrate {calibrate} does not apply to --cv, which writes no model. Leave it out.")
 
 
-def _default_out(model: str, task: str, *, has_folds: bool) -> Path:
+def _default_out(model: str | ModelSpec, task: str, *, has_folds: bool) -> Path:
+    name = model if isinstance(model, str) else model.name
     suffix = "-cv.csv" if has_folds else ".safetensors"
-    return Path(f"{model}-{task}{suffix}".replace("/", "_"))
+    return Path(f"{name}-{task}{suffix}".replace("/", "_"))
 
 
 def _check_out(
@@ -396,12 +394,19 @@ def _save_best_epoch(result: FitResult, out: Path) -> str:
     )
 
 
-def _loggers(kinds: list[str], folder: Path, run: str, *, resume: bool) -> list[Logger]:
+def _callbacks(texts: list[str] | None) -> list[Callback]:
+    from protgraph.train.callbacks import callback_by_name
+
+    return [callback_by_name(text) for text in texts or ()]
+
+
+def _loggers(kinds: list[str] | None, folder: Path, run: str, *, resume: bool) -> list[Logger]:
     """Create the loggers, and one that prints where their values are when training starts."""
     from protgraph.train.loggers import PlacePrinter, logger_by_name
     from protgraph.train.run_folder import RunFolder
     from protgraph.train.session import is_first_process
 
+    kinds = kinds or ["csv"]
     if "none" in kinds and len(kinds) > 1:
         raise OptionError(f"--log: {', '.join(kinds)}. Allowed: 'none' alone, or other loggers. Remove 'none'.")
     made = [logger_by_name(kind, folder, run=run) for kind in dict.fromkeys(kinds) if kind != "none"]

@@ -98,8 +98,7 @@ def embed(
         try:
             for members, (rows, mean, descriptors) in run.outputs(networks[0], compute, max_residues=batch_residues):
                 run.checks.check_descriptors(members, descriptors)
-                for p, node, protein in zip(members, rows.split([len(p.residues) for p in members]), mean, strict=True):
-                    embedded.append(_EmbeddedProtein(p.source, p.residues, p.chains, node, protein))
+                embedded += _separated(members, rows, mean)
         except KeyboardInterrupt as e:
             interruption = e
             last_file = embedded[-1].file if embedded else ""  # some of its chains may be missing
@@ -115,6 +114,13 @@ def embed(
     if interruption is not None:
         raise Interrupted(interruption, result) from interruption
     return result
+
+
+def _separated(members: Sequence[GraphResult], rows: Tensor, means: Tensor) -> list[_EmbeddedProtein]:
+    """Return the embeddings of each protein of a batch, from rows ``(N, C)`` of residues and means ``(P, C)``."""
+    nodes = rows.split([len(p.residues) for p in members])
+    proteins = zip(members, nodes, means, strict=True)
+    return [_EmbeddedProtein(p.source, p.residues, p.chains, node, mean) for p, node, mean in proteins]
 
 
 class _EmbeddedProtein(NamedTuple):

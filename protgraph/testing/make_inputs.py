@@ -70,17 +70,25 @@ def make_inputs(
     rows = {"node": sum(sizes), "edge": edge_index.size(1), "graph": len(sizes)}
     rows["pair"] = sum(n * n for n in sizes)
     values: dict[str, Tensor] = {}
-    for name, spec in specs.items():
-        if not spec.is_tensor or edge_set_of(name) is not None:
-            continue
+    for name, spec in _without_edges(specs).items():
         if spec.irreps == "index":
             values[name] = _nodes_of_protein(name, spec, sizes)
-        elif name in computed and computed[name].shape[1:] == spec.trailing_shape:
+        elif _has_shape(computed.get(name), spec):
             values[name] = _double(computed[name])
         else:
             values[name] = _random(name, spec, rows[spec.level], computed["pos"], name in nonnegative)
     degree = batch.degree if "degree" in batch else None
     return TensorInputs(dict(specs), values, edge_index, sizes, degree, nonnegative)
+
+
+def _without_edges(specs: Mapping[str, FieldSpec]) -> dict[str, FieldSpec]:
+    """Return the specs of tensors other than edges."""
+    return {name: spec for name, spec in specs.items() if spec.is_tensor and edge_set_of(name) is None}
+
+
+def _has_shape(value: Tensor | None, spec: FieldSpec) -> bool:
+    """Return True if a computed field has the trailing shape of a spec."""
+    return value is not None and value.shape[1:] == spec.trailing_shape
 
 
 def _nodes_of_protein(name: str, spec: FieldSpec, sizes: Sequence[int]) -> Tensor:

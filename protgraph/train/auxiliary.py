@@ -50,8 +50,11 @@ class AuxiliaryTask:
         batch, y = self.task.inputs.apply(batch, generator, training=True)
         if noise:
             batch = add_noise(batch, noise, generator)
-        logits = self.model(batch)["logits"].float()
-        return self.weight * self.task.batch_loss(self.loss, logits, y, batch)
+        outputs = {name: value.float() for name, value in self.model(batch).items()}
+        loss = self.model.head.training_loss(outputs, y)
+        if loss is None:
+            loss = self.task.batch_loss(self.loss, outputs["logits"], y, batch)
+        return self.weight * loss
 
     def validate(self) -> dict[str, float]:
         """Compute the monitored metric on validation, as ``{"TASK.METRIC": value}``; empty without a split val."""

@@ -287,11 +287,8 @@ class FitModule(pl.LightningModule):
         val_loss = float(self.task.compute_loss(self.loss, rows.logits, rows.y)) if rows.loss is None else rows.loss
         if self.trainer.sanity_checking:
             return
-        if not math.isfinite(val_loss) and self.nonfinite is None and not is_sharded(self.model):
-            loader = self.trainer.val_dataloaders
-            assert loader is not None  # of this epoch
-            first = next(iter(loader)).to(self.device)
-            self.nonfinite = find_nonfinite_component(self.model, first)
+        if not math.isfinite(val_loss):
+            self._find_nonfinite()
         row = {"epoch": self.current_epoch + 1, "train_loss": self._train_loss, "val_loss": val_loss, **metrics}
         for values in of_auxiliary:
             row |= values
@@ -305,6 +302,14 @@ class FitModule(pl.LightningModule):
             # float64: callbacks compare exactly what the history has
             shown = key in ("train_loss", self.task.monitor)
             self.log(key, torch.tensor(value, dtype=torch.float64), prog_bar=shown, batch_size=1, sync_dist=sync)
+
+    def _find_nonfinite(self) -> None:
+        """Find the component that made the validation loss NaN, unless one is known."""
+        if self.nonfinite is not None or is_sharded(self.model):
+            return
+        loader = self.trainer.val_dataloaders
+        assert loader is not None  # of this epoch
+        self.nonfinite = find_nonfinite_component(self.model, next(iter(loader)).to(self.device))
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add history and the counts of the present epoch to a Lightning checkpoint, and random states to resume."""
