@@ -284,7 +284,7 @@ class WiredComponent:
     Parameters
     ----------
     path : str
-        E.g. "layers[2]"; "layers[2][0]" for the first of several repetitions.
+        E.g. ``layers[2]``; ``layers[2][0]`` for the first of several repetitions.
     reads, writes : mapping of str to str
         Local name to field of the model.
     """
