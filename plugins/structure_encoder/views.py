@@ -26,6 +26,7 @@ ENTRY_POINTS = {"protgraph.heads": {"two_views": "ViewHead"}, "protgraph.metrics
 TEMPERATURE = 0.07
 VECTOR = 128  # width of a projected view
 _MARGIN = 0.3  # least part of a protein in a view
+_EQUAL = 1e-9  # cosines that differ by less are equal
 
 register_field(
     FieldSpec("second_view", "node", "0e", "bool", shape=(), doc="True for residues of the second view of a protein")
@@ -110,10 +111,17 @@ def contrastive_loss(logits: Tensor, y: Tensor) -> Tensor:
 
 @as_metric("max")
 def retrieval(o: SplitPredictions) -> float:
-    """Fraction of proteins whose second view is the nearest to the first among all second views, by cosine."""
-    first, second = nn.functional.normalize(o.logits.view(len(o.logits), 2, -1), dim=2).unbind(1)
-    nearest = (first @ second.t()).argmax(1)
-    return float((nearest == torch.arange(len(first))).double().mean())
+    """Fraction of proteins whose second view is the nearest to the first among all second views, by cosine.
+
+    Of several equally near ones each counts as the nearest with the same probability.
+    """
+    views = o.logits.double().view(len(o.logits), 2, -1)
+    first, second = nn.functional.normalize(views, dim=2).unbind(1)
+    cosine = first @ second.t()
+    own = cosine.diagonal()[:, None]
+    is_nearest = (cosine <= own + _EQUAL).all(1)
+    equally_near = ((cosine - own).abs() <= _EQUAL).sum(1)
+    return float((is_nearest / equally_near).mean())
 
 
 class ViewHead(Head):

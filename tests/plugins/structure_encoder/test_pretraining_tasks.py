@@ -113,6 +113,8 @@ def test_retrieval_counts_proteins_whose_other_view_is_the_nearest():
     first = torch.eye(4)
     second = first[[0, 1, 3, 2]]
     assert retrieval.function(SplitPredictions(torch.cat([first, second], 1), torch.zeros(4, 1))) == 0.5
+    same = torch.ones(4, 4)
+    assert retrieval.function(SplitPredictions(torch.cat([same, same], 1), torch.zeros(4, 1))) == 0.25
 
 
 def test_the_fraction_of_masked_types_is_drawn_between_its_limits():
