@@ -28,8 +28,8 @@ def _network(name: str, *, dim: int, depth: int, k: int, dropout: float = 0.1) -
             *(depth - 1) * [encoder],
             last,
         ],
-        doc="Messages between the nearest residues from residue types and distances of backbone atoms, without side "
-        "chains, so that models and incomplete structures give the same vectors.",
+        doc="Messages between the nearest residues from residue types and distances of backbone atoms. Side chains are "
+        "not read: they may be missing.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from protgraph.data.graph import FieldSpec, field, is_registered, register_field
+from protgraph.data.graph import FieldSpec, edge_set_of, field, register_field
 from protgraph.errors import FieldError, OptionError
 from protgraph.nn import Head, invariant_width, invariants, invariants_are_chiral
 
@@ -86,19 +86,25 @@ def _random_neighbor(graph: Data, nodes: Tensor, generator: Generator) -> Tensor
 
 def remove_edges(graph: Data, pairs: Tensor) -> Data:
     """Return a graph or batch without the edges between pairs of nodes ``(P, 2)``, in both directions."""
-    n, (source, target) = graph.num_nodes, graph.edge_index
+    n = graph.num_nodes
     keys = torch.cat([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]])
-    return keep_edges(graph, ~torch.isin(source * n + target, keys))
+    return keep_edges(graph, lambda index: ~torch.isin(index[0] * n + index[1], keys))
 
 
-def keep_edges(graph: Data, keep: Tensor) -> Data:
-    """Return a graph or batch with those of its edges that are in a mask ``(E,)``, with their fields."""
+def keep_edges(graph: Data, is_kept: Callable[[Tensor], Tensor]) -> Data:
+    """Return a graph or batch with some of the edges of each edge set, and with their fields.
+
+    ``is_kept``: from the edges ``(2, E)`` of a set to a mask ``(E,)``.
+    """
+    index_names = {edge_set_of(name): name for name in graph.keys()}  # noqa: SIM118 - graphs are no dicts
+    masks = {edges: is_kept(graph[name]) for edges, name in index_names.items() if edges is not None}
     reduced = copy.copy(graph)
     for name in list(graph.keys()):
-        if name == "edge_index":
-            reduced.edge_index = graph.edge_index[:, keep]
-        elif graph.is_edge_attr(name) and not (is_registered(name) and field(name).on):  # not of a named edge set
-            reduced[name] = graph[name][keep]
+        edges = edge_set_of(name)
+        if edges is not None:
+            reduced[name] = graph[name][:, masks[edges]]
+        elif name != "y" and graph.is_edge_attr(name):
+            reduced[name] = graph[name][masks[field(name).on or "edges"]]
     if "degree" in reduced:
         if "batch" in reduced:
             reduced.max_degree = reduced.degree  # a bound: counting would wait for the device

@@ -73,10 +73,13 @@ class TwoViews:
         second = (size * (_MARGIN + (1 - 2 * _MARGIN) * chance)).long()  # (B,) first residue of the second view
         place = torch.arange(graph.num_nodes, device=device) - (size.cumsum(0) - size)[proteins.batch]
         view = place >= second[proteins.batch]
-        source, target = graph.edge_index
-        is_loop = source == target
-        stays = torch.rand(len(source), generator=generator, device=device) >= self.removed
-        shown = keep_edges(graph, (view[source] == view[target]) & (stays | is_loop))
+
+        def is_kept(index: Tensor) -> Tensor:
+            source, target = index
+            stays = torch.rand(len(source), generator=generator, device=device) >= self.removed
+            return (view[source] == view[target]) & (stays | (source == target))
+
+        shown = keep_edges(graph, is_kept)
         shown.second_view = view
         code = torch.randn(len(size), VECTOR, generator=generator, device=device)
         return shown, torch.cat([code, code], 1)

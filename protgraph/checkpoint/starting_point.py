@@ -151,14 +151,14 @@ def _check_family(spec: ModelSpec, parent: Parent) -> None:
 def _load_layers(network: ProteinModel, parent: ProteinModel) -> tuple[list[str], list[str]]:
     """Load the layers in common; return those with weights that were loaded, and the others with the reason."""
     loaded, skipped = [], []
-    for number, (wired, layer) in enumerate(network.steps):
+    for number, (wired, layer) in enumerate(network.first_uses):
         label = f"layers.{number} ({wired.component.name})"
         if not layer.state_dict():
             continue
-        if number >= len(parent.steps):
+        if number >= len(parent.layers):
             skipped.append(f"{label}: not in the checkpoint")
             continue
-        parent_wired, parent_layer = parent.steps[number]
+        parent_wired, parent_layer = parent.first_uses[number]
         if wired.component.name != parent_wired.component.name:
             reason = f"{parent_wired.component.name} in the checkpoint"
         elif list(wired.reads.items()) != list(parent_wired.reads.items()):

@@ -141,6 +141,11 @@ class ProteinModel(nn.Module):
         return [(w, self.layers[number]) for w, number in zip(self.wires, self._module_of, strict=True)]
 
     @property
+    def first_uses(self) -> list[tuple[WiredComponent, GraphLayer]]:
+        """The modules ``layers.0``, ``layers.1``, … with the wiring of their first call; see :attr:`steps`."""
+        return [(self.wires[self._module_of.index(number)], layer) for number, layer in enumerate(self.layers)]
+
+    @property
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
         optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
@@ -269,8 +274,8 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        first = [self.wires[self._module_of.index(number)] for number in range(len(self.layers))]
-        return attention_maps(self.spec.name, first, self.layers, recorder.weights, proteins)
+        wires = [wiring for wiring, _ in self.first_uses]
+        return attention_maps(self.spec.name, wires, self.layers, recorder.weights, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""

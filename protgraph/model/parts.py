@@ -21,7 +21,7 @@ class ModelPart(NamedTuple):
 
 def freezable_parts(model: ProteinModel) -> list[ModelPart]:
     """Return the layers with parameters and the head of a model, which can be frozen by their paths."""
-    components = {f"layers.{i}": component.name for i, component in enumerate(model.spec.layers)}
+    components = {f"layers.{number}": wiring.component.name for number, (wiring, _) in enumerate(model.first_uses)}
     components["head"] = model.target.head_name
     with_parameters = []
     for path, component in components.items():

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -115,12 +114,18 @@ class TensorInputs(Inputs):
 
     def single(self, protein: int) -> TensorInputs:
         """Return one protein alone."""
-        parts = {level: self._part(level, protein) for level in self.levels}
-        values = {n: x[parts[self.specs[n].rows]] for n, x in self.values.items()}
-        values |= {n: values[n] - parts["node"].start for n in self._node_numbers}
-        index = self.edge_index[:, parts["edge"]] - parts["node"].start
-        more = {name: edges[:, parts[name]] - parts["node"].start for name, edges in self.more_edges.items()}
+        rows = {level: self._part(level, protein) for level in self.levels}
+        first_node = rows["node"].start
+        values = self._rows_of_values(rows)
+        for name in self._node_numbers:
+            values[name] = values[name] - first_node
+        index = self.edge_index[:, rows["edge"]] - first_node
+        more = {name: edges[:, rows[name]] - first_node for name, edges in self.more_edges.items()}
         return replace(self, values=values, edge_index=index, more_edges=more, sizes=(self.sizes[protein],))
+
+    def _rows_of_values(self, rows: Mapping[str, slice | Tensor]) -> dict[str, Tensor]:
+        """Return the values with some rows, or in another order; ``rows`` are those of each level."""
+        return {name: value[rows[self.specs[name].rows]] for name, value in self.values.items()}
 
     def permuted(self) -> tuple[TensorInputs, Permutation]:
         """Return the same proteins with nodes in a random order, edges sorted by target, and these orders ``(M,)``.
@@ -143,8 +148,9 @@ class TensorInputs(Inputs):
             renumbered = new_number[edges]
             order[name] = torch.argsort(renumbered[1], stable=True)
             more[name] = renumbered[:, order[name]]
-        values = {n: x[order[self.specs[n].rows]] for n, x in self.values.items()}
-        values |= {n: new_number[values[n]] for n in self._node_numbers}
+        values = self._rows_of_values(order)
+        for name in self._node_numbers:
+            values[name] = new_number[values[name]]
         return replace(self, values=values, edge_index=index[:, edge], more_edges=more), order
 
     def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
@@ -154,7 +160,7 @@ class TensorInputs(Inputs):
         for name, edges in {"edge": self.edge_index, **self.more_edges}.items():
             noise = torch.rand(edges.size(1), generator=generator, dtype=torch.float64)
             order[name] = torch.argsort(edges[1] + 0.5 * noise)
-        values = {n: x[order[self.specs[n].rows]] for n, x in self.values.items()}
+        values = self._rows_of_values(order)
         more = {name: edges[:, order[name]] for name, edges in self.more_edges.items()}
         return replace(self, values=values, edge_index=self.edge_index[:, order["edge"]], more_edges=more), order
 
@@ -168,7 +174,8 @@ class TensorInputs(Inputs):
         if name in ("edges", "edge_index"):
             return replace(self, edge_index=self._with_other_sources(self.edge_index))
         if name in self.more_edges:
-            return replace(self, more_edges={**self.more_edges, name: self._with_other_sources(self.more_edges[name])})
+            changed_edges = self._with_other_sources(self.more_edges[name])
+            return replace(self, more_edges={**self.more_edges, name: changed_edges})
         rows = slice(None) if protein is None else self._part(self.specs[name].rows, protein)
         value = self.values[name].clone()
         if name == "residue":
@@ -192,15 +199,20 @@ class TensorInputs(Inputs):
 
     def _successors(self) -> Tensor:
         """Return the next node of each node in its protein, ``(N,)`` int64; the first one of the last."""
-        starts, sizes = (torch.tensor(x)[self.batch] for x in (np.cumsum([0, *self.sizes])[:-1], self.sizes))
-        return (torch.arange(sum(self.sizes)) - starts + 1) % sizes + starts
+        sizes = torch.tensor(self.sizes)
+        first = sizes.cumsum(0) - sizes  # (P,) first node of each protein
+        node = torch.arange(sum(self.sizes))
+        place = node - first[self.batch]  # in the protein
+        return (place + 1) % sizes[self.batch] + first[self.batch]
 
     def _with_other_sources(self, edge_index: Tensor) -> Tensor:
         """Return edges ``(2, E)`` with the next node of the protein as source, or as target if that changes nothing."""
         successor = self._successors()
         source, target = edge_index
-        other, n = successor[source], len(successor)
-        if torch.equal((target * n + other).sort()[0], (target * n + source).sort()[0]):  # complete, with loops
+        other = successor[source]
+        before = (target * len(successor) + source).sort().values
+        after = (target * len(successor) + other).sort().values
+        if torch.equal(before, after):  # complete, with loops
             other = successor[target]
         return torch.stack([other, target])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,11 @@ from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OptionError
 from protgraph.evaluation.evaluation import predict_split
+from protgraph.failure import Failure
 from protgraph.labels.loading import load_dataset, resolve_task
-from protgraph.labels.preparation import prepare
+from protgraph.labels.preparation import Prepared, prepare
 from protgraph.model.build import ProteinModel
+from protgraph.task.losses import known_labels
 from protgraph.task.metrics import compute_metrics
 from protgraph.task.task import Task
 from protgraph.train.coordinate_noise import add_noise
@@ -36,17 +39,38 @@ class AuxiliaryTask:
     task: Task
     weight: float  # factor of its loss
     model: ProteinModel  # the layers of the run's model, and a head of its own
-    splits: dict[str, GraphStore]  # "train" and, if the dataset has labels there, "val"
-    places: dict[str, int]  # name of each training protein → its number in the store
+    prepared: Prepared
     loss: Callable[[Tensor, Tensor], Tensor]
+
+    @property
+    def train(self) -> GraphStore:
+        """Graphs of the training proteins with labels of this task."""
+        return self.prepared.splits["train"]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Name of each training protein → its number in the store."""
+        return {name: number for number, name in enumerate(self.train.names)}
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Proteins that could not be used."""
+        return self.prepared.failures
+
+    @property
+    def notes(self) -> list[str]:
+        """Messages for the user."""
+        name = self.task.name
+        count = count_noun(len(self.train), "training protein")
+        return [*(f"{name}: {note}" for note in self.prepared.notes), f"{name}: {count}, weight {self.weight:g}"]
 
     def collate(self, names: Sequence[str]) -> Batch | None:
         """Return the batch of those of the proteins that have labels of this task; None if none has."""
-        members = [self.places[name] for name in names if name in self.places]
-        return self.splits["train"].collate(members) if members else None
+        members = [self.numbers[name] for name in names if name in self.numbers]
+        return self.train.collate(members) if members else None
 
-    def weighted_loss(self, batch: Batch, generator: Generator, *, noise: float) -> Tensor:
-        """Compute the loss of a training batch times the weight, a scalar."""
+    def training_loss(self, batch: Batch, generator: Generator, *, noise: float) -> tuple[Tensor, Tensor]:
+        """Compute the loss of a training batch, and the number of labels or proteins of which it is the mean."""
         batch, y = self.task.inputs.apply(batch, generator, training=True)
         if noise:
             batch = add_noise(batch, noise, generator)
@@ -54,13 +78,21 @@ class AuxiliaryTask:
         loss = self.model.head.training_loss(outputs, y)
         if loss is None:
             loss = self.task.batch_loss(self.loss, outputs["logits"], y, batch)
-        return self.weight * loss
+        count = known_labels(y).sum()
+        if self.task.loss_per_protein:
+            count = torch.full_like(count, batch.num_graphs)
+        return loss, count
+
+    def no_loss(self) -> tuple[Tensor, Tensor]:
+        """Return a loss of 0 of no labels, with gradients of the head: each process needs those of every parameter."""
+        total = torch.stack([parameter.sum() for parameter in self.model.head.parameters()]).sum()
+        return 0 * total, torch.zeros_like(total)
 
     def validate(self) -> dict[str, float]:
         """Compute the monitored metric on validation, as ``{"TASK.METRIC": value}``; empty without a split val."""
-        if "val" not in self.splits:
+        if "val" not in self.prepared.splits:
             return {}
-        predictions = predict_split(self.model, self.splits["val"], self.task)
+        predictions = predict_split(self.model, self.prepared.splits["val"], self.task)
         metrics = [metric for metric in self.task.metrics if metric.name == self.task.monitor]
         values = compute_metrics(metrics, predictions, task=self.task.name)
         return {f"{self.task.name}.{name}": value for name, value in values.items()}
@@ -74,16 +106,17 @@ def prepare_auxiliary(
     *,
     cache: str | Path | None,
     jobs: int,
-) -> tuple[list[AuxiliaryTask], list[str]]:
-    """Prepare the auxiliary tasks of a run, with new heads; also return notes for the user.
+) -> list[AuxiliaryTask]:
+    """Prepare the auxiliary tasks of a run, with new heads.
 
     Raises
     ------
     OptionError
-        A task is the main task, or needs another kind of training than the sum of losses: a decoder or class weights.
+        A task is the main task, or for causal models.
+    UnknownNameError
+        The dataset has no such task, and it derives no labels.
     """
     auxiliary = []
-    notes = []
     for number, (name, weight) in enumerate(config.auxiliary.items(), 1):
         if name == task.name:
             raise OptionError(f"FitConfig: auxiliary has {name!r}, which is the main task. Name other tasks.")
@@ -95,10 +128,5 @@ def prepare_auxiliary(
             torch.manual_seed(config.seed + number)
             model = network.for_target(other.target)
         prepared = prepare(labeled, other, network.plan, cache=cache, jobs=jobs)
-        train = prepared.splits["train"]
-        places = {protein: i for i, protein in enumerate(train.names)}
-        splits = {split: store for split, store in prepared.splits.items() if split in ("train", "val")}
-        auxiliary.append(AuxiliaryTask(other, weight, model, splits, places, other.loss))
-        notes += [f"{name}: {note}" for note in prepared.notes]
-        notes += [f"{name}: {count_noun(len(train), 'training protein')}, weight {weight:g}"]
-    return auxiliary, notes
+        auxiliary.append(AuxiliaryTask(other, weight, model, prepared, other.loss))
+    return auxiliary

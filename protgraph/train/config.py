@@ -73,7 +73,7 @@ class FitConfig:
         Auxiliary tasks by name, with the factors of their losses, which are added to the loss of the main task: e.g.
         ``{"secondary_structure": 0.3}``. Each has a head of its own on the layers of the model, and its own inputs,
         e.g. masked residues. It is trained on those proteins of a batch that have labels of it. The checkpoint has the
-        head of the main task only, which also selects the best epoch.
+        head of the main task only, which also selects the best epoch. Not with the strategy "fsdp".
     start_from : str, optional
         Trained weights to start from: the name of a trained model (``"ligand_site"``, its first member;
         ``"ligand_site[2]"`` is another one) or of a model with published weights (``"proteinmpnn.v_48_020"``), or a

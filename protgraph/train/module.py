@@ -129,6 +129,11 @@ class FitModule(pl.LightningModule):
                 f"FitConfig: lora = {self.config.lora!r} does not work with strategy 'fsdp'. Use 'ddp': the optimizer "
                 "has no state of frozen weights."
             )
+        if self.auxiliary and isinstance(self.trainer.strategy, ShardedStrategy):
+            raise OptionError(
+                f"FitConfig: auxiliary = {self.config.auxiliary!r} does not work with strategy 'fsdp'. Use 'ddp': the "
+                "heads of auxiliary tasks are not sharded."
+            )
         if isinstance(self.trainer.strategy, ShardedStrategy) and not is_sharded(self.model):
             self._complete = (copy.deepcopy(self.model),)  # a tuple: not a part of this module
             shard_model(self.model, self.trainer.strategy.device_mesh["data_parallel"])
@@ -211,12 +216,22 @@ class FitModule(pl.LightningModule):
         batch, *others = batches if isinstance(batches, tuple) else (batches,)
         assert batch is not None  # of the main task
         loss = self._main_loss(batch)
+        is_padding = "is_padding" in batch
         for auxiliary, aux_batch in zip(self.auxiliary, others, strict=True):
-            if aux_batch is None:  # each process needs a gradient of every parameter
-                loss = loss + 0 * sum(p.sum() for p in auxiliary.model.head.parameters())
-            else:
-                loss = loss + auxiliary.weighted_loss(aux_batch, self._generator, noise=self.config.noise)
+            loss = loss + auxiliary.weight * self._auxiliary_loss(auxiliary, aux_batch, is_padding=is_padding)
         return loss
+
+    def _auxiliary_loss(self, auxiliary: AuxiliaryTask, batch: Batch | None, *, is_padding: bool) -> Tensor:
+        """Compute the share of this process in the loss of an auxiliary task, a scalar, as that of the main task."""
+        if batch is None:
+            loss, count = auxiliary.no_loss()
+        else:
+            loss, count = auxiliary.training_loss(batch, self._generator, noise=self.config.noise)
+        if self.trainer.world_size == 1:
+            return loss
+        weight = torch.zeros_like(loss) if is_padding else count.to(loss)
+        total = self._sum(weight.clone())
+        return loss * weight / total.clamp(min=1) * self.trainer.world_size
 
     def _main_loss(self, batch: Batch) -> Tensor:
         """Compute the loss of the main task, a scalar."""

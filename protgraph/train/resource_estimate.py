@@ -284,7 +284,8 @@ class _Steps:
             for one in self.module.auxiliary:
                 other = one.collate([store.names[i] for i in members])
                 if other is not None:
-                    loss = loss + one.weighted_loss(other.to(self.device), self.generator, noise=config.noise)
+                    more, _ = one.training_loss(other.to(self.device), self.generator, noise=config.noise)
+                    loss = loss + one.weight * more
         loss.backward()
         self.optimizer.step()
 

@@ -31,7 +31,7 @@ from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
 from protgraph.model.frozen_parts import matches_part
 from protgraph.model.parts import check_pattern
 from protgraph.model.spec import ModelSpec
-from protgraph.nn.module import Head
+from protgraph.nn.module import GraphLayer, Head
 from protgraph.nn.standardize import Standardize
 from protgraph.task.losses import (
     binary_cross_entropy,
@@ -92,7 +92,7 @@ class RunSetup:
         if self.start is None or not self.start.keeps_head:
             initialize_head(network.head, task, counts, weight)
         for one in self.auxiliary:
-            labels = count_labels(one.task, one.splits["train"], seed=self.config.seed)
+            labels = count_labels(one.task, one.train, seed=self.config.seed)
             initialize_head(one.model.head, one.task, labels)
             one.loss = training_loss(one.task, None, labels)
         if self.config.lora:
@@ -126,13 +126,17 @@ def set_up_run(
         digest = weights_digest(network.get_submodule("layers"))
         base = AdapterBase(source=config.start_from, seed=config.seed, digest=digest, lora=config.lora)
     prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
+    failures = prepared.failures
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
-        auxiliary, more = prepare_auxiliary(network, dataset, task, config, cache=cache, jobs=jobs)
-        notes = (*notes, *more)
+        auxiliary = prepare_auxiliary(network, dataset, task, config, cache=cache, jobs=jobs)
+    for one in auxiliary:
+        notes = (*notes, *one.notes)
+        failures = (*failures, *(failure for failure in one.failures if failure not in failures))
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    return RunSetup(network, dataset, task, config, replace(prepared, notes=notes), auxiliary, start, base)
+    prepared = replace(prepared, notes=notes, failures=failures)
+    return RunSetup(network, dataset, task, config, prepared, auxiliary, start, base)
 
 
 def check_parts(network: ProteinModel, config: FitConfig) -> None:
@@ -364,9 +368,11 @@ def standardize_inputs(
 def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple[Standardize, dict[str, str]]]:
     """Yield each standardization to set and the floating-point features that it reads, local name to field."""
     written: set[str] = set()
-    for number, (w, layer) in enumerate(model.steps):
-        is_loaded = start is not None and start.keeps_layer(number)
-        if not is_loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
+    loaded: list[GraphLayer] = []
+    if start is not None:
+        loaded = [layer for number, layer in enumerate(model.layers) if start.keeps_layer(number)]
+    for w, layer in model.steps:
+        if layer not in loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
             reads = {local: w.reads[local] for local in standardize.columns}
             yield (
                 standardize,

@@ -7,7 +7,7 @@ import torch
 
 import protgraph as pg
 from protgraph.errors import WiringError
-from protgraph.model import change_model, summarize_model, uncompiled_layers
+from protgraph.model import change_model, freezable_parts, summarize_model, uncompiled_layers
 from protgraph.testing.protein_fixtures import make_protein
 
 TARGET = pg.Target("site", "node", "multilabel", 1)
@@ -39,6 +39,14 @@ def test_a_shared_layer_is_one_module_that_is_called_three_times():
     assert layer_parameters(model) == layer_parameters(build(pg.component("gcn", dim=8)))
     rows = [row.parameters for row in summarize_model(model)]
     assert sum(rows) == model.num_parameters and rows[-3:-1] == [0, 0]
+
+
+def test_parts_of_a_model_with_a_shared_layer_are_its_modules():
+    model = build(pg.component("gcn", dim=8, repeat=3, shared="conv"), "mlp")
+    parts = [(part.path, part.component) for part in freezable_parts(model)]
+    assert parts == [("layers.0", "embed"), ("layers.1", "gcn"), ("layers.2", "mlp"), ("head", "node_multilabel")]
+    repeated = build(pg.component("gcn", dim=8, repeat=2))
+    assert [part.path for part in freezable_parts(repeated)] == ["layers.0", "layers.1", "layers.2", "head"]
 
 
 def test_gradients_of_all_calls_are_added():

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from protgraph.checkpoint import load_checkpoint
+from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.labels import ProteinLabels
 from protgraph.errors import OptionError, UnknownNameError
 from protgraph.labels.loading import load_dataset
@@ -93,6 +94,19 @@ def test_a_resumed_run_has_the_weights_of_an_undisturbed_one(small, tiny, quick,
     for key, value in whole.model.state_dict().items():
         assert torch.equal(resumed.model.state_dict()[key], value), key
     assert resumed.history == whole.history
+
+
+def test_proteins_that_a_task_cannot_use_are_reported_once(structures_dir, tiny, quick):
+    class Damaged(Small):
+        """One protein has no file."""
+
+        def examples(self, task, split=None):
+            missing = Example("0xxx_A", structures_dir / "0xxx.bcif", ("A",), "train")
+            return [*super().examples(task, split), *([missing] if split in (None, "train") else [])]
+
+    setup = setup_of(Damaged(structures_dir), tiny, replace(quick, auxiliary={"size": 1.0}))
+    assert [failure.protein for failure in setup.auxiliary[0].failures] == ["0xxx_A"]
+    assert [failure.protein for failure in setup.prepared.failures] == ["0xxx_A"]
 
 
 @pytest.mark.parametrize(

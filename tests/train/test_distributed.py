@@ -19,12 +19,13 @@ STRATEGIES = {name: {"devices": 2, "strategy": name} for name in ("ddp", "fsdp")
 TRAINED = [("helix", "ddp"), ("buried", "ddp"), ("size", "ddp"), ("inverse_folding", "ddp"), ("helix", "fsdp")]
 # Some global batches have one protein: the second process has no share of them.
 PLAIN = {"config": {"epochs": 3}}
-# Some parts are frozen, or only low-rank terms are trained.
+# Some parts are frozen, only low-rank terms are trained, or the layers learn from other tasks, too.
 PARTLY = {
     "frozen": {"config": {"epochs": 2, "freeze": ["layers.[01]"]}},
     "lora": {"config": {"epochs": 2, "lora": {"layers": 2}}},
+    "auxiliary": {"config": {"epochs": 2, "auxiliary": {"buried": 0.5, "size": 1.0}}},
 }
-ADAPTED = [("frozen", "ddp"), ("frozen", "fsdp"), ("lora", "ddp")]
+ADAPTED = [("frozen", "ddp"), ("frozen", "fsdp"), ("lora", "ddp"), ("auxiliary", "ddp")]
 # Stopped within an epoch and between two: they have 5, 4, 5 and 5 batches.
 RECORDED = {"config": {"epochs": 4, "batch_residues": 130}, "record": True}
 RESUMED = [("ddp", "one", 11), ("one", "fsdp", 9)]

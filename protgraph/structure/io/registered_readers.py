@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from biotite.structure import AtomArray
 
-from protgraph.errors import ProtgraphError
+from protgraph.errors import ComponentError, ProtgraphError
 from protgraph.registry import readers
 from protgraph.structure.io.cif_column import DataBlock
 
@@ -94,7 +94,7 @@ class Reader:
         StructureFileError
             The file is damaged.
         """
-        raise NotImplementedError(f"{type(self).__name__} recognizes files; define parse")
+        raise ComponentError(f"reader {type(self).__name__} recognizes files, but has no parse. Define it.")
 
     def matches(self, path: str) -> bool:
         """Return True if a path is a container of this reader, which must take microseconds: each file is asked."""
@@ -102,7 +102,7 @@ class Reader:
 
     def entries(self, path: str) -> Sequence[str]:
         """Return the names of the entries of a container, in the order in which they are stored."""
-        raise NotImplementedError(f"{type(self).__name__} matches containers; define entries")
+        raise ComponentError(f"reader {type(self).__name__} matches containers, but has no entries. Define it.")
 
     def read(self, path: str, name: str) -> bytes:
         """Return the content of an entry of a container.
@@ -114,7 +114,7 @@ class Reader:
         StructureFileError
             The container is damaged.
         """
-        raise NotImplementedError(f"{type(self).__name__} matches containers; define read")
+        raise ComponentError(f"reader {type(self).__name__} matches containers, but has no read. Define it.")
 
     def files(self, path: str) -> list[str]:
         """Return the files of a container, whose changes are changes of its entries."""

@@ -65,7 +65,8 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
     array([[1, 0, 1],
            [0, 1, 2]])
     """
-    n, pos = len(pos), np.asarray(pos, np.float64)
+    n = len(pos)
+    pos = np.asarray(pos, np.float64)
     k = min(k, n - 1)
     if k < 1:
         return np.zeros((2, 0), np.int64)
@@ -80,7 +81,8 @@ def knn(pos: np.ndarray, k: int) -> np.ndarray:
 
 def _nearest_by_tree(pos: np.ndarray, k: int, out: np.ndarray) -> None:
     """Write the k nearest others of each position ``pos (N, 3)``, ties by index, to ``out (N, k)`` int64."""
-    tree, candidates = cKDTree(pos), k + 1 + _MORE  # one of them is the position itself
+    tree = cKDTree(pos)
+    candidates = k + 1 + _MORE  # one of them is the position itself
     rows = np.arange(len(pos))
     while len(rows):
         candidates = min(candidates, len(pos))
@@ -92,11 +94,13 @@ def _nearest_by_tree(pos: np.ndarray, k: int, out: np.ndarray) -> None:
             square = squared(pos[near] - pos[some, None])
             square[near == some[:, None]] = np.inf
             order = np.lexsort((near, square), axis=1)
-            near, square = (np.take_along_axis(values, order, 1) for values in (near, square))
+            near = np.take_along_axis(near, order, 1)
+            square = np.take_along_axis(square, order, 1)
             out[some] = near[:, :k]
             # Another position may be as near as the k-th neighbor if the last candidate is.
             if candidates < len(pos):
-                remaining.append(some[square[:, k - 1] >= square[:, -2] * (1 - _MARGIN)])
+                is_open = square[:, k - 1] >= square[:, -2] * (1 - _MARGIN)
+                remaining.append(some[is_open])
         rows = np.concatenate(remaining) if remaining else rows[:0]
         candidates *= 2
 
@@ -139,10 +143,13 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
     ndarray
         ``(2, E)`` int64. Consecutive residues are in contact through their peptide bond.
     """
-    atom_pos = np.asarray(atom_pos, np.float64)
-    a, b = atom_residue[close_pairs(atom_pos, cutoff)]
-    pairs = np.unique((a * len(pos) + b)[a != b])
-    return to_undirected(np.asarray(pos, np.float64), np.stack(np.divmod(pairs, len(pos))))
+    atom_pairs = close_pairs(np.asarray(atom_pos, np.float64), cutoff)
+    first, second = atom_residue[atom_pairs]
+    is_between = first != second
+    number_of_pair = first * len(pos) + second
+    different = np.unique(number_of_pair[is_between])
+    pairs = np.stack(np.divmod(different, len(pos)))
+    return to_undirected(np.asarray(pos, np.float64), pairs)
 
 
 def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
@@ -164,12 +171,19 @@ def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) ->
     """
     n = len(pos)
     order = np.lexsort((seq_pos, chain))
-    chain, seq_pos = chain[order], seq_pos[order]
-    first = np.arange(n)[:, None]
-    second = first + np.arange(1, min(k, n) + 1)  # (N, k)
-    first, second = (x[second < n] for x in np.broadcast_arrays(first, second))
-    near = (chain[first] == chain[second]) & (seq_pos[second] - seq_pos[first] <= k)
-    return to_undirected(np.asarray(pos, np.float64), order[np.stack([first[near], second[near]])])
+    chain = chain[order]
+    seq_pos = seq_pos[order]
+    # each residue of the sorted chains with the k residues after it
+    steps = np.arange(1, min(k, n) + 1)
+    first = np.repeat(np.arange(n), len(steps))
+    second = first + np.tile(steps, n)
+    exists = second < n
+    first = first[exists]
+    second = second[exists]
+    is_same_chain = chain[first] == chain[second]
+    is_near = seq_pos[second] - seq_pos[first] <= k
+    pairs = np.stack([first, second])[:, is_same_chain & is_near]
+    return to_undirected(np.asarray(pos, np.float64), order[pairs])
 
 
 def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
@@ -177,17 +191,22 @@ def close_pairs(pos: np.ndarray, cutoff: float) -> np.ndarray:
     if len(pos) == 0:
         return np.zeros((2, 0), np.int64)
     pairs = cKDTree(pos).query_pairs(cutoff * (1 + _MARGIN), output_type="ndarray").T
-    return pairs[:, squared(pos[pairs[0]] - pos[pairs[1]]) <= cutoff * cutoff]
+    first, second = pairs
+    is_close = squared(pos[first] - pos[second]) <= cutoff * cutoff
+    return pairs[:, is_close]
 
 
 def close_pairs_between(first: np.ndarray, second: np.ndarray, cutoff: float) -> np.ndarray:
     """Return pairs of ``first`` ``(M, 3)`` and ``second`` ``(L, 3)`` at most ``cutoff`` apart, ``(2, P)`` int64."""
     if len(first) == 0 or len(second) == 0:
         return np.zeros((2, 0), np.int64)
-    first, second = first.astype(np.float64), second.astype(np.float64)
-    near = cKDTree(first).sparse_distance_matrix(cKDTree(second), cutoff * (1 + _MARGIN), output_type="ndarray")
+    first = first.astype(np.float64)
+    second = second.astype(np.float64)
+    tree = cKDTree(first)
+    near = tree.sparse_distance_matrix(cKDTree(second), cutoff * (1 + _MARGIN), output_type="ndarray")
     pairs = np.stack([near["i"], near["j"]]).astype(np.int64)
-    return pairs[:, squared(first[pairs[0]] - second[pairs[1]]) <= cutoff * cutoff]
+    is_close = squared(first[pairs[0]] - second[pairs[1]]) <= cutoff * cutoff
+    return pairs[:, is_close]
 
 
 def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -202,5 +221,7 @@ def sort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts ``edges (2, E)`` of ``pos (N, 3)``, Å."""
-    pos, (source, target) = np.asarray(pos, np.float64), edges
-    return np.lexsort((source, squared(pos[source] - pos[target]), target))
+    pos = np.asarray(pos, np.float64)
+    source, target = edges
+    square = squared(pos[source] - pos[target])
+    return np.lexsort((source, square, target))

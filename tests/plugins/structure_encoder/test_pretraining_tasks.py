@@ -71,6 +71,20 @@ def test_walks_go_along_edges_that_are_then_absent_in_both_directions(graphs):
     shown.validate()
 
 
+@pytest.mark.parametrize("corrupt", [RemovedEdges(1.0), TwoViews(removed=0.0)])
+def test_edges_are_removed_from_every_edge_set(structures_dir, corrupt):
+    features = [
+        pg.component("knn", k=6),
+        pg.component("knn", k=6, edges="far"),
+        pg.component("edge_distance", edges="far"),
+    ]
+    graph = pg.build_graph(load_structure(structures_dir / "1ubq.bcif"), features)
+    assert torch.equal(graph.far_edge_index, graph.edge_index)
+    shown, _ = corrupt(graph, generator())
+    assert shown.edge_index.size(1) < graph.edge_index.size(1)
+    assert torch.equal(shown.far_edge_index, shown.edge_index)
+
+
 def test_undefined_angles_are_0():
     line = torch.tensor([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0]])
     assert walk_geometry(line, torch.tensor([[0, 1, 2, 3]])).tolist() == [[1.0, -1.0, 0.0, 0.0]]
