@@ -213,11 +213,11 @@ class FitModule(pl.LightningModule):
 
         ``batches``: the batch of the main task, or a tuple of it and of those of the auxiliary tasks.
         """
-        batch, *others = batches if isinstance(batches, tuple) else (batches,)
+        batch, *aux_batches = batches if isinstance(batches, tuple) else (batches,)
         assert batch is not None  # of the main task
         loss = self._main_loss(batch)
         is_padding = "is_padding" in batch
-        for auxiliary, aux_batch in zip(self.auxiliary, others, strict=True):
+        for auxiliary, aux_batch in zip(self.auxiliary, aux_batches, strict=True):
             loss = loss + auxiliary.weight * self._auxiliary_loss(auxiliary, aux_batch, is_padding=is_padding)
         return loss
 

@@ -281,11 +281,11 @@ class _Steps:
         self.optimizer.zero_grad()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             loss = task.batch_loss(self.module.loss, self.module(batch).float(), y, batch)
-            for one in self.module.auxiliary:
-                other = one.collate([store.names[i] for i in members])
-                if other is not None:
-                    more, _ = one.training_loss(other.to(self.device), self.generator, noise=config.noise)
-                    loss = loss + one.weight * more
+            for auxiliary in self.module.auxiliary:
+                aux_batch = auxiliary.collate([store.names[i] for i in members])
+                if aux_batch is not None:
+                    aux_loss, _ = auxiliary.training_loss(aux_batch.to(self.device), self.generator, noise=config.noise)
+                    loss = loss + auxiliary.weight * aux_loss
         loss.backward()
         self.optimizer.step()
 

@@ -91,10 +91,10 @@ class RunSetup:
             weight = class_weights(task, self.config, counts)
         if self.start is None or not self.start.keeps_head:
             initialize_head(network.head, task, counts, weight)
-        for one in self.auxiliary:
-            labels = count_labels(one.task, one.train, seed=self.config.seed)
-            initialize_head(one.model.head, one.task, labels)
-            one.loss = training_loss(one.task, None, labels)
+        for auxiliary in self.auxiliary:
+            labels = count_labels(auxiliary.task, auxiliary.train, seed=self.config.seed)
+            initialize_head(auxiliary.model.head, auxiliary.task, labels)
+            auxiliary.loss = training_loss(auxiliary.task, None, labels)
         if self.config.lora:
             add_adapters(network, self.config.lora, seed=self.config.seed)
         if self.config.compile:
@@ -130,9 +130,9 @@ def set_up_run(
     with with_failures(prepared.failures):
         notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
         auxiliary = prepare_auxiliary(network, dataset, task, config, cache=cache, jobs=jobs)
-    for one in auxiliary:
-        notes = (*notes, *one.notes)
-        failures = (*failures, *(failure for failure in one.failures if failure not in failures))
+    for auxiliary_task in auxiliary:
+        notes = (*notes, *auxiliary_task.notes)
+        failures = (*failures, *(failure for failure in auxiliary_task.failures if failure not in failures))
     if config.compile:
         notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
     prepared = replace(prepared, notes=notes, failures=failures)

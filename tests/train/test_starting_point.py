@@ -249,6 +249,17 @@ def test_options_of_a_recipe_are_those_of_fit():
     assert config.learning_rate("head.mlp.0.bias") == 2 * config.lr
 
 
+def test_shared_layers_are_loaded_and_frozen_once(small, quick, tmp_path):
+    embed = component("embed", reads=["aatype"], dim=8)
+    spec = ModelSpec("shared", ["knn"], [embed, component("gcn", dim=8, repeat=2, shared="conv"), "layer_norm"])
+    one = replace(quick, epochs=1)
+    source = str(fit(spec, small, "helix", config=one).save(tmp_path / "shared.safetensors"))
+    result = fit(spec, small, "buried", config=replace(one, start_from=source, freeze=["layers.1"]))
+    assert result.start.loaded == ["layers.0 (embed)", "layers.1 (gcn)", "layers.2 (layer_norm)"]
+    parent, child = load_parent(source).model.state_dict(), result.model.state_dict()
+    assert torch.equal(parent["layers.1.linear.weight"], child["layers.1.linear.weight"])
+
+
 def test_gradual_unfreezing_needs_one_process_and_low_rank_terms_unsharded_weights(tiny):
     """DDP agrees once, at the start, which parameters have gradients."""
     task = pg.tasks.get("interface")
