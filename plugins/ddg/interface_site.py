@@ -125,26 +125,38 @@ def _of_atoms(partner: Residues, places: np.ndarray) -> np.ndarray:
     columns = [nearest[:, 0] / 10, nearest[:, 2] / 10]
     for place in (1, 2):
         for element in ("N", "O"):
-            is_element = partner.atom_element == element
-            columns += [(distance[:, place, is_element] < radius).sum(1) / 3 for radius in _POLAR_RADII]
-    letters = np.array(list(ALPHABET))[partner.aatype[partner.atom_residue]]
-    names = np.char.add(letters, partner.atom_name.astype(str))
-    charge = np.array([_CHARGED_ATOMS.get(name, 0.0) for name in names.tolist()])
-    d = distance[:, 1].clip(_NEAREST_CHARGE)
-    potential = np.exp(-d / _SCREENING) / d * 10
-    columns += [potential @ np.where(sign * charge > 0, sign * charge, 0.0) for sign in (-1, 1)]
+            of_element = distance[:, place, partner.atom_element == element]
+            for radius in _POLAR_RADII:
+                count = (of_element < radius).sum(1)
+                columns.append(count / 3)
+
+    charge = _charges_of_atoms(partner)
+    screened = distance[:, 1].clip(_NEAREST_CHARGE)
+    potential = np.exp(-screened / _SCREENING) / screened * 10
+    columns.append(potential @ np.maximum(-charge, 0.0))
+    columns.append(potential @ np.maximum(charge, 0.0))
     return np.stack(columns, 1)
+
+
+def _charges_of_atoms(residues: Residues) -> np.ndarray:
+    """Return the charge of each atom ``(A,)``, elementary charges; half of it on each O of Asp and Glu, N of Arg."""
+    letter_of_atom = np.array(list(ALPHABET))[residues.aatype[residues.atom_residue]]
+    names = np.char.add(letter_of_atom, residues.atom_name.astype(str))
+    return np.array([_CHARGED_ATOMS.get(name, 0.0) for name in names.tolist()])
 
 
 def _second_shell(both: Residues, in_partner: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return soft contacts ``(R,)`` with residues of the own partner, weighted with their contacts with the others."""
     cb = virtual_cb(both.backbone)
     has_cb = ~np.isnan(cb).any(1)
-    partner_rows, other_rows = np.flatnonzero(in_partner & has_cb), np.flatnonzero(~in_partner & has_cb)
+    partner_rows = np.flatnonzero(in_partner & has_cb)
+    other_rows = np.flatnonzero(~in_partner & has_cb)
     near = np.linalg.norm(cb[rows, None] - cb[partner_rows], axis=-1)  # (R, O)
     across = np.linalg.norm(cb[partner_rows, None] - cb[other_rows], axis=-1)  # (O, P)
-    contacts = _soft(across).sum(1)
-    return np.where(rows[:, None] == partner_rows, 0.0, _soft(near)) @ contacts / 10
+    contacts_with_others = _soft(across).sum(1)
+    is_itself = rows[:, None] == partner_rows
+    own_contacts = np.where(is_itself, 0.0, _soft(near))
+    return own_contacts @ contacts_with_others / 10
 
 
 def _soft(distance: np.ndarray) -> np.ndarray:
@@ -179,17 +191,21 @@ def _accessible(residues: Residues, rows: np.ndarray, places: np.ndarray, frames
 
 def _sphere(number: int) -> np.ndarray:
     """Return points ``(number, 3)`` on the unit sphere, along a Fibonacci spiral."""
-    z = 1 - (2 * np.arange(number) + 1) / number
-    angle = np.pi * (1 + np.sqrt(5)) * np.arange(number)
-    return np.stack([np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z], 1)
+    place = np.arange(number)
+    z = 1 - (2 * place + 1) / number
+    angle = np.pi * (1 + np.sqrt(5)) * place
+    radius = np.sqrt(1 - z**2)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), z], 1)
 
 
 def _size(both: Residues, in_partner: np.ndarray) -> np.ndarray:
     """Return ``interface_size`` ``(6,)`` for the residues of a partner."""
     cb = virtual_cb(both.backbone)
     has_cb = ~np.isnan(cb).any(1)
-    rows, other_rows = np.flatnonzero(in_partner & has_cb), np.flatnonzero(~in_partner & has_cb)
-    near = np.linalg.norm(cb[rows, None] - cb[other_rows], axis=-1) < _CONTACT
+    rows = np.flatnonzero(in_partner & has_cb)
+    other_rows = np.flatnonzero(~in_partner & has_cb)
+    distance = np.linalg.norm(cb[rows, None] - cb[other_rows], axis=-1)
+    near = distance < _CONTACT
     charge = _CHARGE_OF_TYPE[both.aatype]
     columns = []
     for contact, mask in ((near.any(1), in_partner), (near.any(0), ~in_partner)):

@@ -6,6 +6,7 @@ costs more time than the arithmetic between two matrix products.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -50,7 +51,8 @@ class EdgeBlock:
 
     def pair(self, of_target: Tensor, of_source: Tensor) -> Tensor:
         """Compute ``a_i + b_j``, ``(E', C)``, from ``of_target (N, C)`` and ``of_source (…, C)``; in buffer 0."""
-        k, a = self.edges.degree, of_target[self.nodes]
+        k = self.edges.degree
+        a = of_target[self.nodes]
         z = torch.index_select(of_source, 0, self.edges.index[0], out=self.buffer(0, of_source.size(1)))
         if k is None:
             return z.add_(self.edges.target(a))
@@ -78,14 +80,18 @@ def split_edges(edges: Edges, like: Tensor, width: int) -> list[EdgeBlock]:
     width : int
         Width of the widest buffered tensor.
     """
-    n, total = edges.num_nodes, edges.num_edges
-    if torch.compiler.is_compiling() or torch.is_grad_enabled() or like.device.type != "cpu" or not total:
+    n = edges.num_nodes
+    total = edges.num_edges
+    needs_all_values = torch.compiler.is_compiling() or torch.is_grad_enabled()
+    if needs_all_values or like.device.type != "cpu" or total == 0:
         return [EdgeBlock(edges, slice(0, n), slice(0, total))]
-    number = min(-(-total // (EDGES_PER_THREAD * torch.get_num_threads())), n)
-    cuts = [n * part // number for part in range(number + 1)]
+    edges_at_once = EDGES_PER_THREAD * torch.get_num_threads()
+    number = min(math.ceil(total / edges_at_once), n)
+    cuts = [n * place // number for place in range(number + 1)]
     nodes = [slice(*pair) for pair in pairwise(cuts)]
     rows = [slice(*pair) for pair in pairwise(edges.ptr[cuts].tolist())]
-    memory = like.new_empty(2, width * max(r.stop - r.start for r in rows))
+    longest = max(some.stop - some.start for some in rows)
+    memory = like.new_empty(2, width * longest)
     return [EdgeBlock(_some(edges, i, r), i, r, memory) for i, r in zip(nodes, rows, strict=True)]
 
 

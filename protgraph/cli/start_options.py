@@ -69,8 +69,14 @@ LowRank: TypeAlias = Annotated[
 Number = TypeVar("Number", int, float)
 
 
-def parse_pairs(option: str, texts: Sequence[str] | None, number: Callable[[str], Number]) -> dict[str, Number]:
-    """Return the numbers of texts such as 'layers.*=0.1', by pattern."""
+def parse_pairs(
+    option: str,
+    texts: Sequence[str] | None,
+    number: Callable[[str], Number],
+    *,
+    form: str = "PATTERN=NUMBER, e.g. 'layers.*=3'",
+) -> dict[str, Number]:
+    """Return the numbers of texts such as 'layers.*=0.1', by pattern; ``form`` is that of a text, for errors."""
     pairs: dict[str, Number] = {}
     for text in texts or ():
         pattern, _, value = text.rpartition("=")
@@ -79,7 +85,7 @@ def parse_pairs(option: str, texts: Sequence[str] | None, number: Callable[[str]
         except ValueError:
             pattern = ""
         if not pattern:
-            raise OptionError(f"{option}: {text!r}. Allowed: PATTERN=NUMBER, e.g. 'layers.*=3'.")
+            raise OptionError(f"{option}: {text!r}. Allowed: {form}.")
     return pairs
 
 

@@ -217,7 +217,7 @@ def train_command(
         class_weight=_class_weights(class_weight),
         standardize=not no_standardize,
         noise=noise,
-        auxiliary=parse_pairs("--auxiliary", auxiliary, float),
+        auxiliary=parse_pairs("--auxiliary", auxiliary, float, form="TASK=WEIGHT, e.g. 'b_factor=0.3'"),
         max_time=max_time,
         precision=cast('Literal["float32", "bfloat16"]', precision),  # FitConfig checks it
         compile=compile_layers,

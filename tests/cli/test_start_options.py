@@ -84,3 +84,13 @@ def test_wrong_options_are_errors(run, options, message):
 def test_info_of_a_model_prints_the_parts_that_can_be_frozen(run):
     assert "parts     layers.0 (embed), layers.1 (" in run("info", "gcn", "--kind", "models").out
     assert "parts     layers.0 (embed, 2,752)" in run("info", "ligand_site").out
+
+
+def test_layers_are_trained_on_auxiliary_tasks(run, labeled, tmp_path):
+    labels = ("--data", labeled, "--labels", labeled / "labels.csv", "--task", "site", "--epochs", 1, "--quiet")
+    out = tmp_path / "both.safetensors"
+    result = run("train", "gcn", *labels, "--auxiliary", "secondary_structure=0.5", "-o", out)
+    assert result.code == 0, result.err
+    assert "secondary_structure: 3 training proteins, weight 0.5" in result.err
+    wrong = run("train", "gcn", *labels, "--auxiliary", "secondary_structure")
+    assert wrong.code == 2 and "TASK=WEIGHT, e.g. 'b_factor=0.3'" in wrong.err

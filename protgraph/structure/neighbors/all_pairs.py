@@ -48,17 +48,16 @@ def nearest_of_points(
     axes = np.ascontiguousarray(points.T)  # (3, M)
     target_axes = axes if targets is points else np.ascontiguousarray(targets.T)  # (3, R)
     candidates, beyond = _candidates(axes, target_axes, target_index, width)  # (R, width), (R,)
-    low = (1 << len(points).bit_length()) - 1
+    low = (1 << len(points).bit_length()) - 1  # the bits of an index
     key = _squared_distances(axes, target_axes, candidates).view(np.int64)
     key &= ~low
     key |= candidates
     key.sort(axis=1)
-    nearest, squares = key[:, :k] & low, key[:, k - 1].view(np.float64)
-    gaps = min(k, width - 1)
-    is_close = np.zeros(len(targets), bool)
-    if gaps:
-        is_close[np.flatnonzero(key[:, 1 : gaps + 1] - key[:, :gaps] <= 2 * low + 1) // gaps] = True
-    if width < len(points) - 1:
+    nearest = key[:, :k] & low
+    squares = key[:, k - 1].view(np.float64)
+    is_close = _has_close_calls(key, min(k, width - 1), low)
+
+    if width < len(points) - 1:  # there are others than the candidates
         is_certain = squares < beyond
         is_close &= is_certain
         uncertain = np.flatnonzero(~is_certain)
@@ -67,12 +66,25 @@ def nearest_of_points(
             rows = uncertain[start : start + step]
             every = np.broadcast_to(np.arange(len(points)), (len(rows), len(points)))
             nearest[rows], squares[rows] = _sort_exactly(points, targets[rows], target_index[rows], every, k)
+
     rows = np.flatnonzero(is_close)
     if len(rows):
-        nearest[rows], _ = _sort_exactly(
-            points, targets[rows], target_index[rows], np.sort(candidates[rows], axis=1), k
-        )
+        ascending = np.sort(candidates[rows], axis=1)
+        nearest[rows], _ = _sort_exactly(points, targets[rows], target_index[rows], ascending, k)
     return nearest, squares
+
+
+def _has_close_calls(key: np.ndarray, gaps: int, low: int) -> np.ndarray:
+    """Return True for rows ``(R,)`` of sorted keys in which two neighbors may differ in the bits of the index only.
+
+    ``gaps``: number of neighbors in each row that are compared; ``low``: the bits of the index.
+    """
+    is_close = np.zeros(len(key), bool)
+    if gaps:
+        difference = key[:, 1 : gaps + 1] - key[:, :gaps]
+        places = np.flatnonzero(difference <= 2 * low + 1)
+        is_close[places // gaps] = True
+    return is_close
 
 
 def _candidates(
@@ -152,6 +164,9 @@ def _sort_exactly(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest of the candidates ``(R, M)`` (ascending) and the square of the k-th, the row itself last."""
     squares = squared(targets[:, None] - points[candidates])
-    squares[candidates == target_index[:, None]] = np.inf
+    is_target = candidates == target_index[:, None]
+    squares[is_target] = np.inf
     order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(candidates, order, 1), np.take_along_axis(squares, order[:, -1:], 1)[:, 0]
+    nearest = np.take_along_axis(candidates, order, 1)
+    last = np.take_along_axis(squares, order[:, -1:], 1)
+    return nearest, last[:, 0]
