@@ -50,7 +50,7 @@ TARGET = Target("expressivity", "graph", "regression", 1)
 #: Relative difference of outputs that counts as one: above rounding (1e-13), below the effect of any path (1e-7).
 DIFFERENT = 1e-10
 
-LAYERS = ("gcn", "gat", "mpnn", "schnet", "gearnet", "egnn", "gvp", "tfn", "se3_transformer", "mace", "ipa")
+LAYERS = ("gcn", "gat", "mpnn", "schnet", "gearnet", "egnn", "gvp", "painn", "tfn", "se3_transformer", "mace", "ipa")
 COLUMNS = (
     "layer",
     "equal distances, other angles",
@@ -178,16 +178,20 @@ def network_of(name: str, options: Mapping[str, Any]) -> PointNetwork:
     # Without these, the layer has no coordinates.
     places = [local for local in ("frame", "pos") if local in layer.optional]
     reads = {local: FIELDS[local] for local in (*layer.reads, *places)}
+    start: tuple[ComponentSpec, ...] = (START,)
+    if "v" in layer.optional and "v" in layer.writes:  # vectors beside h: they start as 0, and each layer updates them
+        begin = component("irreps_linear", irreps="64x1o", reads=["sidechain_direction"], writes={"h": "v"})
+        start, reads = (START, begin), reads | {"v": "v"}
     if "edge_attr" in layer.optional:
         with_edge_attr = component(name, reads=reads | {"edge_attr": FIELDS["edge_attr"]}, **options)
-        with_edges = PointNetwork((START,), (with_edge_attr,))
+        with_edges = PointNetwork(start, (with_edge_attr,))
         try:
             build_model(with_edges.spec(1), TARGET)
         except WiringError:  # an option decides if there is such an input
             pass
         else:
             return with_edges
-    return PointNetwork((START,), (component(name, reads=reads, **options),))
+    return PointNetwork(start, (component(name, reads=reads, **options),))
 
 
 def _require_messages(name: str, layer: type[GraphLayer]) -> None:

@@ -13,6 +13,7 @@ from torch.nn.functional import softplus
 
 from protgraph.data.graph import FieldSpec
 from protgraph.nn import GraphLayer
+from protgraph.ops import cosine_cutoff
 
 __all__ = ["SchNet"]
 ENTRY_POINTS = {"protgraph.layers": {"schnet": "SchNet"}}
@@ -81,7 +82,7 @@ class SchNet(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: neighbors filtered by distance, summed, then two dense layers."""
         edges, d = f["edges"], f["edge_dist"]
-        weight = self._envelope(d) * self._filter(d, f.get("edge_attr"))  # (E, filters)
+        weight = cosine_cutoff(d, self.cutoff) * self._filter(d, f.get("edge_attr"))  # (E, filters)
         summed = edges.sum(weight * edges.source(self.lin1(f["h"])))  # (N, filters)
         return {"h": self.lin(_shifted_softplus(self.lin2(summed)))}
 
@@ -96,10 +97,6 @@ class SchNet(GraphLayer):
         spacing = self.cutoff / (self.gaussians - 1)
         exponent = -0.5 * ((d - center) / spacing).square()
         return torch.exp(exponent.clamp(min=-80))  # denormal float32 numbers are slow
-
-    def _envelope(self, d: Tensor) -> Tensor:
-        """Compute the cutoff function, 1 at distance 0 and 0 at the cutoff, ``(E, 1)``."""
-        return torch.where(d < self.cutoff, 0.5 * (torch.cos(d * (math.pi / self.cutoff)) + 1), 0)
 
 
 def _shifted_softplus(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Lengths, directions and radial basis functions of edge vectors, with finite gradients for coincident nodes.
+"""Lengths, directions, radial basis functions and a cutoff of edge vectors; coincident nodes have finite gradients.
 
 Not PyG's ``BesselBasisLayer`` (PyG 2.8.1) nor e3nn's ``soft_one_hot_linspace(basis="bessel")`` (e3nn 0.6.0): both are
 NaN for coincident nodes (2026-11-22).
@@ -13,7 +13,7 @@ from operator import mul
 import torch
 from torch import Tensor, nn
 
-__all__ = ["BesselBasis", "polar", "unit_or_zero"]
+__all__ = ["BesselBasis", "cosine_cutoff", "polar", "unit_or_zero"]
 
 
 def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
@@ -43,6 +43,24 @@ def unit_or_zero(v: Tensor) -> Tensor:
     squared = v.square().sum(-1, keepdim=True)
     is_zero = squared == 0
     return (v / squared.masked_fill(is_zero, 1.0).sqrt()).masked_fill(is_zero, 0.0)
+
+
+def cosine_cutoff(distance: Tensor, cutoff: float) -> Tensor:
+    """Compute ``(cos(π d / c) + 1) / 2`` for d < c, else 0: 1 at distance 0, with a continuous derivative at c.
+
+    Parameters
+    ----------
+    distance : Tensor
+        ``(E, 1)``, Å.
+    cutoff : float
+        c, Å.
+
+    Returns
+    -------
+    Tensor
+        ``(E, 1)``.
+    """
+    return torch.where(distance < cutoff, 0.5 * (torch.cos(distance * (math.pi / cutoff)) + 1), 0)
 
 
 class BesselBasis(nn.Module):

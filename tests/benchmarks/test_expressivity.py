@@ -12,7 +12,7 @@ from benchmarks.expressivity import distinguishes, measure_expressivity, network
 from protgraph.errors import OptionError, UnknownNameError, WiringError
 
 INVARIANT = ("gat", "mpnn", "schnet", "edge_network", "gearnet", "gcn")  # pass on features and distances alone
-EQUIVARIANT = ("egnn", "gvp", "tfn", "se3_transformer", "mace")
+EQUIVARIANT = ("egnn", "gvp", "painn", "tfn", "se3_transformer", "mace")
 UP_TO_2 = {"lmax": 2, "irreps": "16x0e+8x1o+8x2e"}
 UP_TO_3 = {"lmax": 3, "irreps": "16x0e+8x1o+8x2e+8x3o"}
 
@@ -104,7 +104,7 @@ def test_degrees_below_the_order_of_a_star_do_not_detect_its_rotation(options, l
     assert distinguishes(network_of("tfn", options), cloud.fold(order), rotated=True) == (lmax >= order)
 
 
-@pytest.mark.parametrize("name", ["gvp", "tfn", "se3_transformer", "mace"])
+@pytest.mark.parametrize("name", ["gvp", "painn", "tfn", "se3_transformer", "mace"])
 def test_vectors_distinguish_angles_in_one_layer(name):
     assert distinguishes(network_of(name, {}), cloud.two_body())
 

@@ -121,8 +121,8 @@ def test_gradients_of_featurizers_are_complete_or_an_error(name, leaf, residues)
 
 
 COMPLETE = (
-    "egnn gat gcn gearnet gearnet_edge graph_transformer gvp hybrid ipa mace mpnn proteinmpnn schnet se3_transformer "
-    "tfn transformer"
+    "egnn gat gcn gearnet gearnet_edge graph_transformer gvp hybrid ipa mace mpnn painn proteinmpnn schnet "
+    "se3_transformer tfn transformer"
 )
 CASES = [*((name, "backbone") for name in pg.models), ("egnn", "pos"), ("gat", "pos"), ("ipa", "pos")]
 

@@ -9,7 +9,7 @@ import protgraph as pg
 from protgraph.testing.symmetry import random_rotations, relative_error
 
 #: Families that predict vectors, and those that also predict coordinates.
-WITH_VECTORS = ("egnn", "gvp", "se3_transformer", "mace")
+WITH_VECTORS = ("egnn", "gvp", "painn", "se3_transformer", "mace")
 WITH_COORDINATES = ("egnn", "gvp")
 CLASSES = pg.Target("state", "node", "classification", 3)
 VECTORS = pg.Target("shift", "node", "vectors", 1, unit="Å")
