@@ -9,6 +9,7 @@ import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
 from protgraph_plugins.gearnet.relational_conv import RelationalConv
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
@@ -24,8 +25,8 @@ _LEAKY = Conformity(expected_failures={"no_leak": "batch normalization in traini
 class GearNet(GraphLayer):
     """Relational convolution over typed edges; with edge_h (e), the second term too.
 
-    ``h'_i = BN( σ(Σ_r W_r Σ_j w_ijr h_j + W_0 h_i + b) + σ(Σ_r W_r Σ_j w_ijr e_ij + b) + h_i )``, w = edge_kind. Both
-    terms share W and b. BN and ``+ h_i`` are optional.
+    ``h'_i = BN( σ(Σ_r W_r Σ_j w_ijr (h_j + L a_ij + c) + W_0 h_i + b) + σ(Σ_r W_r Σ_j w_ijr e_ij + b) + h_i )``, w =
+    edge_kind, a = edge_attr. Both terms share W and b. BN and ``+ h_i`` are optional.
 
     Parameters
     ----------
@@ -34,8 +35,9 @@ class GearNet(GraphLayer):
         Width of the output.
     act : str
         Activation σ.
-    norm : {"none", "batch"}
-        "batch" normalizes over the nodes of a batch, inside the first σ and at the end.
+    norm : {"none", "inside", "batch"}
+        "batch" normalizes over the nodes of a batch, inside the first σ and at the end; "inside" only there, as one
+        convolution of TorchDrug.
     shortcut : bool
         Add ``h_i``; needs h of width dim.
     reduce : {"sum", "mean"}
@@ -44,7 +46,7 @@ class GearNet(GraphLayer):
     Notes
     -----
     Reads: h ``(N, C)`` scalars, edges, edge_kind ``(E, R)``, the weight of an edge in each relation; optionally edge_h
-    ``(E, C)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
+    ``(E, C)`` and edge_attr ``(E, D)`` scalars. Writes: h ``(N, dim)``, ``dim x 0e``.
 
     The self relation of the paper is part of W_0, since both are linear maps of h_i. ``W_r h_j`` is computed on nodes.
     In training, "batch" couples the proteins of a batch, as in the reference program.
@@ -56,7 +58,7 @@ class GearNet(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_kind")
-    optional: ClassVar[tuple[str, ...]] = ("edge_h",)
+    optional: ClassVar[tuple[str, ...]] = ("edge_h", "edge_attr")
     writes: ClassVar[tuple[str, ...]] = ("h",)
 
     def __init__(
@@ -65,7 +67,7 @@ class GearNet(GraphLayer):
         *,
         dim: int = 64,
         act: str = "relu",
-        norm: Literal["none", "batch"] = "none",
+        norm: Literal["none", "inside", "batch"] = "none",
         shortcut: bool = False,
         reduce: Literal["sum", "mean"] = "sum",
     ) -> None:
@@ -77,27 +79,39 @@ class GearNet(GraphLayer):
                 "width, and with shortcut=True also h and the output."
             )
         self.shortcut, self.reduce = shortcut, reduce
-        if norm == "batch":
+        if norm != "none":
             self.conformity = _LEAKY
-        self.conv = RelationalConv(width, dim, self.scalar_width("edge_kind"), act=act, norm=norm)
+        self.conv = RelationalConv(
+            width,
+            dim,
+            self.scalar_width("edge_kind"),
+            act=act,
+            norm="none" if norm == "none" else "batch",
+            edge_width=self.scalar_width("edge_attr"),
+        )
         self.norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eq. 1 from the neighbors of each relation, and from ``edge_h`` if it is read."""
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
-        edge, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
+        _, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
         n, r = edges.num_nodes, kind.size(1)
         if self.reduce == "mean":
             total = weight.new_zeros(n * r).index_add(0, slot, weight).index_select(0, slot)
             weight = weight / total.masked_fill(total == 0, 1.0)
-        out = self.conv(h, pairs.gather_sum(self.conv.table(h), weight))  # eq. 1
+        mixed = pairs.gather_sum(self.conv.table(h), weight)
+        if self.conv.edge_linear is not None:
+            # Σ w (L a + c) = [L, c] Σ w [a, 1]: L is applied to nodes.
+            affine = torch.cat([self.conv.edge_linear.weight, self.conv.edge_linear.bias[:, None]], 1)
+            features = torch.cat([f["edge_attr"], torch.ones_like(kind[:, :1])], 1)
+            added = linear(_slot_sums(edges, kind, features, weight), affine)  # (N R, C)
+            mixed = mixed + linear(added.view(n, -1), self.conv.linear.weight)
+        out = self.conv(h, mixed)  # eq. 1
         if self.shortcut:
             out = out + h
         if "edge_h" in f:
-            order = torch.argsort(slot, stable=True)
-            slots = Edges(torch.stack([edge, slot])[:, order], n * r, num_sources=edges.num_edges)
-            summed = slots.sum((weight[:, None] * f["edge_h"][edge])[order]).view(n, -1)  # (N, R C)
+            summed = _slot_sums(edges, kind, f["edge_h"], weight).view(n, -1)  # (N, R C)
             out = out + self.conv.act(self.conv.linear(summed))  # eq. 3
         return {"h": self.norm(out)}
 
@@ -165,6 +179,19 @@ def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edge
     n, r = edges.num_nodes, kind.size(1)
     pairs = Edges(torch.stack([source * r + relation, target]), n, num_sources=n * r)
     return edge, target * r + relation, weight, pairs
+
+
+def _slot_sums(edges: Edges, kind: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """Sum ``(E, C)`` over the edges of each target and relation, with a weight per entry of kind, to ``(N R, C)``."""
+
+    def slots() -> tuple[Tensor, Edges]:
+        edge, slot, _, _ = edges.cached("relations", kind, lambda: _relations(edges, kind))
+        order = torch.argsort(slot, stable=True)
+        index = torch.stack([edge, slot])[:, order]
+        return order, Edges(index, edges.num_nodes * kind.size(1), num_sources=edges.num_edges)
+
+    order, of_slots = edges.cached("slots of relations", kind, slots)
+    return of_slots.gather_sum(x, weight[order])
 
 
 def _entries(kind: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -45,8 +45,6 @@ def layers_from_torchdrug(
         Names or shapes do not match.
     """
     if "linear.weight" in state_dict:
-        if "batch_norm.weight" in state_dict:
-            raise CheckpointError("single convolution with batch normalization. Use the state of the whole GearNet.")
         require_options("one convolution of GearNet", {"reduce": reduce}, {"reduce": ("sum", "mean")})
         return [_nodes(state_dict, {}, edges=False, shortcut=False, reduce=reduce)]
     require_options("GearNet", {"shortcut": shortcut}, {"shortcut": (False, True)})
@@ -70,9 +68,10 @@ def _nodes(
     fields["edge_kind"] = FieldSpec("edge_kind", "edge", f"{relations}x0e")
     if edges:
         fields["edge_h"] = FieldSpec("edge_h", "edge", f"{width}x0e")
-    layer = GearNet(
-        fields, dim=dim, norm="batch" if norm else "none", shortcut=shortcut and width == dim, reduce=reduce
-    )
+    if "edge_linear.weight" in conv:
+        fields["edge_attr"] = FieldSpec("edge_attr", "edge", f"{conv['edge_linear.weight'].size(1)}x0e")
+    kind = "inside" if "batch_norm.weight" in conv else "none"
+    layer = GearNet(fields, dim=dim, norm="batch" if norm else kind, shortcut=shortcut and width == dim, reduce=reduce)
     _load(layer.conv, conv)
     if norm:
         _load(layer.norm, norm)
@@ -99,7 +98,7 @@ def _load(module: nn.Module, state: Mapping[str, Tensor]) -> None:
         module.to(next(v.dtype for v in state.values() if v.is_floating_point())).load_state_dict(state)
     except RuntimeError as e:
         message = " ".join(str(e).split())
-        raise CheckpointError(f"weights do not fit gearnet: {message}. Edge features require gearnet_edge.") from e
+        raise CheckpointError(f"weights do not fit gearnet: {message}.") from e
 
 
 def _part(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -25,13 +25,23 @@ class RelationalConv(nn.Module):
         Activation σ.
     norm : {"none", "batch"}
         "batch" applies BN.
+    edge_width : int
+        Width D of features of edges that are added to x_j, ``L e_ij + c``; 0: none.
     """
 
     def __init__(
-        self, width: int, dim: int, relations: int, *, act: str = "relu", norm: Literal["none", "batch"] = "none"
+        self,
+        width: int,
+        dim: int,
+        relations: int,
+        *,
+        act: str = "relu",
+        norm: Literal["none", "batch"] = "none",
+        edge_width: int = 0,
     ) -> None:
         super().__init__()
         self.relations = relations
+        self.edge_linear = nn.Linear(edge_width, width) if edge_width else None
         self.self_loop = nn.Linear(width, dim)
         self.linear = nn.Linear(relations * width, dim)  # [W_1 … W_R]
         self.batch_norm = RowBatchNorm(dim) if norm == "batch" else nn.Identity()
