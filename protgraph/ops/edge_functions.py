@@ -13,7 +13,7 @@ from operator import mul
 import torch
 from torch import Tensor, nn
 
-__all__ = ["BesselBasis", "cosine_cutoff", "polar", "unit_or_zero"]
+__all__ = ["BesselBasis", "ExponentialBasis", "cosine_cutoff", "polar", "unit_or_zero"]
 
 
 def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
@@ -97,3 +97,31 @@ class BesselBasis(nn.Module):
         power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
         fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
         return waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))
+
+
+class ExponentialBasis(nn.Module):
+    """Gaussians of ``exp(-5 d / c)`` times :func:`cosine_cutoff`: ``u(d) exp(-β (exp(-5 d / c) - μ_k)²)``.
+
+    Parameters
+    ----------
+    size : int
+        B, the number of centers μ_k, evenly spaced from exp(-c) to 1; ``β = (B / (2 - 2 exp(-c)))²``.
+    cutoff : float
+        c, Å.
+
+    References
+    ----------
+    Unke & Meuwly 2019, arXiv:1902.08408, eq. 7.
+    """
+
+    def __init__(self, size: int, cutoff: float) -> None:
+        super().__init__()
+        self.size, self.cutoff = size, float(cutoff)
+
+    def forward(self, distance: Tensor) -> Tensor:
+        """Evaluate the basis: distances ``(E, 1)``, Å, to ``(E, B)``."""
+        last = math.exp(-self.cutoff)
+        centers = torch.linspace(last, 1, self.size, dtype=distance.dtype, device=distance.device)
+        beta = (2 / self.size * (1 - last)) ** -2
+        waves = torch.exp(-beta * (torch.exp(-5 / self.cutoff * distance) - centers).square())
+        return cosine_cutoff(distance, self.cutoff) * waves
