@@ -1,0 +1,192 @@
+"""Frames of edges, and message passing with geometry-complete perceptrons (Morehead & Cheng 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import torch
+from annotated_types import Ge
+from protgraph_plugins.gvp import ScalarVector, ScalarVectorDropout, ScalarVectorNorm, ScalarVectorWidths
+from torch import Tensor, nn
+
+from protgraph import FieldSpec, GraphLayer
+from protgraph.data import Conformity
+from protgraph.errors import WiringError
+from protgraph.ops import polar
+
+__all__ = ["GCPConv", "GCPFrames", "GeometryCompletePerceptron"]
+ENTRY_POINTS = {"protgraph.layers": {"gcp_conv": "GCPConv", "gcp_frames": "GCPFrames"}}
+
+SMALLEST = 1e-8  # added to |v|² and to |v|, as in the authors' code
+
+
+class GCPFrames(GraphLayer):
+    """Three vectors per edge that tell a structure from its mirror image.
+
+    ``a = (x_i - x_j) / (|x_i - x_j| + 1)``, ``b = x_i × x_j / (|x_i × x_j| + 1)``, ``c = a × b``, with positions
+    relative to their mean over the protein.
+
+    Notes
+    -----
+    Reads: ``pos`` ``(N, 3)``, Å; ``edges``; ``proteins``.
+    Writes: ``edge_frame`` ``(E, 9)``, ``3x1o`` under rotations (chiral): a, b, c.
+
+    b depends on which residues a protein has, since they set the mean. The 1 makes a, b and c shorter than 1.
+
+    References
+    ----------
+    Morehead & Cheng 2024, Bioinformatics 40, btae087, arXiv:2211.02504, eq. 1; centering as in the authors' code.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pos", "edges", "proteins")
+    writes: ClassVar[tuple[str, ...]] = ("edge_frame",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        self.declare(edge_frame=FieldSpec("edge_frame", "edge", "3x1o", chiral=True))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``edge_frame (E, 9)`` from the centered positions of both nodes."""
+        pos, edges, proteins = f["pos"], f["edges"], f["proteins"]
+        pos = pos - proteins.expand(proteins.mean(pos))
+        target, source = edges.target(pos), edges.source(pos)
+        across = torch.linalg.cross(target, source)
+        a = (target - source) / (polar(target - source)[0] + 1)
+        b = across / (polar(across)[0] + 1)
+        return {"edge_frame": torch.cat([a, b, torch.linalg.cross(a, b)], 1)}
+
+
+class GeometryCompletePerceptron(nn.Module):
+    """Perceptron of scalars and vectors that reads the components of vectors in frames.
+
+    ``V_h = W_d V``, ``s' = L [s, |V_h|, F W_f V]``, ``V' = σ(W_g act(s') + b_g) ∘ W_u V_h``, then ``act(s')``.
+
+    Parameters
+    ----------
+    width_in, width_out : ScalarVectorWidths
+        Input and output widths; both have vectors.
+    bottleneck : int
+        Divisor of the number of input vectors that gives that of V_h.
+    is_last : bool
+        No activation; L is a perceptron with one hidden layer instead of a linear map.
+
+    References
+    ----------
+    Morehead & Cheng 2024, arXiv:2211.02504, algorithm 1 (GCP).
+    """
+
+    def __init__(
+        self, width_in: ScalarVectorWidths, width_out: ScalarVectorWidths, *, bottleneck: int, is_last: bool = False
+    ) -> None:
+        super().__init__()
+        hidden, scalars = max(1, width_in.vectors // bottleneck), width_out.scalars
+        self.vector_down = nn.Linear(width_in.vectors, hidden, bias=False)
+        self.vector_down_frames = nn.Linear(width_in.vectors, 3, bias=False)
+        first = nn.Linear(width_in.scalars + hidden + 9, scalars)
+        self.scalar_out = nn.Sequential(first, nn.SiLU(), nn.Linear(scalars, scalars)) if is_last else first
+        self.vector_up = nn.Linear(hidden, width_out.vectors, bias=False)
+        self.vector_out_scale = nn.Linear(scalars, width_out.vectors)
+        self.act = nn.Identity() if is_last else nn.SiLU()
+
+    def forward(self, x: ScalarVector, frame: Tensor) -> ScalarVector:
+        """Apply the perceptron to ``(M, S)`` scalars and ``(M, 3, V)`` vectors with frames ``(M, 3, 3)``, in rows."""
+        hidden = self.vector_down(x.v)  # (M, 3, H)
+        norms = (hidden.square().sum(1) + SMALLEST).sqrt() + SMALLEST
+        components = (frame @ self.vector_down_frames(x.v)).mT.flatten(1)  # (M, 9)
+        s = self.scalar_out(torch.cat([x.s, norms, components], 1))
+        gate = self.vector_out_scale(self.act(s)).sigmoid()
+        return ScalarVector(self.act(s), self.vector_up(hidden) * gate.unsqueeze(1))
+
+
+class GCPConv(GraphLayer):
+    """Message passing with geometry-complete perceptrons (GCPNet; Morehead & Cheng 2024).
+
+    ``m ← P_0([h_i, e_ij, h_j])``, ``m ← m + P_k(m)`` for k = 1 … depth - 1, the scalars of m scaled by
+    ``σ(w · m_s + b)``, ``h_i ← norm(h_i + F([Σ_j m_ij, h_i]))``; P and F are perceptrons with the frames of edges.
+
+    Parameters
+    ----------
+    depth : int
+        Number of perceptrons of a message.
+    bottleneck : int
+        Divisor of the numbers of vectors inside the perceptrons.
+    dropout : float
+        Dropout probability of scalars and of whole vectors.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, S + 3 V)``, ``Sx0e+Vx1o``; ``edges``; ``edge_attr`` ``(E, D)``, scalars and vectors;
+    ``edge_frame`` ``(E, 9)``, three vectors per edge, from layer ``gcp_frames``.
+    Writes: ``h``, of the same irreps, chiral.
+
+    Perceptrons of nodes read the mean of the frames of their edges, since a frame times a vector of the target is
+    linear in the frame. Equal to the interaction layer of ProteinWorkshop's GCPNet, without update of positions.
+
+    References
+    ----------
+    Morehead & Cheng 2024, Bioinformatics 40, btae087, arXiv:2211.02504, algorithms 1 and 2.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_attr", "edge_frame")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={
+            "h": "16x0e+4x1o",
+            "edge_attr": FieldSpec("edge_attr", "edge", "8x0e+2x1o"),
+            "edge_frame": FieldSpec("edge_frame", "edge", "3x1o", chiral=True),
+        }
+    )
+
+    def __init__(
+        self,
+        fields: Mapping[str, FieldSpec],
+        *,
+        depth: Annotated[int, Ge(1)] = 4,
+        bottleneck: Annotated[int, Ge(1)] = 4,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(fields)
+        self.node, self.edge = (ScalarVectorWidths.of(fields[name], "gcp_conv") for name in ("h", "edge_attr"))
+        n, e = self.node, self.edge
+        if fields["edge_frame"].irreps != "3x1o" or not n.vectors:
+            raise WiringError(
+                f"gcp_conv reads h of {n.irreps} and edge_frame of {fields['edge_frame'].irreps}. It needs vectors in "
+                "h and three vectors per edge. Add the layers 'gvp' and 'gcp_frames' before."
+            )
+        both = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
+        widths = [both, *(depth - 1) * [n]]
+        self.message = nn.ModuleList(GeometryCompletePerceptron(w, n, bottleneck=bottleneck) for w in widths)
+        self.attention = nn.Linear(n.scalars, 1)
+        double = ScalarVectorWidths(2 * n.scalars, 2 * n.vectors)
+        wide = ScalarVectorWidths(4 * n.scalars, 2 * n.vectors)
+        self.feed_forward = nn.ModuleList(
+            [
+                GeometryCompletePerceptron(double, wide, bottleneck=bottleneck),
+                GeometryCompletePerceptron(wide, n, bottleneck=bottleneck, is_last=True),
+            ]
+        )
+        self.dropout, self.norm = ScalarVectorDropout(dropout), ScalarVectorNorm(n.scalars)
+        self.declare(h=fields["h"].as_("h", irreps=n.irreps))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, S + 3V)``: sums of messages, then a feed-forward update."""
+        edges, frame = f["edges"], f["edge_frame"].unflatten(1, (3, 3))
+        h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
+
+        # Messages, (E, S) and (E, 3, V).
+        scalars = torch.cat([edges.target(h.s), e.s, edges.source(h.s)], 1)
+        vectors = torch.cat([edges.target(h.v), e.v, edges.source(h.v)], 2)
+        first, *others = self.message
+        m = first(ScalarVector(scalars, vectors), frame)
+        for perceptron in others:
+            m = m + perceptron(m, frame)
+        s = edges.sum(m.s * self.attention(m.s).sigmoid())
+        v = edges.sum(m.v)
+
+        # Update of nodes.
+        of_node = edges.mean(frame)
+        update = ScalarVector(torch.cat([s, h.s], 1), torch.cat([v, h.v], 2))
+        for perceptron in self.feed_forward:
+            update = perceptron(update, of_node)
+        return {"h": self.norm(h + self.dropout(update)).pack()}
