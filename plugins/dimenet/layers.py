@@ -14,7 +14,6 @@ from torch.nn.functional import silu
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
-from protgraph.nn import activation
 from protgraph.ops import BesselBasis, polar, unit_or_zero
 
 __all__ = ["DimeNet", "DimeNetEmbedding", "DimeNetOutput", "DimeNetPlusPlus"]
@@ -106,7 +105,7 @@ class DimeNetEmbedding(GraphLayer):
 
 
 class Interaction(GraphLayer):
-    """What the interaction blocks of DimeNet and DimeNet++ have in common; the nodes of this layer are edges."""
+    """Base class of the interaction blocks of DimeNet and DimeNet++; the nodes of this layer are edges."""
 
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "node_vec")
     writes: ClassVar[tuple[str, ...]] = ("h",)
@@ -328,10 +327,10 @@ class DimeNetOutput(GraphLayer):
         inner = width if hidden is None else hidden
         self.radial, self.lin_radial = RadialBasis(basis, cutoff), nn.Linear(basis, width, bias=False)
         self.lin_up = nn.Identity() if hidden is None else nn.Linear(width, inner, bias=False)
-        parts: list[nn.Module] = []
+        dense: list[nn.Module] = []
         for _ in range(depth):
-            parts += [nn.Linear(inner, inner), activation("silu")]
-        self.mlp, self.lin = nn.Sequential(*parts), nn.Linear(inner, dim, bias=False)
+            dense += [nn.Linear(inner, inner), nn.SiLU()]
+        self.mlp, self.lin = nn.Sequential(*dense), nn.Linear(inner, dim, bias=False)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

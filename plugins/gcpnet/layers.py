@@ -22,7 +22,7 @@ SMALLEST = 1e-8  # added to |v|² and to |v|, as in the authors' code
 
 
 class GCPFrames(GraphLayer):
-    """Three vectors per edge that tell a structure from its mirror image.
+    """Three vectors per edge that distinguish a structure from its mirror image.
 
     ``a = (x_i - x_j) / (|x_i - x_j| + 1)``, ``b = x_i × x_j / (|x_i × x_j| + 1)``, ``c = a × b``, with positions
     relative to their mean over the protein.

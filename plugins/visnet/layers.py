@@ -102,7 +102,7 @@ class ViSNet(GraphLayer):
     ``v`` ``(N, 3 C)`` or ``(N, 8 C)``, 0 if it is not wired.
     Writes: ``h`` ``(N, C)``, ``C x 0e``; ``v``, ``C x 1o`` or ``C x 1o + C x 2e``.
 
-    Equal to PyG's ``ViS_MP`` without normalization of vectors. Self loops, which PyG adds, are edges of length 0.
+    Equal to PyG's ``ViS_MP`` on the same edges, without normalization of vectors. PyG's network adds self loops.
 
     References
     ----------
@@ -128,10 +128,12 @@ class ViSNet(GraphLayer):
             raise OptionError(f"visnet: heads={heads} does not divide the width of h, {dim}. Choose a divisor.")
         self.dim, self.lmax, self.heads, self.cutoff = dim, lmax, heads, float(cutoff)
         self.layernorm = nn.LayerNorm(dim)
-        self.vec_proj = nn.Linear(dim, 3 * dim, bias=False)
+        # Without v, only the terms that do not contain it.
+        self.vec_proj = nn.Linear(dim, 3 * dim, bias=False) if "v" in fields else None
         self.q_proj, self.k_proj, self.v_proj = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
         self.dk_proj, self.dv_proj = nn.Linear(dim, dim), nn.Linear(dim, dim)
-        self.s_proj, self.o_proj = nn.Linear(dim, 2 * dim), nn.Linear(dim, 3 * dim)
+        self.s_proj = nn.Linear(dim, dim if self.vec_proj is None else 2 * dim)
+        self.o_proj = nn.Linear(dim, dim if self.vec_proj is None else 3 * dim)
         self.declare(h=f"{dim}x0e", v=_irreps(dim, lmax))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -139,7 +141,6 @@ class ViSNet(GraphLayer):
         edges, h = f["edges"], self.layernorm(f["h"])
         distance, direction = polar(f["edge_vec"])
         harmonics = _harmonics(direction, self.lmax)  # (E, M)
-        v = _unpack(f["v"], self.dim) if "v" in self.fields else h.new_zeros(len(h), harmonics.size(1), self.dim)
 
         # Messages of scalars, (E, C).
         key = silu(self.dk_proj(f["edge_h"])) * edges.source(self.k_proj(h))
@@ -148,11 +149,15 @@ class ViSNet(GraphLayer):
         value = silu(self.dv_proj(f["edge_h"])) * edges.source(self.v_proj(h))
         message = (value.unflatten(1, (self.heads, -1)) * weight.unsqueeze(2)).flatten(1)
 
-        # Messages of vectors, (E, M, C).
-        a, b = silu(self.s_proj(message)).chunk(2, 1)
+        # Messages of vectors, (E, M, C), and the update of nodes.
+        of_message, summed = silu(self.s_proj(message)), self.o_proj(edges.sum(message))
+        if self.vec_proj is None:
+            v = edges.sum(harmonics.unsqueeze(2) * of_message.unsqueeze(1))
+            return {"h": f["h"] + summed, "v": _pack(v)}
+        v = _unpack(f["v"], self.dim)  # (N, M, C)
+        a, b = of_message.chunk(2, 1)
         vectors = edges.source(v) * a.unsqueeze(1) + harmonics.unsqueeze(2) * b.unsqueeze(1)
-
-        o1, o2, o3 = self.o_proj(edges.sum(message)).chunk(3, 1)
+        o1, o2, o3 = summed.chunk(3, 1)
         v1, v2, v3 = self.vec_proj(v).chunk(3, 2)  # (N, M, C) each
         h = f["h"] + (v1 * v2).sum(1) * o2 + o3
         v = v + v3 * o1.unsqueeze(1) + edges.sum(vectors)
