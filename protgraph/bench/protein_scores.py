@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from protgraph.task.predictions import SplitPredictions
     from protgraph.task.task import Task
 
-__all__ = ["bin_probabilities", "describe_test_split", "protein_values", "resample_mean", "values_by_protein"]
+__all__ = [
+    "bin_probabilities",
+    "cluster_means",
+    "describe_test_split",
+    "protein_values",
+    "resample_mean",
+    "values_by_protein",
+]
 
 
 def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
@@ -47,6 +55,13 @@ def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.
         if bool(known_labels(one.y).any()):
             values[i] = metric(one)
     return values
+
+
+def cluster_means(values: np.ndarray, clusters: Sequence[int]) -> np.ndarray:
+    """Return the mean of the defined values ``(P,)`` of the proteins of each cluster, ``(C,)``."""
+    _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
+    total = np.bincount(cluster, np.nan_to_num(values))
+    return ratio(total, np.bincount(cluster, ~np.isnan(values)))
 
 
 def describe_test_split(scores: SplitScores, task: Task) -> dict[str, Any]:

@@ -439,8 +439,10 @@ are chosen on the validation split; each tested split is predicted once. Scores 
 standard deviation. Intervals are 95 % percentile intervals of 1,000 resamples of the proteins. Models with published
 weights and trained models are tested without training.</p>
 <p>“Pooled” scores are computed from all residues of a split together, “per protein” scores for each protein and
-averaged; a protein for which a metric is undefined, e.g. without positives, is left out of the average. Paired tests
-compare the scores of the same proteins, averaged over seeds, by two-sided sign permutations; p-values are adjusted for
+averaged; a protein for which a metric is undefined, e.g. without positives, is left out of the average. Where proteins
+share a cluster of sequences, “per cluster” scores are averaged in each cluster first, and intervals and tests are over
+clusters: copies of a protein count once. Paired tests compare the scores of the same proteins or clusters, averaged
+over seeds, by two-sided sign permutations; p-values are adjusted for
 all pairs of models in one metric by Holm's method. The calibration error is the expected calibration error in 15
 bins.</p>
 """

@@ -34,13 +34,16 @@ class RunPredictions:
         P proteins.
     rows : SplitPredictions
         Sorted by protein; ``protein`` is the index into ``names``.
+    clusters : tuple of int
+        Cluster of each protein; empty if each one is a cluster.
     """
 
     names: tuple[str, ...]
     rows: SplitPredictions
+    clusters: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, names: Sequence[str], predictions: SplitPredictions) -> RunPredictions:
+    def of(cls, names: Sequence[str], predictions: SplitPredictions, clusters: Sequence[int] = ()) -> RunPredictions:
         """Sort the rows by protein; within a protein they keep the order of its residues."""
         order = predictions.protein_of_rows.argsort(stable=True)
         arrays = {key: getattr(predictions, key)[order] for key in ("logits", "y", "protein")}
@@ -48,7 +51,18 @@ class RunPredictions:
         if threshold is not None and threshold.dim() == 2:
             threshold = threshold[order]
         chain = None if chain is None else chain[order]
-        return cls(tuple(names), replace(predictions, chain=chain, threshold=threshold, pos=None, **arrays))
+        rows = replace(predictions, chain=chain, threshold=threshold, pos=None, **arrays)
+        return cls(tuple(names), rows, tuple(clusters))
+
+    @property
+    def cluster_of_protein(self) -> tuple[int, ...]:
+        """Cluster of each protein ``(P,)``; numbers of proteins if each one is a cluster."""
+        return self.clusters or tuple(range(len(self.names)))
+
+    @property
+    def has_clusters(self) -> bool:
+        """True if two proteins are in one cluster."""
+        return len(set(self.clusters)) < len(self.clusters)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -68,7 +82,8 @@ class RunPredictions:
         arrays = {key: getattr(self.rows, key) for key in ("logits", "y", "protein", "chain", "threshold", "scale")}
         arrays = {key: value.numpy() for key, value in arrays.items() if value is not None}
         with atomic_write(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, names=np.array(self.names, dtype=np.str_), **arrays)
+            clusters = np.array(self.clusters, dtype=np.int64)
+            np.savez_compressed(file, names=np.array(self.names, dtype=np.str_), clusters=clusters, **arrays)
         return path
 
 
@@ -81,14 +96,14 @@ def load_predictions(path: Path) -> RunPredictions:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-        names = tuple(arrays.pop("names").tolist())
+        names, clusters = tuple(arrays.pop("names").tolist()), tuple(arrays.pop("clusters", np.zeros(0)).tolist())
         tensors: dict[str, Any] = {key: torch.from_numpy(value) for key, value in arrays.items()}
         rows = SplitPredictions(**tensors)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as e:
         raise DatasetError(
             f"predictions not readable: {str(path)!r} ({e}). Run the benchmark again to write the file."
         ) from e
-    return RunPredictions(names, rows)
+    return RunPredictions(names, rows, clusters)
 
 
 def save_predictions(scores: Mapping[str, SplitScores], job: BenchJob) -> dict[str, str]:
@@ -103,6 +118,6 @@ def save_predictions(scores: Mapping[str, SplitScores], job: BenchJob) -> dict[s
         if not job.out or rows is None or rows.pairs is not None or rows.y.dim() == 3:
             continue
         name = f"{_FOLDER}/{job.key}_{split.replace('/', '_')}.npz"
-        RunPredictions.of(split_scores.names, rows).save(Path(job.out) / name)
+        RunPredictions.of(split_scores.names, rows, split_scores.clusters).save(Path(job.out) / name)
         files[split] = name
     return files

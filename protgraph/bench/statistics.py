@@ -12,10 +12,16 @@ import numpy as np
 
 from protgraph import registry
 from protgraph.bench.paired_tests import RankComparison, compare_ranks, holm, sign_permutation_tests
-from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
+from protgraph.bench.protein_scores import bin_probabilities, cluster_means, protein_values, resample_mean
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
-from protgraph.evaluation.bootstrap import RESAMPLES, BootstrapInterval, bootstrap_scores, percentile_interval
+from protgraph.evaluation.bootstrap import (
+    RESAMPLES,
+    BootstrapInterval,
+    bootstrap_scores,
+    draw_copies,
+    percentile_interval,
+)
 from protgraph.evaluation.calibration import ReliabilityBins
 from protgraph.task.metrics import Metric
 
@@ -46,16 +52,17 @@ class ScoreEstimate:
 
     Parameters
     ----------
-    average : {"pooled", "proteins"}
-        Over all rows of the split together, or the mean of the values of single proteins.
+    average : {"pooled", "proteins", "clusters"}
+        Over all rows of the split together, or the mean of the values of single proteins. Where proteins share
+        clusters, the mean over clusters of the mean over their proteins, so that copies count once.
     mode : str
         "max" or "min", the better direction.
     mean, sd : float
         Over seeds; sd is NaN for a single seed.
     interval : BootstrapInterval
-        95 % over proteins, of the mean over seeds.
+        95 % over proteins, or over their clusters, of the mean over seeds.
     proteins : int
-        Proteins for which the metric is defined; all of them if pooled.
+        Proteins, or clusters, for which the metric is defined; all proteins if pooled.
     """
 
     model: str
@@ -77,9 +84,9 @@ class PairTest:
     metric, one, other : str
         Metric and models.
     difference : float
-        Mean over proteins of ``one`` minus ``other``, each averaged over its seeds.
+        Mean over proteins, or over their clusters, of ``one`` minus ``other``, each averaged over its seeds.
     interval : BootstrapInterval
-        95 % over proteins.
+        95 % over these.
     p_value, p_holm : float
         Two-sided sign permutation test; adjusted for all pairs of models in this metric.
     """
@@ -124,13 +131,19 @@ class ModelRuns:
         """Return the metric of each protein, mean over seeds, ``(P,)``."""
         return np.mean([protein_values(run, metric) for run in self.runs.values()], axis=0)
 
+    def cluster_values(self, metric: Metric) -> np.ndarray:
+        """Return the metric of each cluster, mean over its proteins and over seeds, ``(C,)``."""
+        return cluster_means(self.protein_values(metric), self.first.cluster_of_protein)
+
     def pooled(self, metric: Metric) -> list[float]:
         """Return the metric of all rows together, of each seed."""
         return [float(metric(run.rows)) for run in self.runs.values()]
 
     def pooled_samples(self, metric: Metric, resamples: int = RESAMPLES) -> np.ndarray:
-        """Return the pooled metric of resampled proteins, mean over seeds, ``(resamples,)``."""
-        samples = [bootstrap_scores(run.rows, metric, resamples=resamples) for run in self.runs.values()]
+        """Return the pooled metric of resampled clusters, mean over seeds, ``(resamples,)``."""
+        samples = [
+            bootstrap_scores(run.rows, metric, clusters=run.clusters, resamples=resamples) for run in self.runs.values()
+        ]
         return np.mean(samples, axis=0)
 
     def reliability(self) -> ReliabilityBins | None:
@@ -214,7 +227,7 @@ def split_statistics(
     values: dict[str, np.ndarray] = {}
     pairs: list[PairTest] = []
     for metric in models[0].metrics:
-        values[metric.name] = np.stack([model.protein_values(metric) for model in paired])  # (M, P)
+        values[metric.name] = np.stack([model.cluster_values(metric) for model in paired])  # (M, C)
         pairs += pair_tests(metric.name, names, values[metric.name], resamples)
     mode = models[0].modes.get(monitor, "max")
     ranks = compare_ranks(names, values[monitor], mode=mode) if monitor in values else None
@@ -233,21 +246,21 @@ def same_rows(run: RunPredictions, other: RunPredictions) -> bool:
 
 
 def _estimates(model: ModelRuns, resamples: int) -> Iterator[ScoreEstimate]:
-    """Yield pooled values and means over proteins of every metric, and the calibration error."""
+    """Yield pooled values and means over proteins or clusters of every metric, and the calibration error."""
     runs = list(model.runs.values())
-    count = len(model.first.names)
+    count, clusters = len(model.first.names), model.first.cluster_of_protein
+    average = "clusters" if model.first.has_clusters else "proteins"
     for metric in model.metrics:
         samples = model.pooled_samples(metric, resamples)
         yield _estimate(model, metric.name, "pooled", metric.mode, model.pooled(metric), samples, count)
-        values = [protein_values(run, metric) for run in runs]
+        values = [cluster_means(protein_values(run, metric), clusters) for run in runs]
         if (defined := int((~np.isnan(values[0])).sum())) > 1:
             samples = resample_mean(np.mean(values, axis=0), resamples=resamples)
             means = [float(np.nanmean(one)) for one in values]
-            yield _estimate(model, metric.name, "proteins", metric.mode, means, samples, defined)
+            yield _estimate(model, metric.name, average, metric.mode, means, samples, defined)
     bins = _bins(model)
     if bins is not None:
-        drawn = np.random.default_rng(0).integers(0, count, (resamples, count))
-        times = np.stack([np.bincount(row, minlength=count) for row in drawn])
+        times = draw_copies(clusters, resamples=resamples)
         samples = np.mean([run.error(times) for run in bins], axis=0)
         errors = [float(run.error()[0]) for run in bins]
         yield _estimate(model, CALIBRATION_ERROR, "pooled", "min", errors, samples, count)

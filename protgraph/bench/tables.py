@@ -34,7 +34,7 @@ __all__ = [
     "score_table",
 ]
 
-_AVERAGES = {"pooled": "", "proteins": ", per protein"}
+_AVERAGES = {"pooled": "", "proteins": ", per protein", "clusters": ", per cluster"}
 _ARROWS = {"max": "↑", "min": "↓"}
 
 

@@ -34,6 +34,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
 
     from protgraph.bench.protein_scores import describe_test_split
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
+    from protgraph.data.datasets.splits import cluster_proteins
     from protgraph.evaluation.bootstrap import resample_test_split
     from protgraph.evaluation.evaluation import predict_ensemble
     from protgraph.labels.loading import resolve_task
@@ -56,7 +57,8 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     scores = {}
     for split, rows in predictions.items():
         if split != "val":
-            scores[split] = resample_test_split(rows, monitor, prepared.splits[split].names)
+            names = prepared.splits[split].names
+            scores[split] = resample_test_split(rows, monitor, names, cluster_proteins(dataset, task.name, names))
     test = scores.get("test")
     return replace(
         BenchRow.of(job, task),

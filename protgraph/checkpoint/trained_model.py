@@ -39,7 +39,8 @@ class SplitResult(BaseModel):
     proteins: int  # proteins and labels: proteins with a known label, and known labels
     labels: int
     positives: list[int] = []  # labels of each class, or positive ones of each label
-    # value, and the limits of the 95 % bootstrap interval over proteins; None if undefined
+    clusters: int | None = None  # clusters of these proteins; None if each one is a cluster
+    # value, and the limits of the 95 % bootstrap interval over proteins or clusters; None if undefined
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
     calibration: dict[str, float] = {}  # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +25,12 @@ __all__ = ["card_page", "comparisons_of", "example_noun", "split_result", "write
 _COLORS = {"uncalibrated": "#999999", "calibrated": "#0072b2"}
 
 
-def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoint) -> SplitResult:
-    """Return metrics of a task with 95 % intervals over proteins, and calibration errors with and without calibration.
+def split_result(
+    task: Task, predictions: SplitPredictions, checkpoint: Checkpoint, clusters: Sequence[int] = ()
+) -> SplitResult:
+    """Return metrics of a task with 95 % intervals over clusters, and calibration errors with and without calibration.
+
+    ``clusters`` are those of the proteins of the split; without them, intervals are over proteins.
 
     The predictions have uncalibrated logits. Metrics of a regression are of the calibrated values.
     """
@@ -37,7 +41,7 @@ def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoi
     values = compute_metrics(task.metrics, predictions, task=task.name)
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
     for metric in task.metrics:
-        interval = percentile_interval(bootstrap_scores(predictions, metric))
+        interval = percentile_interval(bootstrap_scores(predictions, metric, clusters=clusters))
         metrics[metric.name] = _finite(values[metric.name]), _finite(interval.low), _finite(interval.high)
     scores = {}
     if calibration is not None and target.kind != "regression":
@@ -50,8 +54,10 @@ def split_result(task: Task, predictions: SplitPredictions, checkpoint: Checkpoi
             "brier_after": after.brier,
         }
     known = known_labels(predictions.y)
+    size = count_split(predictions, clusters)
     return SplitResult(
-        proteins=count_split(predictions).proteins,
+        proteins=size.proteins,
+        clusters=size.clusters,
         labels=int(known.sum()),
         positives=_positives(predictions, target.size, target.kind),
         metrics=metrics,

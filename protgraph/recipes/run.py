@@ -19,10 +19,11 @@ from protgraph.checkpoint.checkpoint_file import (
     save_checkpoint,
 )
 from protgraph.checkpoint.component_source import components_of
-from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, TrainedModel
+from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, SplitResult, TrainedModel
 from protgraph.checkpoint.training_set import summarize_training_set
 from protgraph.data.datasets.card import DatasetCard, TaskCard
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
@@ -100,7 +101,10 @@ def run_recipe(
     if spec.calibration != "none":
         calibration = fit_calibration(spec.calibration, predictions["val"], first.model.target)
     checkpoint = _checkpoint(spec, list(members.values()), task, stores, predictions["val"], calibration)
-    card = _card(spec, dataset.card, list(members), predictions, checkpoint, _with_metrics(task, spec), left_out)
+    clusters = {split: cluster_proteins(dataset, spec.task, store.names) for split, store in held_out.items()}
+    task = _with_metrics(task, spec)
+    splits = {split: split_result(task, p, checkpoint, clusters[split]) for split, p in predictions.items()}
+    card = _card(spec, dataset.card, list(members), predictions, checkpoint, splits, left_out)
     comparisons = comparisons_of(card.splits, _tasks_of_splits(base.card, spec.task, evaluations))
     card = card.model_copy(update={"comparisons": comparisons})
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
@@ -203,7 +207,7 @@ def _card(
     members: list[str],
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
-    task: Task,
+    splits: dict[str, SplitResult],
     left_out: str,
 ) -> ModelCard:
     """Describe the data, the members and their results on validation and on each test split."""
@@ -226,7 +230,7 @@ def _card(
         members=members,
         parameters=sum(member.num_parameters for member in checkpoint.members),
         calibration="none" if calibration is None else str(calibration),
-        splits={split: split_result(task, p, checkpoint) for split, p in predictions.items()},
+        splits=splits,
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
         calls=find_calls(checkpoint, predictions, recipe.truth),
     )

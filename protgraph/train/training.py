@@ -19,6 +19,7 @@ from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.adapters import adapters_of
 from protgraph.checkpoint.training_set import summarize_training_set
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.errors import OptionError
 from protgraph.evaluation.bootstrap import SplitScores, resample_test_split
 from protgraph.evaluation.calibration import check_calibration_method, fit_calibration
@@ -261,7 +262,7 @@ def _result(
         network = copy.deepcopy(network)  # the state of an interrupted run has the terms
         merge_low_rank_terms(network)
     network.freeze(lambda name: False)
-    metrics, confusion, scores = _evaluate(network.to(device), tested, module.task, best)
+    metrics, confusion, scores = _evaluate(network.to(device), tested, module.task, best, dataset)
     training_set = None if interrupted else summarize_training_set(network, module.task, prepared.splits)
     calibration = None
     if calibrate is not None and not interrupted:
@@ -295,7 +296,7 @@ def _result(
 
 
 def _evaluate(
-    network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any]
+    network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any], dataset: Dataset
 ) -> tuple[dict[str, dict[str, float]], dict[str, Tensor], dict[str, SplitScores]]:
     """Return the metrics of validation and of each given split; confusion matrices and resampled scores of the splits.
 
@@ -309,7 +310,8 @@ def _evaluate(
         metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
         if task.target.kind == "classification":
             confusion[split] = confusion_matrix(predictions)
-        scores[split] = resample_test_split(predictions, monitor, graphs.names)
+        clusters = cluster_proteins(dataset, task.name, graphs.names)
+        scores[split] = resample_test_split(predictions, monitor, graphs.names, clusters)
     return metrics, confusion, scores
 
 

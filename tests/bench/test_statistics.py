@@ -13,8 +13,10 @@ from protgraph.bench.breakdown import break_down
 from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
 from protgraph.bench.run_predictions import RunPredictions, load_predictions
 from protgraph.bench.statistics import ModelRuns, split_statistics
+from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.errors import DatasetError
 from protgraph.evaluation.bootstrap import bootstrap_scores
+from protgraph.labels import load_dataset
 from protgraph.task.predictions import SplitPredictions
 
 MODES = {"auprc": "max", "auroc": "max", "mcc": "max"}
@@ -201,3 +203,37 @@ def test_undefined_metrics_of_a_constant_baseline_are_left_out_with_a_word():
     texts = [inline_svg(ranks_figure(found.ranks, series), "ranks"), pair_table(found).html()]
     texts += [estimates_csv([found]), pairs_csv([found])]
     assert not any("nan" in text.lower() for text in texts)
+
+
+def with_copies(run: RunPredictions, copies: int) -> RunPredictions:
+    """Return a run in which the first protein with positives occurs several times, in one cluster."""
+    rows, count = run.rows, len(run.names)
+    members = torch.nonzero(rows.protein == 1).flatten()
+    order = torch.cat([torch.arange(len(rows.protein)), members.repeat(copies)])
+    number = torch.cat([rows.protein, torch.arange(count, count + copies).repeat_interleave(len(members))])
+    names = [*run.names, *(f"copy{i}" for i in range(copies))]
+    return RunPredictions.of(names, rows.take(order, number), [*range(count), *([1] * copies)])
+
+
+def test_copies_of_a_protein_count_once(tmp_path):
+    alone = [ModelRuns(name, MODES, {0: binary_run(seed, signal=seed)}) for seed, name in enumerate(("floor", "model"))]
+    copied = [replace(model, runs={0: with_copies(model.first, 20)}) for model in alone]
+    assert load_predictions(copied[0].first.save(tmp_path / "a.npz")).clusters == copied[0].first.clusters
+    once, many = (
+        split_statistics("data", "site", "test", "auprc", models, resamples=200) for models in (alone, copied)
+    )
+    means = {(e.model, e.metric): e for e in once.estimates if e.average == "proteins"}
+    clusters = {(e.model, e.metric): e for e in many.estimates if e.average == "clusters"}
+    assert means.keys() == clusters.keys() and not any(e.average == "proteins" for e in many.estimates)
+    for key, estimate in clusters.items():
+        assert estimate.mean == pytest.approx(means[key].mean, abs=1e-6)
+        assert estimate.interval.low == pytest.approx(means[key].interval.low, abs=1e-6)
+        assert estimate.proteins == means[key].proteins
+    assert [p.p_value for p in many.pairs] == pytest.approx([p.p_value for p in once.pairs], abs=1e-6)
+
+
+def test_copies_of_pdb_core_are_in_clusters():
+    dataset = load_dataset("pdb_core")
+    names = [example.id for example in dataset.examples("ligand_binding", "test")]
+    clusters = cluster_proteins(dataset, "ligand_binding", names)
+    assert len(names) == len(clusters) == 39 and len(set(clusters)) == 19  # components of chains.tsv

@@ -157,3 +157,27 @@ def test_one_protein_has_no_interval():
 def test_positives_are_named_for_yes_no_labels_only():
     assert "positives" not in SplitSize(4).warning() and SplitSize(4).is_small
     assert "at least 10, 5 with positives" in SplitSize(4, 1).warning()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("binary", "auprc"), ("classes", "accuracy"), ("values", "rmse")])
+def test_copies_of_proteins_in_clusters_have_the_samples_of_the_proteins_alone(kind, name):
+    once, metric = example(kind, proteins=6), registry.metrics.get(name)
+    protein = once.protein_of_rows
+    twice = once.take(torch.arange(len(protein)).repeat(2), torch.cat([protein, protein + 6]))
+    expected = bootstrap_scores(once, metric, resamples=50)
+    found = bootstrap_scores(twice, metric, clusters=[0, 1, 2, 3, 4, 5] * 2, resamples=50)
+    assert np.allclose(found, expected, rtol=1e-6, equal_nan=True) and np.nanstd(found) > 0
+    narrow = bootstrap_scores(twice, metric, resamples=50)
+    assert np.nanstd(narrow) < np.nanstd(found)
+
+
+def test_a_split_of_copies_is_counted_by_cluster():
+    y = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
+    predictions = SplitPredictions(torch.zeros(4, 1), y, protein=torch.arange(4))
+    size = count_split(predictions, [7, 7, 7, 3])
+    assert (size.proteins, size.clusters, size.units) == (4, 2, 2)
+    assert size.text() == "4 proteins in 2 clusters, 1 with positives"
+    assert count_split(predictions, [0, 1, 2, 3]).clusters is None
+    assert count_split(predictions, [5, 5, 5, 5]).has_no_interval
+    scores = bootstrap_scores(predictions, registry.metrics.get("auprc"), clusters=[5, 5, 5, 5])
+    assert np.isnan(scores).all()

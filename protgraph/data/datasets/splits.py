@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,6 +19,9 @@ from scipy.sparse.csgraph import connected_components
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
+if TYPE_CHECKING:
+    from protgraph.data.datasets.dataset import Dataset
+
 __all__ = [
     "FRACTIONS",
     "LabelStrata",
@@ -26,6 +29,7 @@ __all__ = [
     "SplitUnit",
     "assign_random_splits",
     "balance_groups",
+    "cluster_proteins",
     "group_split",
     "imbalance",
     "label_strata",
@@ -245,6 +249,12 @@ def group_split(
     shares = np.array([fractions[name] for name in names])
     assigned = balance_groups(of_group, shares, weights, np.concatenate([[0.0], required]), seed=seed)
     return [names[assigned[number[group]]] for group in groups]
+
+
+def cluster_proteins(dataset: Dataset, task: str, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the cluster of each named example of a task: those with common links (:meth:`Dataset.links`) share one."""
+    examples = {example.id: example for example in dataset.examples(task)}
+    return tuple(linked_groups([dataset.links(examples[name]) for name in names]))
 
 
 def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:

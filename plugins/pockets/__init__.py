@@ -1,0 +1,1 @@
+"""Pockets of proteins: alpha spheres between atoms, cavity descriptors of residues."""

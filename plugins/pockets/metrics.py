@@ -1,0 +1,165 @@
+"""Metrics of ranked pockets against ligands: distances of centers, overlap of residues, recall of a ranking.
+
+One site per ligand; pockets are in the order of their rank, the best first.
+
+References
+----------
+Krivák & Hoksza 2018, Journal of Cheminformatics 10, 39 (top n, top n + 2); Utgés & Barton 2024, Journal of
+Cheminformatics 16, 126 (overlap of residues, recall of a ranking).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from protgraph.errors import OptionError
+
+__all__ = ["RankingRecall", "dca", "dcc", "found_by_top_n", "jaccard", "recall_of_ranking", "relative_overlap"]
+
+CUTOFF = 4.0
+"""Å between the center of a pocket and a ligand that it finds."""
+
+
+class RankingRecall(NamedTuple):
+    """Recall of the pockets of many proteins, ranked together by their scores.
+
+    Parameters
+    ----------
+    recall : ndarray
+        ``(K,)``, share of all ligands that the first 1, 2, … K pockets find.
+    false_positives : ndarray
+        ``(K,)`` int64, pockets among these that find no ligand.
+    """
+
+    recall: np.ndarray
+    false_positives: np.ndarray
+
+
+def dca(centers: np.ndarray, ligands: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the distances of pocket centers to the nearest heavy atom of each ligand, DCA.
+
+    Parameters
+    ----------
+    centers : ndarray
+        ``(P, 3)``, Å.
+    ligands : sequence of ndarray
+        ``(M, 3)`` heavy atoms of each of the L ligands, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(P, L)``, Å.
+    """
+    distances = np.zeros((len(centers), len(ligands)))
+    if len(centers):
+        for column, atoms in enumerate(ligands):
+            distances[:, column], _ = cKDTree(atoms).query(centers)
+    return distances
+
+
+def dcc(centers: np.ndarray, ligands: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the distances of pocket centers to the mean of the heavy atoms of each ligand, DCC; see :func:`dca`."""
+    if not len(centers) or not ligands:
+        return np.zeros((len(centers), len(ligands)))
+    centroids = np.stack([atoms.mean(axis=0) for atoms in ligands])
+    return cdist(centers, centroids)
+
+
+def found_by_top_n(distances: np.ndarray, *, extra: int = 0, cutoff: float = CUTOFF) -> np.ndarray:
+    """Return which ligands of a protein are found by its first n + ``extra`` pockets, n being the number of ligands.
+
+    Parameters
+    ----------
+    distances : ndarray
+        ``(P, L)`` of :func:`dca` or :func:`dcc`, pockets in the order of their rank.
+    extra : int
+        0 for "top n", 2 for "top (n + 2)".
+    cutoff : float
+        Largest distance, Å.
+
+    Returns
+    -------
+    ndarray
+        ``(L,)`` bool. One pocket may find several ligands.
+
+    Examples
+    --------
+    >>> found_by_top_n(np.array([[9.0], [3.0]])).tolist(), found_by_top_n(np.array([[9.0], [3.0]]), extra=2).tolist()
+    ([False], [True])
+    """
+    count = distances.shape[1] + extra
+    return (distances[:count] <= cutoff).any(axis=0)
+
+
+def jaccard(pockets: np.ndarray, sites: np.ndarray) -> np.ndarray:
+    """Return the Jaccard index ``(P, L)`` of the residues of pockets and of sites; 0 if both are empty.
+
+    Parameters
+    ----------
+    pockets, sites : ndarray
+        ``(P, N)`` and ``(L, N)`` bool, residues of each pocket and of the site of each ligand.
+    """
+    both, size_of_pocket, size_of_site = _overlap(pockets, sites)
+    either = size_of_pocket[:, None] + size_of_site - both
+    return both / np.maximum(either, 1)
+
+
+def relative_overlap(pockets: np.ndarray, sites: np.ndarray) -> np.ndarray:
+    """Return the share ``(P, L)`` of the residues of each site that are in each pocket; see :func:`jaccard`."""
+    both, _, size_of_site = _overlap(pockets, sites)
+    return both / np.maximum(size_of_site, 1)
+
+
+def recall_of_ranking(
+    scores: Sequence[np.ndarray], distances: Sequence[np.ndarray], *, cutoff: float = CUTOFF
+) -> RankingRecall:
+    """Return the recall at each number of predictions, of the pockets of all proteins in the order of their scores.
+
+    Parameters
+    ----------
+    scores : sequence of ndarray
+        ``(P,)``, scores of the pockets of each protein, comparable between proteins; equal ones stay in order.
+    distances : sequence of ndarray
+        ``(P, L)`` of :func:`dca` or :func:`dcc` of each protein; L may be 0.
+
+    Raises
+    ------
+    OptionError
+        A protein has other numbers of scores and of rows.
+    """
+    hits = [distance <= cutoff for distance in distances]
+    for number, (score, hit) in enumerate(zip(scores, hits, strict=True)):
+        if len(score) != len(hit):
+            raise OptionError(f"protein {number}: {len(score)} scores and distances of {len(hit)} pockets.")
+    score_of_pocket = np.concatenate([np.zeros(0), *scores])
+    rank = np.empty(len(score_of_pocket), dtype=np.int64)
+    rank[np.argsort(-score_of_pocket, kind="stable")] = np.arange(len(score_of_pocket))
+    is_false = np.concatenate([np.zeros(0, bool), *(~hit.any(axis=1) for hit in hits)])
+
+    # A ligand is found from the rank of the first pocket that hits it.
+    rank_of_protein = np.split(rank, np.cumsum([len(score) for score in scores])[:-1])
+    never = len(rank)
+    first = [
+        np.where(hit, ranks[:, None], never).min(axis=0, initial=never)
+        for hit, ranks in zip(hits, rank_of_protein, strict=True)
+    ]
+    first_of_ligand = np.concatenate([np.zeros(0, np.int64), *first])
+    number_found = np.bincount(first_of_ligand, minlength=never + 1)[:never].cumsum()
+    false_by_rank = np.zeros(never, dtype=np.int64)
+    false_by_rank[rank] = is_false
+    return RankingRecall(number_found / max(len(first_of_ligand), 1), false_by_rank.cumsum())
+
+
+def _overlap(pockets: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the common residues of P pockets and L sites ``(P, L)``, and the sizes of both."""
+    if pockets.shape[1] != sites.shape[1]:
+        raise OptionError(
+            f"pockets of {pockets.shape[1]} residues and sites of {sites.shape[1]}. Use the same residues."
+        )
+    both = pockets.astype(np.int64) @ sites.astype(np.int64).T
+    return both, pockets.sum(axis=1), sites.sum(axis=1)
