@@ -9,6 +9,7 @@ _HOME = {
     # scenes
     "Color": "protgraph_plugins.view.scene",
     "EdgeSet": "protgraph_plugins.view.scene",
+    "ResidueGroup": "protgraph_plugins.view.scene",
     "Scene": "protgraph_plugins.view.scene",
     "agreement": "protgraph_plugins.view.residue_colors",
     "attention_edges": "protgraph_plugins.view.residue_colors",

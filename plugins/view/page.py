@@ -57,7 +57,8 @@ _PAGE = """<!DOCTYPE html>
 <form id="controls" aria-label="Display"></form>
 <main id="panels"></main>
 <p id="status" role="status">Loading the structure …</p>
-{notes}<section id="sequence" aria-label="Sequence"></section>
+{notes}<section id="groups" aria-label="Groups of residues"></section>
+<section id="sequence" aria-label="Sequence"></section>
 <noscript><p>This page requires JavaScript.</p></noscript>
 <script type="text/plain" id="molstar">{molstar}</script>
 <script type="text/plain" id="scene">{scene}</script>
@@ -171,6 +172,9 @@ def scene_data(scene: Scene) -> dict[str, Any]:
         "axes": principal_axes(r.pos).round(4).tolist(),
         "colors": [_color(color) for color in colors],
         "edges": [_edges(edges, i) for i, edges in enumerate(scene.edges)],
+        "groups": [
+            {"name": group.name, "rows": group.rows.tolist(), "values": dict(group.values)} for group in scene.groups
+        ],
         "beside": None if scene.beside is None else names.index(scene.beside),
     }
 

@@ -23,10 +23,10 @@ function choose(row, range, add) {
   update();
 }
 
-function update() {
+function update({ zoom = selected.size === 1 } = {}) {
   const rows = [...selected].sort((a, b) => a - b);
   for (const cell of document.querySelectorAll(".residue")) cell.setAttribute("aria-selected", selected.has(Number(cell.dataset.row)));
-  for (const panel of panels) panel.select(rows, { zoom: rows.length === 1 });
+  for (const panel of panels) panel.select(rows, { zoom });
   const text = rows.length === 1 ? [nameOf(rows[0]), ...valuesOf(rows[0])].join(" · ")
     : rows.length ? `${rows.length} residues selected: ${rows.slice(0, 8).map(nameOf).join(", ")}${rows.length > 8 ? ", …" : ""}`
     : "Click on residues in the picture or the sequence; Shift selects a range, Escape clears.";
@@ -67,6 +67,20 @@ function drawControls() {
   form.append(colorLabel, besideLabel,
     element("fieldset", { "aria-label": "Drawings" }, ...kinds.map(kind => checkbox(...kind))),
     ...(edges.length ? [element("fieldset", { "aria-label": "Edges" }, ...edges)] : []), reset, png);
+}
+
+/** Draw the table of groups: a row selects the residues of a group, and zooms to them. */
+function drawGroups() {
+  if (!scene.groups.length) return;
+  const columns = Object.keys(scene.groups[0].values);
+  const head = element("tr", {}, ...["", ...columns].map(name => element("th", { scope: "col" }, name)));
+  const body = scene.groups.map(({ name, rows, values }) => {
+    const button = element("button", { type: "button" }, name);
+    const line = element("tr", {}, element("th", { scope: "row" }, button), ...columns.map(column => element("td", {}, values[column])));
+    line.addEventListener("click", () => { selected.clear(); rows.forEach(row => selected.add(row)); update({ zoom: true }); });
+    return line;
+  });
+  document.getElementById("groups").append(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
 }
 
 /** Draw the sequence: one cell per residue, ten to a group. */
@@ -235,6 +249,7 @@ busy(async () => {
   lib = globalThis.molstar.lib;
   scene = JSON.parse(await unpack("scene"));
   drawControls();
+  drawGroups();
   drawSequence();
   await addPanel(0);
   paint();

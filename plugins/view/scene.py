@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "PLAIN_COLORS",
     "Color",
     "EdgeSet",
+    "ResidueGroup",
     "Scene",
     "color_of",
     "color_of_field",
@@ -111,6 +112,24 @@ class EdgeSet:
 
 
 @dataclass(frozen=True, eq=False)
+class ResidueGroup:
+    """Residues that belong together, e.g. those of a pocket: a row of the page's table, which selects them.
+
+    Parameters
+    ----------
+    name : str
+    rows : ndarray
+        ``(M,)`` int64, rows of the residues.
+    values : mapping of str to str
+        Text by column of the table; all groups of a scene have the same columns.
+    """
+
+    name: str
+    rows: np.ndarray
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
 class Scene:
     """Protein with the values and edges to show.
 
@@ -126,6 +145,8 @@ class Scene:
         Name of the values that color a second picture beside the first one, e.g. labels beside predictions.
     notes : tuple of str
         What the scene lacks, e.g. labels of residues that are absent.
+    groups : tuple of ResidueGroup
+        Groups of residues, listed in a table.
     """
 
     residues: Residues
@@ -134,6 +155,7 @@ class Scene:
     edges: tuple[EdgeSet, ...] = ()
     beside: str | None = None
     notes: tuple[str, ...] = ()
+    groups: tuple[ResidueGroup, ...] = ()
 
     def __repr__(self) -> str:
         kinds = "".join(f", {len(e.pairs)} {e.name}" for e in self.edges)
