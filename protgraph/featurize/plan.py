@@ -264,6 +264,8 @@ class FeaturePlan:
         if isinstance(featurizer, EdgeFeaturizer):
             self._check_edges(path, component, featurizer)
         elif isinstance(featurizer, NodeFeaturizer):
+            if component.reads or component.edges or component.nodes:
+                raise WiringError(f"{path} makes a node set of the structure. Leave out reads, edges and nodes.")
             _check_names(path, component.writes, featurizer.writes, "output")
             fields = {n: spec.as_(n, on=featurizer.name) for n, spec in featurizer.out.items() if n != featurizer.name}
             self._add_outputs(path, component, fields)
@@ -340,6 +342,8 @@ class FeaturePlan:
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
         levels = LocalLevels.of(path, reads, self.fields, self.ends, component.nodes)
+        if component.nodes and any(spec.level == "pair" for spec in featurizer.out.values()):
+            raise WiringError(f"{path} writes a field of pairs. Leave out nodes={component.nodes!r}.")
         for local, name in reads.items():
             require_readable(path, type(featurizer), local, levels.local(path, local, self.fields[name]))
         outputs = {n: levels.of_model(spec) for n, spec in featurizer.out.items() if spec.is_tensor}

@@ -268,7 +268,7 @@ class ProteinModel(nn.Module):
         return f
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
-        """Compute the attention weights of all layers for a graph or batch.
+        """Compute the attention weights of all layers between nodes of the graph, for a graph or batch.
 
         Returns
         -------
@@ -283,8 +283,12 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
+        on_graph = {
+            number for number, levels in zip(self._module_of, self._levels, strict=True) if levels.nodes == "node"
+        }
+        recorded = {path: calls for path, calls in recorder.weights.items() if int(path.partition(".")[0]) in on_graph}
         wires = [wiring for wiring, _ in self.first_uses]
-        return attention_maps(self.spec.name, wires, self.layers, recorder.weights, proteins)
+        return attention_maps(self.spec.name, wires, self.layers, recorded, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""

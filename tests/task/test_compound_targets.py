@@ -13,11 +13,8 @@ from protgraph.errors import DatasetError, WiringError
 from protgraph.task import SplitPredictions, default_task
 from protgraph.task.losses import label_counts, label_prior, label_std, squared_error
 from protgraph.task.metrics import rms_error
-from protgraph.testing import ConformityError
-from protgraph.testing.checks.task_form import label_symmetry
 from protgraph.testing.symmetry import act, random_rotations
 from tests.plugins.outside.energy_and_force import MODEL, TARGET, TASK
-from tests.testing.conftest import runner_of
 
 LABELS = torch.randn(50, 4, generator=torch.Generator().manual_seed(0)) * torch.tensor([3.0, 1.0, 5.0, 0.1]) + 2
 
@@ -64,13 +61,12 @@ def test_a_head_with_other_irreps_is_refused():
 
 
 def test_label_symmetry_requires_the_irreps():
-    assert label_symmetry(runner_of(TASK)) < 1e-4
-    plain = replace(TASK, target=replace(TARGET, irreps=""))
-    with pytest.raises(ConformityError, match="orientation"):
-        label_symmetry(runner_of(plain))
-    mirrored = replace(TASK, derive=lambda residues: np.abs(TASK.derive(residues)))
-    with pytest.raises(ConformityError, match="orientation"):
-        label_symmetry(runner_of(mirrored))
+    without = replace(TASK, target=replace(TARGET, irreps=""))
+    lengths = replace(TASK, derive=lambda residues: np.abs(TASK.derive(residues)))
+    for task, status in ((TASK, "passed"), (without, "failed"), (lengths, "failed")):
+        (component,) = pg.testing.find_components(task)
+        reports = pg.testing.check_component(component, only=["label_symmetry"])
+        assert [report.status for report in reports] == ["passed", status]
 
 
 def test_metrics_of_each_part_have_names():
