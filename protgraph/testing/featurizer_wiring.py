@@ -17,11 +17,12 @@ from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureF
 from protgraph.ops import Edges
 from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
-from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
+from protgraph.testing.make_inputs import default_spec, degenerate_inputs, large_inputs, make_inputs
 from protgraph.testing.protein_fixtures import (
     copy_residues,
     degenerate_proteins,
     folded_proteins,
+    large_protein,
     packed_proteins,
     proteins,
 )
@@ -46,19 +47,21 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
         specs = {name: default_spec(name) for name in component.reads}
         return Wiring(
             label="",
-            create=lambda: _TensorModule(create_tensor()),
+            create=lambda chosen: _TensorModule(create_tensor(**chosen)),
             make_inputs=lambda: make_inputs(specs),
             make_degenerate=lambda: degenerate_inputs(specs),
             find_reads=read_names,
             make_regular=lambda: make_inputs(specs, is_regular=True),
+            make_large=partial(large_inputs, specs, ()),
         )
     assert issubclass(component, StructureFeaturizer | EdgeFeaturizer)  # contract: the other kinds
     create = partial(component, **options)
     return Wiring(
         label="",
-        create=lambda: StructureModule(create()),
+        create=lambda chosen: StructureModule(create(**chosen)),
         make_inputs=lambda: StructureInputs(_proteins_for(create(), conformity)),
         make_degenerate=lambda: _degenerate_for(create),
+        make_large=lambda residues, proteins, has_hub: StructureInputs((large_protein(residues),) * proteins),
     )
 
 

@@ -48,7 +48,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
         label="",
-        create=lambda: MultiHeadModel(spec, targets),
+        create=lambda chosen: MultiHeadModel(spec, targets),
         make_inputs=lambda: StructureInputs(_proteins_for(plan, hide=any(_targets_of_task_heads(spec))), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,

@@ -10,7 +10,7 @@ import torch
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
-from protgraph.process_state import restored_state
+from protgraph.process_state import describe_changes, read_state, restored_state
 from protgraph.testing.checks import (
     command_form,
     dataset_form,
@@ -23,7 +23,11 @@ from protgraph.testing.checks import (
     task_form,
 )
 from protgraph.testing.checks.compiled import compiled
+from protgraph.testing.checks.copies import autocast, copies
 from protgraph.testing.checks.device import device as same_device
+from protgraph.testing.checks.gradients import gradients
+from protgraph.testing.checks.sizes import large_proteins, memory, scale
+from protgraph.testing.checks.training import options, training
 from protgraph.testing.component import Component, ComponentKind
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 
@@ -48,12 +52,15 @@ class Check:
         The kinds of component that it applies to.
     needs_finite : bool
         True if it compares values: it fails if they are NaN.
+    is_slow : bool
+        True if a quick run leaves it out.
     """
 
     name: str
     function: Callable[[Runner], float | None]
     kinds: tuple[ComponentKind, ...] = ("featurizer", *_WITH_PARAMETERS)
     needs_finite: bool = False
+    is_slow: bool = False
 
     @property
     def claim(self) -> str:
@@ -101,6 +108,15 @@ CHECKS: tuple[Check, ...] = (
     Check("seed", learning.seed, needs_finite=True),
     Check("float32", learning.float32, needs_finite=True),
     Check("device", same_device),
+    Check("numbering", symmetry.numbering, ("featurizer", "layer", "head"), needs_finite=True),
+    Check("gradients", gradients, needs_finite=True),
+    Check("training", training, ("layer", "head"), needs_finite=True),
+    Check("scale", scale, ("layer", "head"), needs_finite=True),
+    Check("autocast", autocast, ("layer", "head"), needs_finite=True),
+    Check("large_proteins", large_proteins, needs_finite=True),
+    Check("memory", memory, needs_finite=True),
+    Check("copies", copies, needs_finite=True),
+    Check("options", options, ("featurizer", "layer", "head"), needs_finite=True),
     Check("compiled", compiled, ("layer",), needs_finite=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),
@@ -217,14 +233,15 @@ def measure(check: Check, runner: Runner) -> float | None:
     """Return the error that a check measures; raise the first cause of its failure.
 
     The modes of torch and the random states are restored afterwards: what a component changes does not disturb the
-    next check or component. The check "global_state" reports it.
+    next check or component. A check during which a mode, an environment variable or another global changes fails.
 
     If values are not finite on the usual inputs, or an input is changed in place, that is why later checks fail.
     """
     with restored_state():
+        before = read_state()
         try:
             with runner.errors_as_failures(check.name):
-                return check.function(runner)
+                error = check.function(runner)
         except ConformityError as e:
             is_change = any(words in str(e) for words in ("in-place operation", "inplace operation"))
             causes = [form.inputs_unchanged] if is_change else []
@@ -233,6 +250,12 @@ def measure(check: Check, runner: Runner) -> float | None:
                 with runner.errors_as_failures(check.name):
                     cause(runner)
             raise
+        changes = [c for c in describe_changes(before, read_state()) if "random state" not in c]
+        if changes and check.name != "builds":  # which imports modules
+            raise runner.failure(
+                f"it changes {changes[0]} during the check {check.name}", fault=f"it changes {changes[0]}"
+            )
+        return error
 
 
 def expected_failure(check: Check, component: Component) -> str | None:

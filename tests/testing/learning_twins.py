@@ -70,7 +70,7 @@ class StateNotInStateDict(HonestScalars):
         return {"h": super().forward(f)["h"] * self.scale.to(f["h"])}
 
 
-@twin("seed")
+@twin("seed", first="global_state")
 class HiddenRandomNumbers(HonestScalars):
     def __init__(self, fields, *, dim: int = 8):
         super().__init__(fields, dim=dim)

@@ -14,6 +14,7 @@ from protgraph.testing.runner import Runner
 from protgraph.testing.suite import run_check
 
 GROUPS = ("form", "state", "symmetry", "order", "learning", "structure", "device", "compile")
+GROUPS += ("gradient", "size", "training", "option")
 
 
 def _load(name: str) -> ModuleType:
