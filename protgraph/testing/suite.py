@@ -252,9 +252,8 @@ def measure(check: Check, runner: Runner) -> float | None:
             raise
         changes = [c for c in describe_changes(before, read_state()) if "random state" not in c]
         if changes and check.name != "builds":  # which imports modules
-            raise runner.failure(
-                f"it changes {changes[0]} during the check {check.name}", fault=f"it changes {changes[0]}"
-            )
+            fault = f"it changes {changes[0]}"
+            raise runner.failure(f"{fault} during the check {check.name}", fault=fault)
         return error
 
 

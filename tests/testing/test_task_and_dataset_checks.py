@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from torch.nn import functional
 
 import protgraph as pg
@@ -79,6 +80,16 @@ def raising(*args):
     raise ValueError("own bug")
 
 
+def seeding(logits, y):
+    torch.manual_seed(0)
+    return cross_entropy(logits, y)
+
+
+def negating(predictions):
+    predictions.logits.neg_()
+    return 0.5
+
+
 def metric(function, mode: str = "max") -> dict[str, object]:
     return {"metrics": (Metric("mine", mode, function),), "monitor": "mine"}
 
@@ -100,6 +111,20 @@ BROKEN_TASKS = {
     "negative loss": ({"loss": lambda x, y: -cross_entropy(x, y)}, "loss", "least value"),
     "no gradient": ({"loss": lambda x, y: cross_entropy(x.detach(), y)}, "loss", "gradient"),
     "mean of nothing": ({"loss": lambda x, y: functional.cross_entropy(x, y, ignore_index=-1)}, "loss", "unknown"),
+    "random loss": ({"loss": lambda x, y: cross_entropy(x, y) * (1 + 0.1 * torch.rand(()))}, "loss", "then"),
+    "seed in the loss": ({"loss": seeding}, "loss", "seeds the random state of torch"),
+    "loss without the first residue": ({"loss": lambda x, y: cross_entropy(x[1:], y[1:])}, "loss", "ignores 1 of"),
+    "loss without class 1": ({"loss": lambda x, y: cross_entropy(x, y.masked_fill(y == 1, -1))}, "loss", "ignores"),
+    "loss of unknown labels": (
+        {"loss": lambda x, y: cross_entropy(x, y) + 0.01 * x.square().mean()},
+        "loss",
+        "unknown",
+    ),
+    "labels of rows": ({"derive": lambda r: np.arange(len(r)) % 2}, "label_symmetry", "order of the chains"),
+    "metric that changes logits": (metric(negating), "metrics", "changes 'logits'"),
+    "metric that seeds": (metric(lambda o: (torch.manual_seed(0), 0.5)[1]), "metrics", "seeds random"),
+    "random metric": (metric(lambda o: float(torch.rand(()))), "metrics", "random"),
+    "constant metric": (metric(lambda o: 0.5), "metrics", "does not depend"),
     "metric raises": (metric(raising), "metrics", "own bug"),
     "wrong direction": (metric(registry.metrics.get("accuracy").function, "min"), "metrics", "mode is 'min'"),
     "NaN": (metric(lambda o: float("nan")), "metrics", "nan"),
@@ -116,6 +141,21 @@ def test_a_broken_task_is_found(defect):
 def test_values_that_depend_on_the_position_are_found():
     task = replace(VALUES, derive=lambda r: r.pos[:, :1].astype(np.float32))
     assert "label_symmetry" in failed(task)
+
+
+#: Loss of values → part of the message of the check that finds it.
+BROKEN_LOSSES = {
+    "least at y + 1": (lambda x, y: squared_error(x - 1, y), "is added to all"),
+    "least at y - 1": (lambda x, y: squared_error(x + 1, y), "is added to all"),
+    "no punishment above": (lambda x, y: squared_error(x - 0.2, y).clamp(min=0), "is added to all"),
+    "values above 0 only": (lambda x, y: squared_error(x[y[:, 0] > 8], y[y[:, 0] > 8]), "ignores"),
+}
+
+
+@pytest.mark.parametrize("defect", BROKEN_LOSSES)
+def test_a_broken_loss_of_values_is_found(defect):
+    loss, words = BROKEN_LOSSES[defect]
+    assert words in failed(replace(VALUES, loss=loss))["loss"]
 
 
 def test_another_registry_name_is_found():

@@ -27,7 +27,7 @@ _COARSE = 0.5
 
 
 def copies(runner: Runner) -> None:
-    """Check that it can be pickled and copied, as worker processes need, and shares no parameter with other instances."""
+    """Check that it can be pickled and copied, as worker processes need, and that instances share no parameter."""
     for wiring in runner.wirings:
         if runner.is_large(wiring):
             raise NotApplicable("its parameters take more than 100 MB; its layers are checked alone")

@@ -30,7 +30,7 @@ _SAME_DISTANCE = 1e-3
 
 
 def global_state(runner: Runner) -> None:
-    """Check that it changes no mode and no random stream, except for initial weights, and dropout and noise in training."""
+    """Check that it changes no mode and no random stream, except for initial weights, and for dropout in training."""
     for wiring in runner.wirings:
         _check_init(runner, wiring)
         module = runner.private_module(wiring)

@@ -152,7 +152,8 @@ def _require_other_weights(runner: Runner, wiring: Wiring) -> None:
         weights.append({n: p.detach() for n, p in module.named_parameters() if p.requires_grad})
     if torch.equal(*later):
         raise runner.failure(
-            f"it seeds torch in __init__: later layers get the same weights for every seed{wiring.suffix}"
+            f"it seeds torch in __init__{wiring.suffix}: later layers get the same weights for every seed. Use a "
+            "torch.Generator, or no seed."
         )
     if runner.conformity.offline:  # weights of a checkpoint
         return
