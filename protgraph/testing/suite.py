@@ -101,6 +101,7 @@ CHECKS: tuple[Check, ...] = (
     Check("node_order", symmetry.node_order, needs_finite=True),
     Check("edge_order", symmetry.edge_order, needs_finite=True),
     Check("batch_equals_singles", symmetry.batch_equals_singles, needs_finite=True),
+    Check("memory_layout", form.memory_layout, ("featurizer", "layer", "head"), needs_finite=True),
     Check("no_leak", symmetry.no_leak, needs_finite=True),
     Check("every_parameter_learns", learning.every_parameter_learns, _WITH_PARAMETERS, needs_finite=True),
     Check("degenerate", learning.degenerate, needs_finite=True),
@@ -114,10 +115,10 @@ CHECKS: tuple[Check, ...] = (
     Check("scale", scale, ("layer", "head"), needs_finite=True),
     Check("autocast", autocast, ("layer", "head"), needs_finite=True),
     Check("large_proteins", large_proteins, needs_finite=True),
-    Check("memory", memory, needs_finite=True),
+    Check("memory", memory, needs_finite=True, is_slow=True),
     Check("copies", copies, needs_finite=True),
-    Check("options", options, ("featurizer", "layer", "head"), needs_finite=True),
-    Check("compiled", compiled, ("layer",), needs_finite=True),
+    Check("options", options, ("featurizer", "layer", "head"), needs_finite=True, is_slow=True),
+    Check("compiled", compiled, ("layer",), needs_finite=True, is_slow=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),
     Check("label_symmetry", task_form.label_symmetry, _TASK),
@@ -178,6 +179,7 @@ def check_component(
     device: str = "cpu",
     dtype: str = "float64",
     full: bool = False,
+    quick: bool = False,
     only: Collection[str] = (),
 ) -> Iterator[Report]:
     """Run every check on one component; stop after the first if it cannot be built.
@@ -192,6 +194,8 @@ def check_component(
         float64 is held to 1e-10, float32 to the component's tolerance.
     full : bool
         Read all proteins of a dataset instead of the first 100 of each split, and compare their counts with the card.
+    quick : bool
+        Leave out the checks that take seconds, and use smaller proteins in others.
     only : collection of str
         Names of checks to run after "builds". Default: all.
 
@@ -200,7 +204,7 @@ def check_component(
     Report
         One per check that applies to this kind of component.
     """
-    runner = Runner(component, device, dtype_of(dtype), full)
+    runner = Runner(component, device, dtype_of(dtype), full, quick)
     for check in checks_of(component.kind, only):
         report = run_check(check, runner)
         yield report
@@ -217,6 +221,8 @@ def checks_of(kind: ComponentKind, only: Collection[str] = ()) -> list[Check]:
 def run_check(check: Check, runner: Runner) -> Report:
     """Run one check and compare its result with what the component expects."""
     name, reason = str(runner.component), expected_failure(check, runner.component)
+    if runner.quick and check.is_slow:
+        return Report(name, check.name, "skipped", message="it takes seconds: run without --quick")
     try:
         error = measure(check, runner)
     except NotApplicable as e:

@@ -108,3 +108,35 @@ class BatchNormLeaksInTraining(HonestScalars):
 
     def forward(self, f):
         return {"h": self.norm(super().forward(f)["h"])}
+
+
+@twin("node_order")
+class ReversedEdgesAssumed(HonestScalars):
+    """Adds the message of the reversed edge, which exists in symmetric graphs only."""
+
+    def forward(self, f):
+        edges = f["edges"]
+        source, target = edges.index
+        reverse = torch.argsort(source * edges.num_nodes + target)
+        m = edges.source(self.other(f["h"]))
+        return {"h": self.own(f["h"]) + edges.mean(m + torch.tanh(m).index_select(0, reverse))}
+
+
+@twin("memory_layout")
+class ViewsItsInput(HonestScalars):
+    def forward(self, f):
+        return super().forward({**f, "h": f["h"].view(-1).view(len(f["h"]), -1)})
+
+
+@twin("memory_layout")
+class ReadsByStrides(HonestScalars):
+    def forward(self, f):
+        h = f["h"]
+        return super().forward({**f, "h": torch.as_strided(h, h.shape, (h.size(1), 1))})
+
+
+@twin("memory_layout")
+class RefusesSlices(HonestScalars):
+    def forward(self, f):
+        assert f["h"].is_contiguous()
+        return super().forward(f)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import warnings
@@ -10,6 +11,7 @@ import warnings
 import numpy as np
 import torch
 from honest_twins import HonestEdges, HonestMeasure, HonestScalars, twin  # put there by test_broken_twins
+from torch import nn
 
 import protgraph as pg
 
@@ -174,3 +176,29 @@ class WeightsOfNumPy(HonestScalars):
         super().__init__(fields, dim=dim)
         weight = np.random.default_rng(7).normal(size=self.own.weight.shape)
         self.own.weight.data.copy_(torch.from_numpy(weight))
+
+
+@twin("global_state")
+class PrintsShapes(HonestScalars):
+    def forward(self, f):
+        print("h", tuple(f["h"].shape))
+        return super().forward(f)
+
+
+@twin("global_state")
+class PrintsInTraining(HonestScalars):
+    def forward(self, f):
+        if self.training:
+            sys.stderr.write("step\n")
+        return super().forward(f)
+
+
+@twin("global_state")
+class HooksOfAllModules(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.hook = nn.modules.module.register_module_forward_hook(_same_output)
+
+
+def _same_output(module, arguments, output):
+    return None

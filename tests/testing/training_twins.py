@@ -107,3 +107,10 @@ class HeadWithAnotherScaleInTraining(HonestHead):
     def forward(self, f):
         logits = super().forward(f)["logits"]
         return {"logits": logits / 2 if self.training else logits}
+
+
+@twin("training")
+class AnotherFunctionWithGradients(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": 1.1 * h if torch.is_grad_enabled() else h}

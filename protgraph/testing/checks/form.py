@@ -18,11 +18,13 @@ from protgraph.registry import component_options
 from protgraph.testing.fault_location import line_of_change, require_finite
 from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.inputs import Inputs
-from protgraph.testing.runner import ConformityError, Runner
+from protgraph.testing.model_wiring import unused_featurizers
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner, difference
 from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["builds", "finite", "inputs_unchanged", "non_trivial", "reads_writes", "signature"]
+__all__ = ["builds", "finite", "inputs_unchanged", "memory_layout", "non_trivial", "reads_writes", "signature"]
 
 #: Smallest change of an output, relative to its size, that counts as one; smallest magnitude that counts as a value.
 _CHANGE, _MAGNITUDE = 1e-6, 1e-6
@@ -70,6 +72,8 @@ def reads_writes(runner: Runner) -> None:
     loaded = runner.component.loaded
     if isinstance(loaded, ModelSpec) and loaded.dead_layers():
         raise runner.failure(f"no head depends on the output of {', '.join(loaded.dead_layers())}")
+    if isinstance(loaded, ModelSpec) and (unused := unused_featurizers(runner.wirings[0])):
+        raise runner.failure(f"no prediction depends on the featurizer {', '.join(unused)}. Remove it.")
     for wiring in runner.wirings:
         module = runner.module(wiring)
         argument = wiring.inputs.argument(runner.device, runner.dtype)
@@ -207,6 +211,27 @@ def _arrays(argument: Any) -> list[tuple[str, Any]]:
 
 def _copy(x: Any) -> np.ndarray:
     return x.detach().cpu().numpy().copy() if torch.is_tensor(x) else x.copy()
+
+
+def memory_layout(runner: Runner) -> float:
+    """Check that tensors that are not contiguous in memory, e.g. slices, give the same output."""
+    worst = 0.0
+    for wiring in runner.wirings:
+        if not isinstance(wiring.inputs, TensorInputs):
+            raise NotApplicable("it reads no tensors of layers")
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        sliced = {name: _sliced(x) if torch.is_tensor(x) else x for name, x in argument.items()}
+        with torch.no_grad(), runner.errors_as_failures(f"inputs that are not contiguous{wiring.suffix}"):
+            out = runner.module(wiring)(sliced)
+        got = {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
+        error = difference(got, runner.run(wiring), wiring.outputs(runner.module(wiring)))
+        worst = max(worst, runner.at_most(error, wiring, "inputs that are not contiguous"))
+    return worst
+
+
+def _sliced(x: Tensor) -> Tensor:
+    """Return the same values as every second column of a wider tensor."""
+    return x if x.dim() < 2 else torch.stack([x, torch.zeros_like(x)], -1).flatten(-2)[..., ::2]
 
 
 def finite(runner: Runner) -> None:

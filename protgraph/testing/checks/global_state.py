@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
 import random
 import threading
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -88,8 +91,15 @@ def _streams() -> dict[str, Any]:
 
 def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
     argument = wiring.inputs.argument(runner.device, runner.dtype)
-    with runner.errors_as_failures(wiring.label or "it does not run"):
+    printed, files = io.StringIO(), sorted(os.listdir())
+    step = wiring.label or "it does not run"
+    with runner.errors_as_failures(step), redirect_stdout(printed), redirect_stderr(printed):
         module(argument)
+    if printed.getvalue():
+        text = printed.getvalue().strip().splitlines()[:1]
+        raise runner.failure(f"it prints {text}{wiring.suffix}. Use the logger of your package.")
+    if sorted(os.listdir()) != files:
+        raise runner.failure(f"it writes files to the working directory{wiring.suffix}")
 
 
 def _modes(module: nn.Module) -> dict[str, Any]:

@@ -155,6 +155,7 @@ def _require_every_row(runner: Runner, inputs: TaskInputs, gradients: list[Tenso
     """Require a gradient for the prediction of each known label, and none for that of an unknown one."""
     has_gradient = torch.stack([g.flatten(1).any(1) for g in gradients]).any(0)
     known = known_labels(inputs.y)
+    known = known.flatten(1).any(1) if known.dim() > 1 else known
     if len(known) != len(has_gradient):
         return
     ignored = (known & ~has_gradient).nonzero().flatten().tolist()
@@ -205,6 +206,7 @@ def metrics(runner: Runner) -> None:
 def _require_pure(runner: Runner, inputs: TaskInputs, metric: Metric) -> None:
     """Require that a metric changes neither its predictions nor a random state."""
     predictions = inputs.predictions(inputs.random(0)).copy()
+    torch.manual_seed(101)  # not a state that the metric may set
     before, states = predictions.copy(), [read() for read, _ in RANDOM_STATES.values()]
     metric.function(predictions)
     if changed := changed_tensors(before, predictions):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,6 +22,7 @@ __all__ = ["options", "training"]
 #: Words in the names of options that switch random numbers in training on.
 _STOCHASTIC = ("drop", "noise")
 _RATE = 0.3
+_KERNEL = "backend"
 
 
 def training(runner: Runner) -> float:
@@ -77,9 +80,9 @@ def _run_unchanged(runner: Runner, wiring: Wiring, module: nn.Module, when: str)
     argument = wiring.inputs.argument(runner.device, runner.dtype)
     before = {name: x.clone() for name, x in argument.items() if torch.is_tensor(x)}
     names = set(argument)
-    with torch.random.fork_rng(devices=[]), torch.no_grad(), runner.errors_as_failures(f"{when}{wiring.suffix}"):
+    with torch.random.fork_rng(devices=[]), runner.errors_as_failures(f"{when}{wiring.suffix}"):
         torch.manual_seed(5)
-        out = module(argument)
+        out = {name: x.detach() for name, x in module(argument).items()}
     changed = [name for name, x in before.items() if not torch.equal(x.nan_to_num(), argument[name].nan_to_num())]
     changed += sorted(names ^ set(argument))
     if changed:
@@ -106,15 +109,19 @@ def _error_of_rotation(runner: Runner, wiring: Wiring, stochastic: list[str]) ->
 
 
 def options(runner: Runner) -> None:
-    """Check that every option changes the weights, the output or the declared fields, or refuses other values."""
-    loaded = runner.component.loaded
-    found = component_options(loaded)
+    """Check that every option changes the weights, the output or the declared fields, or refuses other values.
+
+    An option may need another value of a second option, e.g. an average degree that divides sums, not means. One named
+    ``backend`` chooses among kernels that compute the same.
+    """
+    found = component_options(runner.component.loaded)
     if not found:
         raise NotApplicable("it has no options")
-    references = [_Behavior(runner, wiring, wiring.build()) for wiring in runner.wirings]
+    stated = {**runner.conformity.options, **runner.conformity.offline}
     for option in found.values():
-        stated = option.name in {**runner.conformity.options, **runner.conformity.offline}
-        if not stated and not _has_effect(runner, option, references):
+        others = [other for other in found.values() if other.name not in (option.name, *stated)]
+        is_checked = option.name not in stated and option.name != _KERNEL
+        if is_checked and not _has_effect(runner, option, others):
             raise runner.failure(
                 f"option {option.name!r} has no effect: other values than {option.default!r} give the same weights and "
                 "outputs on all test inputs. Remove it, or refuse the values that are not supported."
@@ -146,22 +153,41 @@ def _differ(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> bool:
     return any(x.shape != b[name].shape or not torch.equal(x, b[name].to(x.dtype)) for name, x in a.items())
 
 
-def _has_effect(runner: Runner, option: Option, references: list[_Behavior]) -> bool:
-    """Return True if a value changes something in one of the wirings, or if other values are refused.
+def _has_effect(runner: Runner, option: Option, others: list[Option]) -> bool:
+    """Return True if a value changes something, also together with another option, or if other values are refused.
 
     One accepted value may mean the same as the default, e.g. a width that is that of the input if it is None.
     """
     accepted = refused = 0
-    for reference in references:
-        for value in _other_values(option):
-            module = _built(reference.wiring, {option.name: value})
+    values = _other_values(runner, option)
+    for wiring in runner.wirings:
+        reference = _Behavior(runner, wiring, wiring.build())
+        for value in values:
+            module = _built(wiring, {option.name: value})
             if module is None:
                 refused += 1
                 continue
             accepted += 1
             if _changes(runner, reference, module):
                 return True
-    return accepted < 2 and (accepted == 0 or refused > 0)
+    is_refused = accepted == 0 or (accepted < 2 and refused > 0)
+    return is_refused or _has_effect_with_another(runner, option, others)
+
+
+def _has_effect_with_another(runner: Runner, option: Option, others: list[Option]) -> bool:
+    """Return True if a value changes something for another choice of a second option."""
+    wiring = runner.wirings[-1]
+    for other in others:
+        for choice in _choices(runner, other):
+            module = _built(wiring, {other.name: choice})
+            if module is None:
+                continue
+            reference = _Behavior(runner, wiring, module)
+            for value in _other_values(runner, option):
+                module = _built(wiring, {other.name: choice, option.name: value})
+                if module is not None and _changes(runner, reference, module):
+                    return True
+    return False
 
 
 def _built(wiring: Wiring, chosen: Mapping[str, object]) -> nn.Module | None:
@@ -180,11 +206,26 @@ def _changes(runner: Runner, reference: _Behavior, module: nn.Module) -> bool:
         return True
 
 
-def _other_values(option: Option) -> Iterator[object]:
-    """Yield values other than the default, of the types that the annotation names."""
-    for value in (*_literals(option.annotation), *_values_like(option)):
-        if value != option.default or type(value) is not type(option.default):
-            yield value
+def _choices(runner: Runner, option: Option) -> list[object]:
+    """Return the other values of an option that has a few: those of a ``Literal``, of the docstring, or True and False.
+
+    A docstring lists them as in ``reduce : {"sum", "mean"}``.
+    """
+    text = inspect.getdoc(runner.component.loaded) or ""
+    line = re.search(rf"^[\w, ]*\b{option.name}\b[\w, ]* : \{{(.*)\}}", text, re.MULTILINE)
+    names = re.findall(r'"([^"]*)"', line[1]) if line else []
+    values = [*_literals(option.annotation), *names]
+    if isinstance(option.default, bool):
+        values.append(not option.default)
+    return [value for value in dict.fromkeys(values) if value != option.default]
+
+
+def _other_values(runner: Runner, option: Option) -> list[object]:
+    """Return values other than the default, of the types that the annotation names."""
+    choices = _choices(runner, option)
+    if choices:
+        return choices
+    return [value for value in _values_like(option) if value != option.default]
 
 
 def _literals(annotation: object) -> list[object]:
@@ -200,8 +241,6 @@ def _literals(annotation: object) -> list[object]:
 def _values_like(option: Option) -> list[object]:
     """Return values near the default, or usual ones of the annotated type."""
     default: Any = option.default
-    if isinstance(default, bool):
-        return [not default]
     if isinstance(default, int):
         return [2 * default, default + 1, max(default // 2, 1), default - 1, 1]
     if isinstance(default, float):
@@ -220,4 +259,4 @@ def _values_like(option: Option) -> list[object]:
 
 
 #: Usual values of options that are names.
-_WORDS = ("sum", "mean", "max", "relu", "silu", "tanh", "gelu", "layer", "batch", "none", "softmax", "sigmoid", "add")
+_WORDS = ("sum", "mean", "max", "relu", "tanh", "gelu", "layer", "batch", "none", "softmax", "add", "16x0e+8x1o")
