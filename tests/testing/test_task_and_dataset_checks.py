@@ -220,6 +220,33 @@ def changed(examples=lambda e: e, labels=lambda y: y, **card):
     return Broken
 
 
+def shifted(step: int):
+    class Shifted(Mini):
+        """Charged residues and alanines, with the labels of neighbors."""
+
+        def labels(self, task, example):
+            r = self.read(example)
+            return pg.ResidueLabels(r.chain, r.res_id, r.ins_code, np.isin(np.roll(r.aatype, -step), TYPES).astype(int))
+
+    return Shifted
+
+
+class NearCopy(Mini):
+    """A protein in another split without its first three residues."""
+
+    def examples(self, task, split=None):
+        found = [*super().examples(task), pg.Example("x", self.folder / "copy.bcif", None, "val")]
+        return [e for e in found if split in (None, e.split)]
+
+    def read(self, example):
+        residues = super().read(example)
+        return residues.select(np.arange(len(residues)) > 2) if example.id == "x" else residues
+
+
+#: Types of half of the residues.
+TYPES = [0, 2, 5, 8, 9, 11, 15, 16]
+
+
 class WithoutCard(Mini):
     def __init__(self, folder):
         self.folder = folder
@@ -237,6 +264,13 @@ BROKEN_DATASETS = {
         "separate_splits",
         "same sequence",
     ),
+    "most of another protein": (
+        NearCopy,
+        "separate_splits",
+        "is a copy of '1crn'",
+    ),
+    "labels of the next residue": (shifted(1), "labels", "+1 along the chain"),
+    "labels of the residue before": (shifted(-1), "labels", "-1 along the chain"),
     "no Labels": (changed(labels=lambda y: y.values), "labels", "ndarray"),
     "labels of absent residues": (changed(labels=lambda y: replace(y, res_id=y.res_id + 500)), "labels", "absent"),
     "float classes": (changed(labels=lambda y: replace(y, values=y.values / 2)), "labels", "float32"),
