@@ -152,16 +152,18 @@ def unused_featurizers(wiring: Wiring) -> list[str]:
     for component, featurizer in (*plan.structure, *plan.tensor):
         if not needed & {component.output_field(local) for local in featurizer.out}:
             unused.append(component.name)
+    needed_edges = {_edges_of(name) for name in needed}
     for edges, featurizers in plan.edge_sets.items():
-        reads_edges = any(name == edges or (is_registered(name) and field(name).rows == edges) for name in needed)
-        if not reads_edges and not _is_on_edges(needed, edges):
+        if edges not in needed_edges:
             unused += [component.name for component, _ in featurizers]
     return unused
 
 
-def _is_on_edges(needed: set[str], edges: str) -> bool:
-    """Return True if a needed field is on the edges of the set without a name."""
-    return edges == "edges" and any(is_registered(name) and field(name).level == "edge" for name in needed)
+def _edges_of(name: str) -> str:
+    """Return the edge set that a field is, or whose edges are its rows; its own name if it is of another level."""
+    if not is_registered(name) or field(name).level != "edge":
+        return name
+    return field(name).on or "edges"
 
 
 def _fields_read(model: ProteinModel) -> set[str]:

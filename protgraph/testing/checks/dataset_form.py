@@ -23,7 +23,7 @@ __all__ = ["counts", "dataset_builds", "examples", "labels", "separate_splits"]
 _READ = 100
 #: Residues of a word, words of a sequence that is compared, and the share of them that makes it a copy.
 _WORD, _FEWEST_WORDS, _COPY = 8, 20, 0.8
-#: Dependence of labels on residue types that chance does not reach, and a ratio of two that is none of chance.
+#: Dependence of labels on residue types that chance does not reach, and a ratio of two that is not by chance.
 _SIGNIFICANT, _BETTER = 60.0, 1.5
 
 
@@ -59,7 +59,7 @@ def separate_splits(runner: Runner) -> None:
     dataset = runner.component.dataset
     for task in dataset.tasks():
         splits: dict[tuple[str, str], Example] = {}
-        words: dict[str, Example] = {}
+        words = _SequenceWords()
         with runner.errors_as_failures("examples"):
             chosen = list(_chosen(runner, checked_examples(dataset, task)))
         for example in chosen:
@@ -75,25 +75,31 @@ def separate_splits(runner: Runner) -> None:
                         f"{first.id!r} in split {first.split!r} and {example.id!r} in "
                         f"{example.split!r} have the same {key_name}. Keep them in one split."
                     )
-            _require_new(runner, example, residues.sequence, words)
+            if copied := words.add(example, residues.sequence):
+                raise runner.failure(f"{example.id!r} in split {example.split!r} is {copied}. Keep them in one split.")
 
 
-def _require_new(runner: Runner, example: Example, sequence: str, words: dict[str, Example]) -> None:
-    """Require that a sequence is no copy of one of another split with a few residues more, fewer or changed."""
-    parts = {sequence[i : i + _WORD] for i in range(len(sequence) - _WORD + 1)}
-    parts = {part for part in parts if ALPHABET[UNKNOWN] not in part}
-    owners = Counter(words[part].id for part in parts if part in words and words[part].split != example.split)
-    for part in parts:
-        words.setdefault(part, example)
-    if not owners or len(parts) < _FEWEST_WORDS:
-        return
-    other, common = owners.most_common(1)[0]
-    if common > _COPY * len(parts):
-        share = f"{common / len(parts):.0%} of its words of {_WORD} residues"
-        raise runner.failure(
-            f"{example.id!r} in split {example.split!r} is a copy of {other!r} in another split: {share} are the same. "
-            "Keep them in one split."
-        )
+class _SequenceWords:
+    """Words of a few residues of all sequences, to find copies in another split with a few residues more or fewer."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, Example] = {}
+
+    def add(self, example: Example, sequence: str) -> str:
+        """Add a sequence; return of which protein of another split it is a copy, in words, or "" if of none."""
+        words = {sequence[i : i + _WORD] for i in range(len(sequence) - _WORD + 1)}
+        words = {word for word in words if ALPHABET[UNKNOWN] not in word}
+        relatives = [self.first[word] for word in words if word in self.first]
+        owners = Counter(relative.id for relative in relatives if relative.split != example.split)
+        for word in words:
+            self.first.setdefault(word, example)
+        if not owners or len(words) < _FEWEST_WORDS:
+            return ""
+        owner, common = owners.most_common(1)[0]
+        if common <= _COPY * len(words):
+            return ""
+        share = f"{common / len(words):.0%} of its words of {_WORD} residues"
+        return f"a copy of {owner!r} in another split: {share} are the same"
 
 
 def labels(runner: Runner) -> None:

@@ -70,10 +70,8 @@ def signature(runner: Runner) -> None:
 def reads_writes(runner: Runner) -> None:
     """Check that it reads only declared fields and returns the declared ones in their shape and type."""
     loaded = runner.component.loaded
-    if isinstance(loaded, ModelSpec) and loaded.dead_layers():
-        raise runner.failure(f"no head depends on the output of {', '.join(loaded.dead_layers())}")
-    if isinstance(loaded, ModelSpec) and (unused := unused_featurizers(runner.wirings[0])):
-        raise runner.failure(f"no prediction depends on the featurizer {', '.join(unused)}. Remove it.")
+    if isinstance(loaded, ModelSpec):
+        _require_no_dead_part(runner, loaded)
     for wiring in runner.wirings:
         module = runner.module(wiring)
         argument = wiring.inputs.argument(runner.device, runner.dtype)
@@ -89,6 +87,15 @@ def reads_writes(runner: Runner) -> None:
         if isinstance(module, StructureModule) and isinstance(module.featurizer, EdgeFeaturizer):
             for residues in argument:
                 _check_edges(runner, module.featurizer(residues), len(residues))
+
+
+def _require_no_dead_part(runner: Runner, spec: ModelSpec) -> None:
+    """Require that a prediction depends on every layer and featurizer of a model."""
+    if spec.dead_layers():
+        raise runner.failure(f"no head depends on the output of {', '.join(spec.dead_layers())}")
+    unused = unused_featurizers(runner.wirings[0])
+    if unused:
+        raise runner.failure(f"no prediction depends on the featurizer {', '.join(unused)}. Remove it.")
 
 
 def _require_same_names(runner: Runner, wiring: Wiring, module: nn.Module, out: Mapping[str, Tensor]) -> None:

@@ -55,23 +55,28 @@ def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
         x.requires_grad_()
     with runner.errors_as_failures(f"backward{wiring.suffix}"):
         out = module(argument)
-        total = _weighted_sum(out)
-        if total is None or not (leaves or parameters):
-            return None
-        exact: tuple[Tensor | None, ...] = (None,) * (len(leaves) + len(parameters))
-        if total.requires_grad:
-            exact = torch.autograd.grad(total, [*leaves.values(), *parameters], allow_unused=True)
-    size = sum(float(x.detach().square().sum()) for x in out.values() if x.is_floating_point()) ** 0.5
-    of_inputs = dict(zip(leaves, exact, strict=False))
-    errors = []
-    for name, gradient in of_inputs.items():
-        error = _error_along_input(runner, module, inputs, name, gradient, floor=_FLOOR * size)
-        errors.append(runner.at_most(error, wiring, f"gradient of {name!r}", limit=_LIMIT))
+        exact = _exact_gradients(out, [*leaves.values(), *parameters])
+    if exact is None:
+        return None
+    floor = _FLOOR * sum(float(x.detach().square().sum()) for x in out.values() if x.is_floating_point()) ** 0.5
+    errors = {}
+    for name, gradient in zip(leaves, exact, strict=False):
+        errors[f"gradient of {name!r}"] = _error_along_input(runner, module, inputs, name, gradient, floor=floor)
     if parameters:
         of_parameters = exact[len(leaves) :]
-        error = _error_along_parameters(runner, module, inputs, parameters, of_parameters, floor=_FLOOR * size)
-        errors.append(runner.at_most(error, wiring, "gradient of the parameters", limit=_LIMIT))
-    return max(errors)
+        error = _error_along_parameters(runner, module, inputs, parameters, of_parameters, floor=floor)
+        errors["gradient of the parameters"] = error
+    return max(runner.at_most(error, wiring, change, limit=_LIMIT) for change, error in errors.items())
+
+
+def _exact_gradients(out: Mapping[str, Tensor], wrt: list[Tensor]) -> tuple[Tensor | None, ...] | None:
+    """Return the gradients of the weighted sum of the outputs; None if there is nothing to differentiate."""
+    total = _weighted_sum(out)
+    if total is None or not wrt:
+        return None
+    if not total.requires_grad:
+        return (None,) * len(wrt)
+    return torch.autograd.grad(total, wrt, allow_unused=True)
 
 
 def _float_inputs(argument: Mapping[str, Any]) -> dict[str, Tensor]:

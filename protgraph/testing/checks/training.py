@@ -96,14 +96,14 @@ def _error_of_rotation(runner: Runner, wiring: Wiring, stochastic: list[str]) ->
     outputs = {name: spec for name, spec in wiring.outputs(module).items() if not spec.is_scalar}
     if not outputs:
         return 0.0
-    one = rotations()[:1]
+    rotation = rotations()[:1]
     results = []
-    for inputs in (wiring.inputs, wiring.inputs.moved(one)):
+    for inputs in (wiring.inputs, wiring.inputs.moved(rotation)):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(5)
             results.append(wiring.run(module, inputs, device=runner.device, dtype=runner.dtype))
     usual, moved = results
-    back = {n: one.undo(moved[n][None], spec)[0] for n, spec in outputs.items()}
+    back = {n: rotation.undo(moved[n][None], spec)[0] for n, spec in outputs.items()}
     error = difference(back, usual, outputs)
     return runner.at_most(error, wiring, f"moved proteins in training with {stochastic[0]}={_RATE}")
 
@@ -114,14 +114,14 @@ def options(runner: Runner) -> None:
     An option may need another value of a second option, e.g. an average degree that divides sums, not means. One named
     ``backend`` chooses among kernels that compute the same.
     """
-    found = component_options(runner.component.loaded)
-    if not found:
+    all_options = component_options(runner.component.loaded)
+    if not all_options:
         raise NotApplicable("it has no options")
     stated = {**runner.conformity.options, **runner.conformity.offline}
-    for option in found.values():
-        others = [other for other in found.values() if other.name not in (option.name, *stated)]
+    for option in all_options.values():
+        second_options = [other for other in all_options.values() if other.name not in (option.name, *stated)]
         is_checked = option.name not in stated and option.name != _KERNEL
-        if is_checked and not _has_effect(runner, option, others):
+        if is_checked and not _has_effect(runner, option, second_options):
             raise runner.failure(
                 f"option {option.name!r} has no effect: other values than {option.default!r} give the same weights and "
                 "outputs on all test inputs. Remove it, or refuse the values that are not supported."
@@ -153,7 +153,7 @@ def _differ(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> bool:
     return any(x.shape != b[name].shape or not torch.equal(x, b[name].to(x.dtype)) for name, x in a.items())
 
 
-def _has_effect(runner: Runner, option: Option, others: list[Option]) -> bool:
+def _has_effect(runner: Runner, option: Option, second_options: list[Option]) -> bool:
     """Return True if a value changes something, also together with another option, or if other values are refused.
 
     One accepted value may mean the same as the default, e.g. a width that is that of the input if it is None.
@@ -171,20 +171,20 @@ def _has_effect(runner: Runner, option: Option, others: list[Option]) -> bool:
             if _changes(runner, reference, module):
                 return True
     is_refused = accepted == 0 or (accepted < 2 and refused > 0)
-    return is_refused or _has_effect_with_another(runner, option, others)
+    return is_refused or _has_effect_with_another(runner, option, second_options)
 
 
-def _has_effect_with_another(runner: Runner, option: Option, others: list[Option]) -> bool:
+def _has_effect_with_another(runner: Runner, option: Option, second_options: list[Option]) -> bool:
     """Return True if a value changes something for another choice of a second option."""
     wiring = runner.wirings[-1]
-    for other in others:
-        for choice in _choices(runner, other):
-            module = _built(wiring, {other.name: choice})
+    for second in second_options:
+        for choice in _choices(runner, second):
+            module = _built(wiring, {second.name: choice})
             if module is None:
                 continue
             reference = _Behavior(runner, wiring, module)
             for value in _other_values(runner, option):
-                module = _built(wiring, {other.name: choice, option.name: value})
+                module = _built(wiring, {second.name: choice, option.name: value})
                 if module is not None and _changes(runner, reference, module):
                     return True
     return False
@@ -248,9 +248,13 @@ def _values_like(option: Option) -> list[object]:
     if isinstance(default, (tuple, list)) and default:
         kind = type(default)
         return [kind(default[:-1]), kind([*default, default[-1]]), kind(2 * x for x in default if isinstance(x, int))]
-    text = option.type_name
+    return _values_of_type(option.type_name, is_text=isinstance(default, str))
+
+
+def _values_of_type(text: str, *, is_text: bool) -> list[object]:
+    """Return usual values of the types that an annotation names."""
     values: list[object] = [None]
-    values += [word for word in _WORDS if "str" in text or isinstance(default, str)]
+    values += _WORDS if "str" in text or is_text else ()
     values += [4, 8, 16, 1] if "int" in text else []
     values += [0.5, 5.0] if "float" in text else []
     values += [True, False] if "bool" in text else []
