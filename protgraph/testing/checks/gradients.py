@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -50,15 +51,13 @@ def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
     assert inputs is not None
     parameters = [p for p in module.parameters() if p.requires_grad and p.numel()]
     argument = inputs.argument(runner.device)
-    leaves = {} if inputs.is_batch else _float_inputs(argument)
-    for x in leaves.values():
-        x.requires_grad_()
+    leaves = {} if inputs.is_batch else _leaves(argument)
     with runner.errors_as_failures(f"backward{wiring.suffix}"):
         out = module(argument)
         exact = _exact_gradients(out, [*leaves.values(), *parameters])
     if exact is None:
         return None
-    floor = _FLOOR * sum(float(x.detach().square().sum()) for x in out.values() if x.is_floating_point()) ** 0.5
+    floor = _FLOOR * _size(out)
     errors = {}
     for name, gradient in zip(leaves, exact, strict=False):
         errors[f"gradient of {name!r}"] = _error_along_input(runner, module, inputs, name, gradient, floor=floor)
@@ -79,8 +78,15 @@ def _exact_gradients(out: Mapping[str, Tensor], wrt: list[Tensor]) -> tuple[Tens
     return torch.autograd.grad(total, wrt, allow_unused=True)
 
 
-def _float_inputs(argument: Mapping[str, Any]) -> dict[str, Tensor]:
-    return {n: x for n, x in argument.items() if torch.is_tensor(x) and x.is_floating_point() and x.numel()}
+def _leaves(argument: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the inputs that are numbers, which collect gradients from now on."""
+    numbers = {n: x for n, x in argument.items() if torch.is_tensor(x) and x.is_floating_point() and x.numel()}
+    return {name: x.requires_grad_() for name, x in numbers.items()}
+
+
+def _size(out: Mapping[str, Tensor]) -> float:
+    """Return the Euclidean norm of all numbers of the outputs."""
+    return math.sqrt(sum(float(x.detach().square().sum()) for x in out.values() if x.is_floating_point()))
 
 
 def _error_along_input(
