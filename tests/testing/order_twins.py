@@ -140,3 +140,35 @@ class RefusesSlices(HonestScalars):
     def forward(self, f):
         assert f["h"].is_contiguous()
         return super().forward(f)
+
+
+@twin("edge_order")
+class LastNeighborAlone(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        is_last = (
+            torch.arange(edges.num_edges, device=edges.device) == edges.ptr[1:].index_select(0, edges.index[1]) - 1
+        )
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"])) * is_last[:, None])}
+
+
+@twin("edge_order")
+class WeightsByRank(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        rank = torch.arange(edges.num_edges, device=edges.device) - edges.ptr[:-1].index_select(0, edges.index[1])
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"])) / (1 + rank)[:, None])}
+
+
+@twin("no_leak")
+class CenteredOnTheBatchInTraining(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h - h.mean(0) if self.training else h}
+
+
+@twin("no_leak")
+class MixesProteinsInTraining(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h + 0.1 * h.roll(1, 0) if self.training else h}

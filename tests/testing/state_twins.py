@@ -202,3 +202,17 @@ class HooksOfAllModules(HonestScalars):
 
 def _same_output(module, arguments, output):
     return None
+
+
+@twin("neighbor_order")
+class FarthestNeighborsFirst(HonestEdges):
+    def choose(self, source, target):
+        order = np.lexsort((-np.arange(len(target)), target))
+        return pg.EdgeList(source[order], target[order])
+
+
+@twin("neighbor_order")
+class NeighborsInRandomOrder(HonestEdges):
+    def choose(self, source, target):
+        order = np.lexsort((np.random.default_rng(0).random(len(target)), target))
+        return pg.EdgeList(source[order], target[order])

@@ -39,7 +39,8 @@ DEVICE_TWINS = [cls for cls, (name, _) in TWINS.BROKEN.items() if name == "devic
 
 def words_of(name: str) -> str:
     """Return the name of a class as words, e.g. "detaches its input"."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).replace("_", " ").lower()
+    plain = name.replace("NaN", "Nan").replace("NumPy", "Numpy")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain).lower()
 
 
 def table_of_twins() -> str:
@@ -48,7 +49,7 @@ def table_of_twins() -> str:
     for check in CHECKS:
         twins = [words_of(twin.__name__) for twin, (name, _) in TWINS.BROKEN.items() if name == check.name]
         if twins:
-            claim = check.claim.removeprefix("Check that ").removeprefix("Check ")
+            claim = check.claim.removeprefix("Check that ").removeprefix("Check ").replace("``", "`")
             lines.append(f"| `{check.name}` | {claim} | {'; '.join(twins)} |")
     return "\n".join(lines) + "\n"
 
