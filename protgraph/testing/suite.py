@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -243,7 +244,7 @@ def measure(check: Check, runner: Runner) -> float | None:
 
     If values are not finite on the usual inputs, or an input is changed in place, that is why later checks fail.
     """
-    with restored_state():
+    with restored_state(), warnings.catch_warnings():
         before = read_state()
         try:
             with runner.errors_as_failures(check.name):

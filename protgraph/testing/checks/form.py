@@ -237,8 +237,8 @@ def memory_layout(runner: Runner) -> float:
 
 
 def _sliced(x: Tensor) -> Tensor:
-    """Return the same values as every second column of a wider tensor."""
-    return x if x.dim() < 2 else torch.stack([x, torch.zeros_like(x)], -1).flatten(-2)[..., ::2]
+    """Return the same values as the first columns of a wider tensor."""
+    return x if x.dim() < 2 else torch.cat([x, torch.zeros_like(x)], -1)[..., : x.size(-1)]
 
 
 def finite(runner: Runner) -> None:

@@ -161,9 +161,9 @@ def _has_effect(runner: Runner, option: Option, second_options: list[Option]) ->
     accepted = refused = 0
     values = _other_values(runner, option)
     for wiring in runner.wirings:
-        reference = _Behavior(runner, wiring, wiring.build())
+        reference = _Behavior(runner, wiring, wiring.build(dtype=runner.dtype))
         for value in values:
-            module = _built(wiring, {option.name: value})
+            module = _built(runner, wiring, {option.name: value})
             if module is None:
                 refused += 1
                 continue
@@ -179,21 +179,21 @@ def _has_effect_with_another(runner: Runner, option: Option, second_options: lis
     wiring = runner.wirings[-1]
     for second in second_options:
         for choice in _choices(runner, second):
-            module = _built(wiring, {second.name: choice})
+            module = _built(runner, wiring, {second.name: choice})
             if module is None:
                 continue
             reference = _Behavior(runner, wiring, module)
             for value in _other_values(runner, option):
-                module = _built(wiring, {second.name: choice, option.name: value})
+                module = _built(runner, wiring, {second.name: choice, option.name: value})
                 if module is not None and _changes(runner, reference, module):
                     return True
     return False
 
 
-def _built(wiring: Wiring, chosen: Mapping[str, object]) -> nn.Module | None:
+def _built(runner: Runner, wiring: Wiring, chosen: Mapping[str, object]) -> nn.Module | None:
     """Return an instance with some options; None if it refuses them."""
     try:
-        return wiring.build(options=chosen)
+        return wiring.build(dtype=runner.dtype, options=chosen)
     except Exception:  # noqa: BLE001 -- a component may refuse a value with any error
         return None
 
