@@ -25,12 +25,15 @@ from protgraph.testing.protein_fixtures import (
     large_protein,
     packed_proteins,
     proteins,
+    with_ligands,
 )
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["StructureModule", "read_names", "wire_featurizer"]
+
+_LIGAND_ATOMS = 20  # of a large protein
 
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
@@ -61,7 +64,7 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
         create=lambda chosen: StructureModule(create(**chosen)),
         make_inputs=lambda: StructureInputs(_proteins_for(create(), conformity)),
         make_degenerate=lambda: _degenerate_for(create),
-        make_large=lambda residues, proteins, has_hub: StructureInputs((large_protein(residues),) * proteins),
+        make_large=lambda residues, proteins, has_hub: _large_for(create, residues, proteins),
     )
 
 
@@ -86,6 +89,13 @@ def _proteins_for(featurizer: Featurizer, conformity: Conformity) -> tuple[Resid
         f"({code_location(featurizer.__call__)}). State options for the checks with which it makes some: "
         "conformity = pg.Conformity(options={...})."
     )
+
+
+def _large_for(create: Callable[[], Featurizer], residues: int, proteins: int) -> StructureInputs:
+    protein = large_protein(residues)
+    if create().needs_ligands:
+        protein = with_ligands(protein, _LIGAND_ATOMS, seed=0)
+    return StructureInputs((protein,) * proteins)
 
 
 def _degenerate_for(create: Callable[[], Featurizer]) -> dict[str, StructureInputs]:
