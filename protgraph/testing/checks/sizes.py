@@ -38,8 +38,8 @@ _LINEAR, _BELOW_QUADRATIC = 1.3 * _TIMES, 2.0 * _TIMES
 def large_proteins(runner: Runner) -> None:
     """Check a protein of 2,000 residues with a node of 300 neighbors: values, order of nodes and edges, last residues.
 
-    It finds tables and windows that end at some number of residues or neighbors. With ``--quick`` and for featurizers of
-    structures, the protein has 300 residues; where rows are pairs, 150.
+    It finds tables and windows that end at some number of residues or neighbors. With ``--quick`` and for featurizers
+    of structures, the protein has 300 residues; where rows are pairs, 150.
     """
     single = replace(runner, dtype=torch.float32)
     for wiring in _few_wirings(runner):
@@ -48,9 +48,7 @@ def large_proteins(runner: Runner) -> None:
         residues = _LARGE_QUICK if runner.quick else _LARGE
         if _has_pairs(runner, wiring):
             residues = _LARGE_PAIRS
-        elif wiring.tensors is None:  # NumPy, often of all pairs
-            residues = _LARGE_QUICK
-        elif _refuses(single, wiring, residues):
+        elif wiring.tensors is None or _refuses(single, wiring, residues):  # NumPy often computes all pairs
             residues = _LARGE_QUICK
         inputs = wiring.make_large(residues, 1, True)
         where = f"on a protein of {residues} residues"
