@@ -80,6 +80,15 @@ def _blanket_filters() -> list[str]:
     return filters
 
 
+def _module_hooks() -> int:
+    """Return the number of hooks that torch calls for every module."""
+    torch_modules = sys.modules.get("torch.nn.modules.module")
+    if torch_modules is None:
+        return 0
+    values = {name: value for name, value in vars(torch_modules).items() if name.startswith("_global_")}
+    return sum(len(hooks) for hooks in values.values() if isinstance(hooks, dict))
+
+
 def _root_logger() -> str:
     root = logging.getLogger()
     return f"level {logging.getLevelName(root.level)}, disabled below {logging.root.manager.disable}"
@@ -108,6 +117,7 @@ GLOBAL_STATE: Mapping[str, Callable[[], Any]] = {
     "signal handlers": _signal_handlers,
     "warning filters": _blanket_filters,
     "the root logger": _root_logger,
+    "the number of hooks of all torch modules": _module_hooks,
     "sys.path": lambda: list(sys.path),
     "environment variables": lambda: dict(os.environ),
     "the recursion limit": sys.getrecursionlimit,

@@ -78,7 +78,12 @@ class EsmEncoder(GraphLayer):
     writes: ClassVar[tuple[str, ...]] = ("h",)
     conformity = Conformity(
         offline={"checkpoint": "random:tiny"},
-        expected_failures={"compiled": _HOST_SYNC, "cuda": _HOST_SYNC, "device": _HOST_SYNC},
+        expected_failures={
+            "compiled": _HOST_SYNC,
+            "cuda": _HOST_SYNC,
+            "device": _HOST_SYNC,
+            "options": "revision chooses a version of the published weights, which the checks replace",
+        },
     )
 
     def __init__(

@@ -11,7 +11,6 @@ FEATURES = [
     "residue_frame",
     "dihedral",
     component("knn", k=16),
-    "edge_vector",
     "edge_distance",
     component("edge_rbf", bins=16),
     "edge_offset",

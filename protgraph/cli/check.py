@@ -42,6 +42,9 @@ def check_command(
         str, typer.Option(help="float64 (errors up to 1e-10) or float32 (errors up to each component's tolerance).")
     ] = "float64",
     full: Annotated[bool, typer.Option("--full", help="Read all proteins of datasets, and count them.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the checks that take seconds, with a line for each.")
+    ] = False,
     table: Annotated[
         Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
     ] = None,
@@ -54,7 +57,7 @@ def check_command(
     ] = 300.0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Check that components do what they declare: fields, symmetry, batching, gradients, state, devices.
+    """Check that components do what they declare: fields, symmetry, batching, gradients, sizes, state, devices.
 
     Of tasks: derived labels, loss and metrics. Of datasets: card, examples, splits that share no protein, and labels.
     Of metrics: values, direction and weights. Of readers: their example, entries, and files that they refuse. Of
@@ -72,7 +75,7 @@ def check_command(
       protgraph check egnn
       protgraph check egnn --only rotation --only reflection
       protgraph check model.toml --set layers.1.dim=32
-      protgraph check --all --kind layers
+      protgraph check --all --kind layers --quick
       protgraph check --all --jobs 8 --table equivariance.md
     """
     from protgraph.cli.check_reports import CheckOptions, ForeignChecks, check_components
@@ -81,7 +84,9 @@ def check_command(
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
     _require_device(device)
     checks = _check_names(only or [])
-    run = CheckOptions(device, dtype, full, verbose=False, with_errors=table is not None, only=checks, timeout=timeout)
+    run = CheckOptions(
+        device, dtype, full, verbose=False, with_errors=table is not None, only=checks, timeout=timeout, quick=quick
+    )
     rows: list[EquivarianceRow] = []
     statuses: list[str] = []
     with ForeignChecks(run) as foreign:

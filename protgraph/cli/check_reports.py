@@ -47,6 +47,8 @@ class CheckOptions:
         Names of the checks; empty: all.
     timeout : float
         Seconds for one check of a component of another distribution.
+    quick : bool
+        Leave out the checks that take seconds.
     """
 
     device: str
@@ -56,6 +58,7 @@ class CheckOptions:
     with_errors: bool
     only: tuple[str, ...] = ()
     timeout: float = 300.0
+    quick: bool = False
 
 
 class _Request(NamedTuple):
@@ -169,7 +172,7 @@ def _runner(kind: ComponentKind, name: str, run: CheckOptions) -> Runner:
     from protgraph.testing.runner import Runner
     from protgraph.testing.suite import dtype_of
 
-    return Runner(Component(name, kind), run.device, dtype_of(run.dtype), run.full)
+    return Runner(Component(name, kind), run.device, dtype_of(run.dtype), run.full, run.quick)
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,9 @@ def _checked(component: Component, run: CheckOptions, foreign: ForeignChecks) ->
     if is_isolated:
         results = foreign.reports(component)
     else:
-        results = check_component(component, device=run.device, dtype=run.dtype, full=run.full, only=run.only)
+        results = check_component(
+            component, device=run.device, dtype=run.dtype, full=run.full, quick=run.quick, only=run.only
+        )
     status, lines = _summary(component, results, verbose=run.verbose)
     row = None
     if run.with_errors and component.kind in ("featurizer", "layer", "head", "model"):

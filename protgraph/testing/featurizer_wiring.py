@@ -25,19 +25,23 @@ from protgraph.featurize import (
 from protgraph.ops import Edges
 from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
-from protgraph.testing.make_inputs import default_spec, degenerate_inputs, make_inputs
+from protgraph.testing.make_inputs import default_spec, degenerate_inputs, large_inputs, make_inputs
 from protgraph.testing.protein_fixtures import (
     copy_residues,
     degenerate_proteins,
     folded_proteins,
+    large_protein,
     packed_proteins,
     proteins,
+    with_ligands,
 )
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["StructureModule", "read_names", "wire_featurizer"]
+
+_LIGAND_ATOMS = 20  # of a large protein
 
 
 def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiring:
@@ -54,19 +58,21 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
         specs = {name: default_spec(name) for name in component.reads}
         return Wiring(
             label="",
-            create=lambda: _TensorModule(create_tensor()),
+            create=lambda chosen: _TensorModule(create_tensor(**chosen)),
             make_inputs=lambda: make_inputs(specs),
             make_degenerate=lambda: degenerate_inputs(specs),
             find_reads=read_names,
             make_regular=lambda: make_inputs(specs, is_regular=True),
+            make_large=partial(large_inputs, specs, ()),
         )
     assert issubclass(component, StructureFeaturizer | EdgeFeaturizer | NodeFeaturizer)  # contract: the other kinds
     create = partial(component, **options)
     return Wiring(
         label="",
-        create=lambda: StructureModule(create()),
+        create=lambda chosen: StructureModule(create(**chosen)),
         make_inputs=lambda: StructureInputs(_proteins_for(create(), conformity)),
         make_degenerate=lambda: _degenerate_for(create),
+        make_large=lambda residues, proteins, has_hub: _large_for(create, residues, proteins),
     )
 
 
@@ -91,6 +97,13 @@ def _proteins_for(featurizer: Featurizer, conformity: Conformity) -> tuple[Resid
         f"({code_location(featurizer.__call__)}). State options for the checks with which it makes some: "
         "conformity = pg.Conformity(options={...})."
     )
+
+
+def _large_for(create: Callable[[], Featurizer], residues: int, proteins: int) -> StructureInputs:
+    protein = large_protein(residues)
+    if create().needs_ligands:
+        protein = with_ligands(protein, _LIGAND_ATOMS, seed=0)
+    return StructureInputs((protein,) * proteins)
 
 
 def _degenerate_for(create: Callable[[], Featurizer]) -> dict[str, StructureInputs]:

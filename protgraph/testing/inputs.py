@@ -55,6 +55,10 @@ class Inputs(ABC):
         """Return the same proteins with their nodes in another order, and that order, ``(M,)`` int64 per level."""
 
     @abstractmethod
+    def renamed(self) -> Inputs | None:
+        """Return the same proteins with other author numbers and names; None if there are none."""
+
+    @abstractmethod
     def last_perturbed(self) -> Inputs:
         """Change everything about the last protein except its numbers of nodes and edges."""
 

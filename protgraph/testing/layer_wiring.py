@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 
@@ -15,7 +16,14 @@ from protgraph.errors import WiringError
 from protgraph.model.build import check_logits
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.testing.featurizer_wiring import read_names
-from protgraph.testing.make_inputs import default_spec, degenerate_inputs, level_of, make_inputs
+from protgraph.testing.make_inputs import (
+    default_spec,
+    degenerate_inputs,
+    is_pseudoscalar,
+    large_inputs,
+    level_of,
+    make_inputs,
+)
 from protgraph.testing.model_wiring import TARGET_SIZE, targets_of_all_kinds
 from protgraph.testing.wiring import Wiring
 
@@ -62,7 +70,16 @@ class _Search:
             make_degenerate=lambda: degenerate_inputs(specs, nonnegative=nonnegative),
             find_reads=read_names,
             make_regular=lambda: make_inputs(specs, is_regular=True, nonnegative=nonnegative),
+            make_large=partial(large_inputs, specs, nonnegative),
+            make_even=partial(self._even_wiring, specs),
         )
+
+    def _even_wiring(self, specs: _Specs) -> Wiring | None:
+        even: dict[str, FieldSpec] = {}
+        for name, spec in specs.items():
+            is_odd = is_pseudoscalar(spec)
+            even[name] = spec.as_(spec.name, irreps=spec.irreps.replace("o", "e"), chiral=False) if is_odd else spec
+        return None if even == dict(specs) else self.wiring(even)
 
     def choices(self, kinds: Sequence[str] = _MIXED) -> list[dict[str, FieldSpec]]:
         """Return every set of input fields to test, at least one; ``kinds`` are mixed irreps in order of preference."""
@@ -76,8 +93,24 @@ class _Search:
                 f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}{hint}"
             ) from scalars
         bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, kinds)) if isinstance(specs, dict)]
-        chosen = [bare[0][0], *(self._with_optional(*b) for b in bare)]
+        chosen = [bare[0][0], *(self._with_optional(*b) for b in bare), *self._hidden(kinds)]
         return [specs for i, specs in enumerate(chosen) if specs not in chosen[:i]]
+
+    def _hidden(self, kinds: Sequence[str]) -> list[dict[str, FieldSpec]]:
+        """Return specs with vectors for the inputs that are stated as scalars, if it accepts them."""
+        stated = {name for name in self.conformity.inputs if not is_registered(name) and self._is_stated_scalar(name)}
+        if not stated:
+            return []
+        inputs = {name: spec for name, spec in self.conformity.inputs.items() if name not in stated}
+        search = _Search(self.component, self.name, replace(self.conformity, inputs=inputs))
+        found = search._required(kinds)
+        if isinstance(found, Exception) or all(found[name].is_scalar for name in stated & found.keys()):
+            return []
+        return [found]
+
+    def _is_stated_scalar(self, name: str) -> bool:
+        spec = self._spec(name)
+        return spec is not None and spec.is_scalar and spec.dtype.startswith("float")
 
     def _required(self, irreps: Sequence[str]) -> dict[str, FieldSpec] | Exception:
         """Return specs with which it can be built, or the error if there are none."""
@@ -125,16 +158,16 @@ class _Search:
             return FieldSpec(name, field(name).level if is_registered(name) else level_of(name), stated)
         return default_spec(name) if is_registered(name) else None
 
-    def _create(self, specs: _Specs) -> GraphLayer:
-        options = {**self.conformity.options, **self.conformity.offline}
+    def _create(self, specs: _Specs, chosen: Mapping[str, object] | None = None) -> GraphLayer:
+        options = {**self.conformity.options, **self.conformity.offline, **(chosen or {})}
         if self.target is not None:
             assert issubclass(self.component, Head)
             return self.component(dict(specs), self.target, **options)
         return self.component(dict(specs), **options)
 
-    def _create_with_outputs(self, specs: _Specs) -> GraphLayer:
+    def _create_with_outputs(self, specs: _Specs, chosen: Mapping[str, object]) -> GraphLayer:
         """Create it; the rows of a head's outputs are of the target's level."""
-        module = self._create(specs)
+        module = self._create(specs, chosen)
         if self.target is not None:
             assert isinstance(module, Head)
             check_logits(module, self.name, self.target)

@@ -22,13 +22,28 @@ from protgraph.ops.edges import edge_ends
 from protgraph.registry import BUILT_IN
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
-from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, proteins
+from protgraph.testing.protein_fixtures import (
+    copy_residues,
+    degenerate_proteins,
+    large_protein,
+    proteins,
+    with_ligands,
+)
 from protgraph.testing.tensor_inputs import TensorInputs
 
-__all__ = ["default_spec", "degenerate_inputs", "inputs_of_batch", "level_of", "make_inputs"]
+__all__ = [
+    "default_spec",
+    "degenerate_inputs",
+    "inputs_of_batch",
+    "is_pseudoscalar",
+    "large_inputs",
+    "level_of",
+    "make_inputs",
+]
 
 #: Neighbors of each node of regular inputs: fewer than the smallest protein has, so that all nodes have equally many.
 NEIGHBORS = 6
+_HUB = 300  # neighbors of one node of a large protein
 _ALL = 1000  # neighbors, more than a test protein has
 #: Neighbors of the nodes of one protein and of the next one, repeated along its nodes; None: all other nodes. The
 #: largest number differs between the proteins.
@@ -44,6 +59,11 @@ def level_of(name: str) -> Level:
 def default_spec(name: str) -> FieldSpec:
     """Return the spec of a registered field, with the width that its featurizer writes by default."""
     return _plan(frozenset([name])).fields.get(name, field(name))
+
+
+def is_pseudoscalar(spec: FieldSpec) -> bool:
+    """Return True for scalars that reflections change: with odd parity, or chiral."""
+    return spec.is_tensor and spec.is_scalar and (spec.chiral or "o" in spec.irreps)
 
 
 def make_inputs(
@@ -64,6 +84,40 @@ def make_inputs(
     graphs = [plan.precompute(copy_residues(r)) for r in residues]
     if not is_regular:
         graphs = [_with_degrees(graph, _DEGREES[i % len(_DEGREES)]) for i, graph in enumerate(graphs)]
+    return _inputs_of_graphs(specs, plan, graphs, nonnegative)
+
+
+def large_inputs(
+    specs: Mapping[str, FieldSpec], nonnegative: Iterable[str], residues: int, proteins: int, has_hub: bool
+) -> TensorInputs:
+    """Make tensors of proteins of many residues with 6 neighbors each, and a hub of 300 neighbors if asked for."""
+    plan = _plan_of(specs)
+    protein = large_protein(residues)
+    if plan.needs_ligands:
+        protein = with_ligands(protein, 9, seed=0)
+    graph = plan.precompute(protein)
+    graphs = [_with_hub(graph) if has_hub else graph] * proteins
+    return _inputs_of_graphs(specs, plan, graphs, frozenset(nonnegative))
+
+
+def _with_hub(graph: ProteinGraph) -> ProteinGraph:
+    """Join the node in the middle to 300 others, in the order of their numbers."""
+    hub, count = graph.num_nodes // 2, min(_HUB, graph.num_nodes - 1)
+    sources = torch.arange(graph.num_nodes)
+    sources = sources[sources != hub][:count]
+    source, target = graph.edge_index
+    is_before, is_behind = target < hub, target > hub
+    source = torch.cat([source[is_before], sources, source[is_behind]])
+    target = torch.cat([target[is_before], torch.full_like(sources, hub), target[is_behind]])
+    graph.edge_index = torch.stack([source, target])
+    if "degree" in graph:
+        del graph.degree
+    return graph
+
+
+def _inputs_of_graphs(
+    specs: Mapping[str, FieldSpec], plan: FeaturePlan, graphs: list[ProteinGraph], nonnegative: frozenset[str]
+) -> TensorInputs:
     batch = collate(graphs)
     computed = plan.expand(inputs(batch))
     computed["masked"] = _random("masked", field("masked"), len(batch.masked), batch.pos, False)

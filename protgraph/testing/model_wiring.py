@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import FieldSpec, edge_index_name
+from protgraph.data.graph.fields import FieldSpec, edge_index_name, field, is_registered
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import DatasetError, ProtgraphError
 from protgraph.featurize.plan import FeaturePlan
@@ -34,7 +34,15 @@ from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["TARGET_SIZE", "MultiHeadModel", "model_parts", "offline_models", "targets_of_all_kinds", "wire_model"]
+__all__ = [
+    "TARGET_SIZE",
+    "MultiHeadModel",
+    "model_parts",
+    "offline_models",
+    "targets_of_all_kinds",
+    "unused_featurizers",
+    "wire_model",
+]
 
 #: Classes, vectors or points to predict; a layer that writes a backbone gives four points.
 TARGET_SIZE = 4
@@ -48,7 +56,7 @@ def wire_model(spec: ModelSpec) -> Wiring:
     degenerate = degenerate_proteins(ligands=plan.needs_ligands)
     return Wiring(
         label="",
-        create=lambda: MultiHeadModel(spec, targets),
+        create=lambda chosen: MultiHeadModel(spec, targets),
         make_inputs=lambda: StructureInputs(_proteins_for(plan, hide=any(_targets_of_task_heads(spec))), plan),
         make_degenerate=lambda: {name: StructureInputs((residues,), plan) for name, residues in degenerate.items()},
         make_tensors=_batch_as_tensors,
@@ -129,6 +137,35 @@ def _batch_as_tensors(inputs: Inputs) -> TensorInputs:
     return inputs_of_batch(inputs.argument())
 
 
+def unused_featurizers(wiring: Wiring) -> list[str]:
+    """Return the names of the featurizers of a model that write no field which a prediction depends on."""
+    module = wiring.sample()
+    assert isinstance(module, MultiHeadModel)
+    needed: set[str] = set()
+    for head, reads in zip(module.heads, module.head_reads, strict=True):
+        model = copy.copy(module.model)
+        model._modules = dict(module.model._modules)
+        model.head, model.head_reads = head, reads
+        needed |= _fields_read(model)
+    plan = module.model.plan
+    unused = []
+    for component, featurizer in (*plan.structure, *plan.tensor):
+        if not needed & {component.output_field(local) for local in featurizer.out}:
+            unused.append(component.name)
+    needed_edges = {_edges_of(name) for name in needed}
+    for edges, featurizers in plan.edge_sets.items():
+        if edges not in needed_edges:
+            unused += [component.name for component, _ in featurizers]
+    return unused
+
+
+def _edges_of(name: str) -> str:
+    """Return the edge set that a field is, or whose edges are its rows; its own name if it is of another level."""
+    if not is_registered(name) or field(name).level != "edge":
+        return name
+    return field(name).on or "edges"
+
+
 def _fields_read(model: ProteinModel) -> set[str]:
     """Return the fields from which a path leads to the head."""
     dead = set(model.spec.dead_layers())
@@ -164,8 +201,8 @@ class MultiHeadModel(nn.Module):
         out: dict[str, Tensor] = {}
         for head in self.heads:
             assert isinstance(head, Head)
-            for number, field in enumerate(head.task_fields, 1):
-                f[field] = (batch["aatype"] + number * _STEP) % UNKNOWN
+            for number, name in enumerate(head.task_fields, 1):
+                f[name] = (batch["aatype"] + number * _STEP) % UNKNOWN
         for name, head, reads in zip(self.head_names, self.heads, self.head_reads, strict=True):
             logits = head({local: f[field] for local, field in reads.items()})
             out |= {f"{name} {local}": x for local, x in logits.items()}

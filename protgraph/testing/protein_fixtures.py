@@ -28,6 +28,7 @@ __all__ = [
     "copy_residues",
     "degenerate_proteins",
     "folded_proteins",
+    "large_protein",
     "make_protein",
     "packed_proteins",
     "proteins",
@@ -75,6 +76,13 @@ def folded_proteins() -> tuple[Residues, ...]:
         make_protein((len(three_helices),), seed=0, dihedrals=three_helices),
         make_protein((len(two_helices),), seed=1, dihedrals=two_helices),
     )
+
+
+@cache
+def large_protein(residues: int) -> Residues:
+    """Return a protein of one chain of many residues, always the same: helices side by side."""
+    turns = np.concatenate([_HELIX, _LOOPS[0], _HELIX, _LOOPS[1]])
+    return make_protein((residues,), seed=2, dihedrals=np.resize(turns, (residues, 2)))
 
 
 def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray | None = None) -> Residues:

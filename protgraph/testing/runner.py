@@ -32,6 +32,7 @@ __all__ = [
     "permute_outputs",
     "release_modules",
     "sum_of_outputs",
+    "weighted_sum",
 ]
 
 #: Largest relative error in float64 of a property that holds by construction.
@@ -74,12 +75,15 @@ class Runner:
         float64 is held to 1e-10, any other type to the component's tolerance.
     full : bool
         Read all proteins of a dataset.
+    quick : bool
+        Use smaller proteins where a check needs a large one.
     """
 
     component: Component
     device: str = "cpu"
     dtype: torch.dtype = torch.float64
     full: bool = False
+    quick: bool = False
 
     @property
     def conformity(self) -> Conformity:
@@ -122,6 +126,10 @@ class Runner:
     def run(self, wiring: Wiring, inputs: Inputs | None = None) -> dict[str, Tensor]:
         """Run the shared instance on some inputs, by default the wiring's; outputs have the shapes of their specs."""
         return wiring.run(self.module(wiring), inputs, device=self.device, dtype=self.dtype)
+
+    def reference(self, wiring: Wiring) -> dict[str, Tensor]:
+        """Return the outputs for the wiring's inputs on the CPU in float64."""
+        return _reference(wiring)
 
     def transform_error(self, wiring: Wiring, transforms: RigidTransforms, *, mirrored: bool = False) -> float | None:
         """Return the largest difference between outputs for moved proteins, moved back, and the reference.
@@ -250,13 +258,14 @@ def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], output
 
 def sum_of_outputs(out: Mapping[str, Tensor]) -> Tensor | None:
     """Return the sum of the outputs that have gradients, each element with its own weight; None if there are none."""
-    total = None
-    for x in out.values():
-        if x.requires_grad:
-            weight = torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()
-            term = (x * weight).sum()
-            total = term if total is None else total + term
-    return total
+    terms = [weighted_sum(x) for x in out.values() if x.requires_grad]
+    return sum(terms[1:], start=terms[0]) if terms else None
+
+
+def weighted_sum(x: Tensor) -> Tensor:
+    """Return the sum of all elements, each with its own weight."""
+    weight = torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()
+    return (x * weight).sum()
 
 
 def permute_outputs(

@@ -20,6 +20,8 @@ from protgraph.testing.rigid_transforms import RigidTransforms
 
 __all__ = ["StructureInputs"]
 
+_OTHER_NUMBER = 1001  # added to author residue numbers
+
 
 @dataclass(frozen=True, eq=False)
 class StructureInputs(Inputs):
@@ -76,6 +78,15 @@ class StructureInputs(Inputs):
         permuted = tuple(_permute(r, o) for r, o in zip(self.residues, orders, strict=True))
         order = {"node": node, "graph": torch.arange(len(self.sizes)), "pair": pair_permutation(node, self.sizes)}
         return replace(self, residues=permuted), order
+
+    def renamed(self) -> StructureInputs:
+        """Return the same proteins under another name, with other author numbers of residues and names of chains."""
+        renamed = []
+        for residues in self.residues:
+            chain = np.array([f"{name}x" for name in residues.chain])
+            numbers = residues.res_id + _OTHER_NUMBER
+            renamed.append(replace(residues, name="other", chain=chain, res_id=numbers))
+        return replace(self, residues=tuple(renamed))
 
     def perturbed(self) -> StructureInputs:
         """Replace coordinates, types, residue numbers and B factors of all proteins; sizes stay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -10,7 +11,7 @@ import torch
 
 from protgraph.argument_types import check_arguments
 from protgraph.errors import OptionError, suggest
-from protgraph.process_state import restored_state
+from protgraph.process_state import describe_changes, read_state, restored_state
 from protgraph.testing.checks import (
     command_form,
     dataset_form,
@@ -23,7 +24,11 @@ from protgraph.testing.checks import (
     task_form,
 )
 from protgraph.testing.checks.compiled import compiled
+from protgraph.testing.checks.copies import autocast, copies
 from protgraph.testing.checks.device import device as same_device
+from protgraph.testing.checks.gradients import gradients
+from protgraph.testing.checks.sizes import large_proteins, memory, scale
+from protgraph.testing.checks.training import options, training
 from protgraph.testing.component import Component, ComponentKind
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 
@@ -48,12 +53,15 @@ class Check:
         The kinds of component that it applies to.
     needs_finite : bool
         True if it compares values: it fails if they are NaN.
+    is_slow : bool
+        True if a quick run leaves it out.
     """
 
     name: str
     function: Callable[[Runner], float | None]
     kinds: tuple[ComponentKind, ...] = ("featurizer", *_WITH_PARAMETERS)
     needs_finite: bool = False
+    is_slow: bool = False
 
     @property
     def claim(self) -> str:
@@ -94,6 +102,7 @@ CHECKS: tuple[Check, ...] = (
     Check("node_order", symmetry.node_order, needs_finite=True),
     Check("edge_order", symmetry.edge_order, needs_finite=True),
     Check("batch_equals_singles", symmetry.batch_equals_singles, needs_finite=True),
+    Check("memory_layout", form.memory_layout, ("featurizer", "layer", "head"), needs_finite=True),
     Check("no_leak", symmetry.no_leak, needs_finite=True),
     Check("every_parameter_learns", learning.every_parameter_learns, _WITH_PARAMETERS, needs_finite=True),
     Check("degenerate", learning.degenerate, needs_finite=True),
@@ -101,7 +110,16 @@ CHECKS: tuple[Check, ...] = (
     Check("seed", learning.seed, needs_finite=True),
     Check("float32", learning.float32, needs_finite=True),
     Check("device", same_device),
-    Check("compiled", compiled, ("layer",), needs_finite=True),
+    Check("numbering", symmetry.numbering, ("featurizer", "layer", "head"), needs_finite=True),
+    Check("gradients", gradients, needs_finite=True),
+    Check("training", training, ("layer", "head"), needs_finite=True),
+    Check("scale", scale, ("layer", "head"), needs_finite=True),
+    Check("autocast", autocast, ("layer", "head"), needs_finite=True),
+    Check("large_proteins", large_proteins, needs_finite=True),
+    Check("memory", memory, needs_finite=True, is_slow=True),
+    Check("copies", copies, needs_finite=True),
+    Check("options", options, ("featurizer", "layer", "head"), needs_finite=True, is_slow=True),
+    Check("compiled", compiled, ("layer",), needs_finite=True, is_slow=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),
     Check("label_symmetry", task_form.label_symmetry, _TASK),
@@ -162,6 +180,7 @@ def check_component(
     device: str = "cpu",
     dtype: str = "float64",
     full: bool = False,
+    quick: bool = False,
     only: Collection[str] = (),
 ) -> Iterator[Report]:
     """Run every check on one component; stop after the first if it cannot be built.
@@ -176,6 +195,8 @@ def check_component(
         float64 is held to 1e-10, float32 to the component's tolerance.
     full : bool
         Read all proteins of a dataset instead of the first 100 of each split, and compare their counts with the card.
+    quick : bool
+        Leave out the checks that take seconds, and use smaller proteins in others.
     only : collection of str
         Names of checks to run after "builds". Default: all.
 
@@ -184,7 +205,7 @@ def check_component(
     Report
         One per check that applies to this kind of component.
     """
-    runner = Runner(component, device, dtype_of(dtype), full)
+    runner = Runner(component, device, dtype_of(dtype), full, quick)
     for check in checks_of(component.kind, only):
         report = run_check(check, runner)
         yield report
@@ -201,6 +222,8 @@ def checks_of(kind: ComponentKind, only: Collection[str] = ()) -> list[Check]:
 def run_check(check: Check, runner: Runner) -> Report:
     """Run one check and compare its result with what the component expects."""
     name, reason = str(runner.component), expected_failure(check, runner.component)
+    if runner.quick and check.is_slow:
+        return Report(name, check.name, "skipped", message="it takes seconds: run without --quick")
     try:
         error = measure(check, runner)
     except NotApplicable as e:
@@ -217,14 +240,15 @@ def measure(check: Check, runner: Runner) -> float | None:
     """Return the error that a check measures; raise the first cause of its failure.
 
     The modes of torch and the random states are restored afterwards: what a component changes does not disturb the
-    next check or component. The check "global_state" reports it.
+    next check or component. A check during which a mode, an environment variable or another global changes fails.
 
     If values are not finite on the usual inputs, or an input is changed in place, that is why later checks fail.
     """
-    with restored_state():
+    with restored_state(), warnings.catch_warnings():
+        before = read_state()
         try:
             with runner.errors_as_failures(check.name):
-                return check.function(runner)
+                error = check.function(runner)
         except ConformityError as e:
             is_change = any(words in str(e) for words in ("in-place operation", "inplace operation"))
             causes = [form.inputs_unchanged] if is_change else []
@@ -233,6 +257,11 @@ def measure(check: Check, runner: Runner) -> float | None:
                 with runner.errors_as_failures(check.name):
                     cause(runner)
             raise
+        changes = [c for c in describe_changes(before, read_state()) if "random state" not in c]
+        if changes and check.name != "builds":  # which imports modules
+            fault = f"it changes {changes[0]}"
+            raise runner.failure(f"{fault} during the check {check.name}", fault=fault)
+        return error
 
 
 def expected_failure(check: Check, component: Component) -> str | None:

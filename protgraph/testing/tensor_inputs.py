@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.graph.fields import NODES, FieldSpec, Level, edge_index_name
+from protgraph.data.graph.fields import NODES, FieldSpec, Level, edge_index_name, is_registered
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.ops import Edges, Proteins
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
 from protgraph.testing.rigid_transforms import RigidTransforms
 
 __all__ = ["TensorInputs"]
+
+_OTHER_NUMBER = 1001  # added to author residue numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +258,18 @@ class TensorInputs(Inputs):
         if torch.equal(before, after) and ends[0] == ends[1]:  # complete, with loops
             other = successor[target]
         return torch.stack([other, target])
+
+    def renamed(self) -> TensorInputs | None:
+        """Return the same proteins with other author numbers of residues; None if they are not among the values."""
+        if "res_id" not in self.values:
+            return None
+        return replace(self, values={**self.values, "res_id": 3 * self.values["res_id"] + _OTHER_NUMBER})
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features that other layers compute: numbers of no registered field and no position."""
+        floats = [name for name, x in self.values.items() if x.is_floating_point() and not is_registered(name)]
+        return [name for name in floats if self.specs[name].irreps != "point"]
 
     def last_perturbed(self) -> TensorInputs:
         """Change all values of the last protein."""

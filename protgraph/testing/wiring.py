@@ -30,7 +30,7 @@ class Wiring:
     label : str
         The chosen input fields; empty if the component has only one wiring.
     create : callable
-        Returns a new module with parameters from torch's global generator.
+        Takes options other than the usual ones; returns a new module with parameters from torch's global generator.
     make_inputs : callable
         Returns the inputs; rigid transforms of whole proteins act on these.
     make_degenerate : callable
@@ -41,15 +41,21 @@ class Wiring:
         Returns the names in those tensors that the output must depend on.
     make_regular : callable, optional
         Makes tensors in which all nodes have equally many neighbors.
+    make_large : callable, optional
+        Takes a number of residues, of proteins, and whether one node has hundreds of neighbors; returns inputs.
+    make_even : callable, optional
+        Returns the wiring in which pseudoscalars and chiral scalars are plain scalars; None if it reads none of them.
     """
 
     label: str
-    create: Callable[[], nn.Module]
+    create: Callable[[Mapping[str, object]], nn.Module]
     make_inputs: Callable[[], Inputs]
     make_degenerate: Callable[[], Mapping[str, Inputs]]
     make_tensors: Callable[[Inputs], TensorInputs] | None = None
     find_reads: Callable[[TensorInputs], tuple[str, ...]] | None = None
     make_regular: Callable[[], TensorInputs] | None = None
+    make_large: Callable[[int, int, bool], Inputs] | None = None
+    make_even: Callable[[], Wiring | None] | None = None
 
     @property
     def suffix(self) -> str:
@@ -94,17 +100,19 @@ class Wiring:
     def sample(self) -> nn.Module:
         """Return an instance to read declarations from; the global generator stays as it was."""
         with torch.random.fork_rng(devices=[]):
-            return self.create()
+            return self.create({})
 
-    def build(self, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> nn.Module:
-        """Return a new instance in evaluation mode.
+    def build(
+        self, *, seed: int = 0, dtype: torch.dtype = torch.float64, options: Mapping[str, object] | None = None
+    ) -> nn.Module:
+        """Return a new instance in evaluation mode, with options other than the usual ones if there are any.
 
         Constant parameters (zero biases and last layers, gains of 1) are perturbed: they can hide at initialization
         what a trained network shows.
         """
         with torch.random.fork_rng(devices=[]), _default_dtype(dtype):
             torch.manual_seed(seed)
-            module = self.create().to(dtype)
+            module = self.create(options or {}).to(dtype)
             for p in module.parameters():
                 if p.is_floating_point() and p.numel() and bool((p == p.flatten()[0]).all()):
                     p.data.add_(0.1 * torch.randn_like(p))

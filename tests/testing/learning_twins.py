@@ -70,7 +70,7 @@ class StateNotInStateDict(HonestScalars):
         return {"h": super().forward(f)["h"] * self.scale.to(f["h"])}
 
 
-@twin("seed")
+@twin("seed", first="global_state")
 class HiddenRandomNumbers(HonestScalars):
     def __init__(self, fields, *, dim: int = 8):
         super().__init__(fields, dim=dim)
@@ -91,3 +91,31 @@ class NoiseInEvaluation(HonestScalars):
 class DropoutInEvaluation(HonestScalars):
     def forward(self, f):
         return {"h": functional.dropout(super().forward(f)["h"], 0.1)}
+
+
+@twin("state_dict")
+class BufferThatIsNotSaved(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.register_buffer("scale", torch.rand(dim), persistent=False)
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * self.scale}
+
+
+@twin("state_dict")
+class NumbersInAList(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.factors = torch.rand(dim).tolist()
+
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": torch.stack([x * factor for x, factor in zip(h.unbind(1), self.factors, strict=True)], 1)}
+
+
+@twin("float32")
+class Float16InFloat32(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h.half().float() if h.dtype == torch.float32 else h}

@@ -108,3 +108,67 @@ class BatchNormLeaksInTraining(HonestScalars):
 
     def forward(self, f):
         return {"h": self.norm(super().forward(f)["h"])}
+
+
+@twin("node_order")
+class ReversedEdgesAssumed(HonestScalars):
+    """Adds the message of the reversed edge, which exists in symmetric graphs only."""
+
+    def forward(self, f):
+        edges = f["edges"]
+        source, target = edges.index
+        reverse = torch.argsort(source * edges.num_nodes + target)
+        m = edges.source(self.other(f["h"]))
+        return {"h": self.own(f["h"]) + edges.mean(m + torch.tanh(m).index_select(0, reverse))}
+
+
+@twin("memory_layout")
+class ViewsItsInput(HonestScalars):
+    def forward(self, f):
+        return super().forward({**f, "h": f["h"].view(-1).view(len(f["h"]), -1)})
+
+
+@twin("memory_layout")
+class ReadsByStrides(HonestScalars):
+    def forward(self, f):
+        h = f["h"]
+        return super().forward({**f, "h": torch.as_strided(h, h.shape, (h.size(1), 1))})
+
+
+@twin("memory_layout")
+class RefusesSlices(HonestScalars):
+    def forward(self, f):
+        assert f["h"].is_contiguous()
+        return super().forward(f)
+
+
+@twin("edge_order")
+class LastNeighborAlone(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        is_last = (
+            torch.arange(edges.num_edges, device=edges.device) == edges.ptr[1:].index_select(0, edges.index[1]) - 1
+        )
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"])) * is_last[:, None])}
+
+
+@twin("edge_order")
+class WeightsByRank(HonestScalars):
+    def forward(self, f):
+        edges = f["edges"]
+        rank = torch.arange(edges.num_edges, device=edges.device) - edges.ptr[:-1].index_select(0, edges.index[1])
+        return {"h": self.own(f["h"]) + edges.sum(edges.source(self.other(f["h"])) / (1 + rank)[:, None])}
+
+
+@twin("no_leak")
+class CenteredOnTheBatchInTraining(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h - h.mean(0) if self.training else h}
+
+
+@twin("no_leak")
+class MixesProteinsInTraining(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h + 0.1 * h.roll(1, 0) if self.training else h}

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
+import warnings
+
 import numpy as np
 import torch
 from honest_twins import HonestEdges, HonestMeasure, HonestScalars, twin  # put there by test_broken_twins
+from torch import nn
 
 import protgraph as pg
 
@@ -45,21 +52,21 @@ class SwitchesGradientsOff(HonestScalars):
         return super().forward(f)
 
 
-@twin("global_state")
+@twin("global_state", first="reads_writes")
 class SetsTheDefaultDtype(HonestScalars):
     def forward(self, f):
         torch.set_default_dtype(torch.float64)
         return super().forward(f)
 
 
-@twin("global_state")
+@twin("global_state", first="reads_writes")
 class DetectsAnomalies(HonestScalars):
     def forward(self, f):
         torch.autograd.set_detect_anomaly(True)
         return super().forward(f)
 
 
-@twin("global_state")
+@twin("global_state", first="reads_writes")
 class SetsThreads(HonestScalars):
     def forward(self, f):
         torch.set_num_threads(3)
@@ -77,4 +84,135 @@ class SeedsNumPy(HonestMeasure):
 class EdgesSortedByTargetAlone(HonestEdges):
     def choose(self, source, target):
         order = np.lexsort((source, target))
+        return pg.EdgeList(source[order], target[order])
+
+
+@twin("global_state")
+class SeedsNumPyInInit(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        np.random.seed(7)
+
+
+@twin("global_state")
+class SetsTheDefaultDtypeInInit(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        torch.set_default_dtype(torch.float16)
+
+
+@twin("global_state")
+class SetsAnEnvironmentVariable(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        os.environ["PROTGRAPH_TWIN"] = str(id(self))
+
+
+@twin("global_state")
+class SilencesWarningsInInit(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        warnings.simplefilter("ignore", RuntimeWarning)
+
+
+@twin("global_state")
+class StartsAThread(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+
+
+@twin("degenerate")
+class DetectsAnomaliesWithoutEdges(HonestScalars):
+    def forward(self, f):
+        if f["edges"].num_edges == 0:
+            torch.autograd.set_detect_anomaly(True)
+        return super().forward(f)
+
+
+@twin("float32")
+class SetsTheDefaultDtypeInFloat32(HonestScalars):
+    def forward(self, f):
+        if f["h"].dtype == torch.float32:
+            torch.set_default_dtype(torch.float64)
+        return super().forward(f)
+
+
+@twin("batch_equals_singles")
+class SetsThreadsForOneProtein(HonestScalars):
+    reads = ("h", "edges", "proteins")
+
+    def forward(self, f):
+        if len(f["proteins"]) == 1:
+            torch.set_num_threads(3)
+        return super().forward(f)
+
+
+@twin("seed")
+class SeedsInInit(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        torch.manual_seed(7)
+        super().__init__(fields, dim=dim)
+
+
+@twin("seed")
+class SeedsAfterItsWeights(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        torch.manual_seed(7)
+
+
+@twin("seed")
+class GeneratorOfItsOwn(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        generator = torch.Generator().manual_seed(7)
+        self.other.weight.data.normal_(generator=generator)
+
+
+@twin("seed")
+class WeightsOfNumPy(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        weight = np.random.default_rng(7).normal(size=self.own.weight.shape)
+        self.own.weight.data.copy_(torch.from_numpy(weight))
+
+
+@twin("global_state")
+class PrintsShapes(HonestScalars):
+    def forward(self, f):
+        print("h", tuple(f["h"].shape))
+        return super().forward(f)
+
+
+@twin("global_state")
+class PrintsInTraining(HonestScalars):
+    def forward(self, f):
+        if self.training:
+            sys.stderr.write("step\n")
+        return super().forward(f)
+
+
+@twin("global_state")
+class HooksOfAllModules(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.hook = nn.modules.module.register_module_forward_hook(_same_output)
+
+
+def _same_output(module, arguments, output):
+    return None
+
+
+@twin("neighbor_order")
+class FarthestNeighborsFirst(HonestEdges):
+    def choose(self, source, target):
+        order = np.lexsort((-np.arange(len(target)), target))
+        return pg.EdgeList(source[order], target[order])
+
+
+@twin("neighbor_order")
+class NeighborsInRandomOrder(HonestEdges):
+    def choose(self, source, target):
+        order = np.lexsort((np.random.default_rng(0).random(len(target)), target))
         return pg.EdgeList(source[order], target[order])

@@ -157,3 +157,36 @@ class CenteredOnTheBatch(HonestExpansion):
     def __call__(self, f):
         pos = f["pos"]
         return {"twin_vector": super().__call__(f)["twin_vector"] * (1 + (pos - pos.mean(0)).norm(dim=1, keepdim=True))}
+
+
+@twin("numbering")
+class AuthorNumbersAsValues(HonestMeasure):
+    def __call__(self, residues):
+        return {"twin_scalar": super().__call__(residues)["twin_scalar"] + residues.res_id[:, None] / 100}
+
+
+@twin("numbering")
+class NameOfTheChain(HonestMeasure):
+    def __call__(self, residues):
+        letter = np.array([float(len(name) + ord(name[:1] or " ")) for name in residues.chain])[:, None]
+        return {"twin_scalar": super().__call__(residues)["twin_scalar"] + letter}
+
+
+@twin("numbering")
+class NameOfTheProtein(HonestMeasure):
+    def __call__(self, residues):
+        return {"twin_scalar": super().__call__(residues)["twin_scalar"] * len(residues.name)}
+
+
+@twin("numbering")
+class EdgesByAuthorNumbers(HonestEdges):
+    def __call__(self, residues):
+        edges = super().__call__(residues)
+        keep = (residues.res_id[edges.source] + residues.res_id[edges.target]) % 3 > 0
+        return pg.EdgeList(edges.source[keep], edges.target[keep]) if residues.res_id.min() < 1000 else edges
+
+
+@twin("gradients")
+class ExpansionThatDetaches(HonestExpansion):
+    def __call__(self, f):
+        return super().__call__({**f, "pos": f["pos"].detach()})

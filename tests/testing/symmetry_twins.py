@@ -127,3 +127,37 @@ class CancellationFarFromTheOrigin(OnPositions):
         product = (edges.source(pos) * edges.target(pos)).sum(1, keepdim=True)
         squared = edges.source(square) + edges.target(square) - 2 * product
         return edges.mean((squared.clamp(min=0) + 1e-6).sqrt())
+
+
+class _BesideDihedrals(HonestLayer):
+    """Scalars that depend on dihedral angles, which are chiral."""
+
+    reads = ("h", "edge_vec", "edges", "dihedral")
+
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.angles = nn.Linear(fields["dihedral"].dim, dim)
+
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        scalars, vectors = h.split((self.angles.out_features, 12), 1)
+        return self.finish(scalars + self.angles(f["dihedral"]), vectors.view(-1, 4, 3))
+
+
+@twin("reflection")
+class CrossProductBesideDihedrals(_BesideDihedrals):
+    def finish(self, scalars, vectors):
+        return super().finish(scalars, torch.linalg.cross(10 * vectors, vectors.roll(1, 1)))
+
+
+@twin("reflection")
+class TripleProductBesideDihedrals(_BesideDihedrals):
+    def finish(self, scalars, vectors):
+        return super().finish(scalars + torch.linalg.det(10 * vectors[:, :3])[:, None], vectors)
+
+
+@twin("reflection")
+class HandednessBesideDihedrals(_BesideDihedrals):
+    def finish(self, scalars, vectors):
+        volume = torch.linalg.det(10 * vectors[:, :3])[:, None, None]
+        return super().finish(scalars, vectors * (1 + volume))

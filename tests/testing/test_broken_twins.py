@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ from protgraph.testing.runner import Runner
 from protgraph.testing.suite import run_check
 
 GROUPS = ("form", "state", "symmetry", "order", "learning", "structure", "device", "compile")
+GROUPS += ("gradient", "size", "training", "option")
 
 
 def _load(name: str) -> ModuleType:
@@ -28,9 +30,32 @@ TWINS = _load("honest_twins")
 for group in GROUPS:
     _load(f"{group}_twins")
 ON_CUDA_ONLY = {"cuda"}
+PAGE = Path(__file__).parents[2] / "docs" / "conformity.md"
+MARK = "<!-- table -->\n"
 #: The check on a GPU runs neither the backward pass nor featurizers, and lets an output be on the CPU.
 NOT_ON_CUDA = {"ReadsAnItemInBackward", "FeaturizerThatCountsOnTheHost", "OutputOnTheCpu"}
 DEVICE_TWINS = [cls for cls, (name, _) in TWINS.BROKEN.items() if name == "device"]
+
+
+def words_of(name: str) -> str:
+    """Return the name of a class as words, e.g. "detaches its input"."""
+    plain = name.replace("NaN", "Nan").replace("NumPy", "Numpy")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain).lower()
+
+
+def table_of_twins() -> str:
+    """Return a row for each check of featurizers, layers, heads and models with its broken twins."""
+    lines = ["| check | claim | components that it finds |", "|---|---|---|"]
+    for check in CHECKS:
+        twins = [words_of(twin.__name__) for twin, (name, _) in TWINS.BROKEN.items() if name == check.name]
+        if twins:
+            claim = check.claim.removeprefix("Check that ").removeprefix("Check ").replace("``", "`")
+            lines.append(f"| `{check.name}` | {claim} | {'; '.join(twins)} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_has_every_broken_twin():
+    assert PAGE.read_text(encoding="utf-8").partition(MARK)[2].strip() == table_of_twins().strip()
 
 
 @pytest.mark.slow
@@ -70,3 +95,8 @@ def test_the_device_check_names_the_line(twin):
 def test_broken_twin_on_cuda_is_caught(twin):
     (component,) = find_components(twin)
     assert {report.check: report.status for report in check_component(component)}["cuda"] == "failed"
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8").partition(MARK)
+    PAGE.write_text(f"{text[0]}{MARK}\n{table_of_twins()}", encoding="utf-8")

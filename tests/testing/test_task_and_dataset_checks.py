@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from torch.nn import functional
 
 import protgraph as pg
@@ -79,6 +80,20 @@ def raising(*args):
     raise ValueError("own bug")
 
 
+def seeding(logits, y):
+    torch.manual_seed(0)
+    return cross_entropy(logits, y)
+
+
+def of_unknown(logits, y):
+    return cross_entropy(logits, y) + logits[y < 0].square().sum()
+
+
+def negating(predictions):
+    predictions.logits.neg_()
+    return 0.5
+
+
 def metric(function, mode: str = "max") -> dict[str, object]:
     return {"metrics": (Metric("mine", mode, function),), "monitor": "mine"}
 
@@ -100,6 +115,20 @@ BROKEN_TASKS = {
     "negative loss": ({"loss": lambda x, y: -cross_entropy(x, y)}, "loss", "least value"),
     "no gradient": ({"loss": lambda x, y: cross_entropy(x.detach(), y)}, "loss", "gradient"),
     "mean of nothing": ({"loss": lambda x, y: functional.cross_entropy(x, y, ignore_index=-1)}, "loss", "unknown"),
+    "random loss": ({"loss": lambda x, y: cross_entropy(x, y) * (1 + 0.1 * torch.rand(()))}, "loss", "then"),
+    "seed in the loss": ({"loss": seeding}, "loss", "seeds the random state of torch"),
+    "loss without the first residue": ({"loss": lambda x, y: cross_entropy(x[1:], y[1:])}, "loss", "ignores 1 of"),
+    "loss without class 1": ({"loss": lambda x, y: cross_entropy(x, y.masked_fill(y == 1, -1))}, "loss", "ignores"),
+    "loss of unknown labels": (
+        {"loss": of_unknown},
+        "loss",
+        "unknown",
+    ),
+    "labels of rows": ({"derive": lambda r: np.arange(len(r)) % 2}, "label_symmetry", "order of the chains"),
+    "metric that changes logits": (metric(negating), "metrics", "changes 'logits'"),
+    "metric that seeds": (metric(lambda o: (torch.manual_seed(0), 0.5)[1]), "metrics", "seeds random"),
+    "random metric": (metric(lambda o: float(torch.rand(()))), "metrics", "random"),
+    "constant metric": (metric(lambda o: 0.5), "metrics", "does not depend"),
     "metric raises": (metric(raising), "metrics", "own bug"),
     "wrong direction": (metric(registry.metrics.get("accuracy").function, "min"), "metrics", "mode is 'min'"),
     "NaN": (metric(lambda o: float("nan")), "metrics", "nan"),
@@ -116,6 +145,21 @@ def test_a_broken_task_is_found(defect):
 def test_values_that_depend_on_the_position_are_found():
     task = replace(VALUES, derive=lambda r: r.pos[:, :1].astype(np.float32))
     assert "label_symmetry" in failed(task)
+
+
+#: Loss of values → part of the message of the check that finds it.
+BROKEN_LOSSES = {
+    "least at y + 1": (lambda x, y: squared_error(x - 1, y), "is added to all"),
+    "least at y - 1": (lambda x, y: squared_error(x + 1, y), "is added to all"),
+    "no punishment above": (lambda x, y: squared_error(x - 0.2, y).clamp(min=0), "is added to all"),
+    "values above 0 only": (lambda x, y: squared_error(x[y[:, 0] > 8], y[y[:, 0] > 8]), "ignores"),
+}
+
+
+@pytest.mark.parametrize("defect", BROKEN_LOSSES)
+def test_a_broken_loss_of_values_is_found(defect):
+    loss, words = BROKEN_LOSSES[defect]
+    assert words in failed(replace(VALUES, loss=loss))["loss"]
 
 
 def test_another_registry_name_is_found():
@@ -176,6 +220,33 @@ def changed(examples=lambda e: e, labels=lambda y: y, **card):
     return Broken
 
 
+def shifted(step: int):
+    class Shifted(Mini):
+        """Charged residues and alanines, with the labels of neighbors."""
+
+        def labels(self, task, example):
+            r = self.read(example)
+            return pg.ResidueLabels(r.chain, r.res_id, r.ins_code, np.isin(np.roll(r.aatype, -step), TYPES).astype(int))
+
+    return Shifted
+
+
+class NearCopy(Mini):
+    """A protein in another split without its first three residues."""
+
+    def examples(self, task, split=None):
+        found = [*super().examples(task), pg.Example("x", self.folder / "copy.bcif", None, "val")]
+        return [e for e in found if split in (None, e.split)]
+
+    def read(self, example):
+        residues = super().read(example)
+        return residues.select(np.arange(len(residues)) > 2) if example.id == "x" else residues
+
+
+#: Types of half of the residues.
+TYPES = [0, 2, 5, 8, 9, 11, 15, 16]
+
+
 class WithoutCard(Mini):
     def __init__(self, folder):
         self.folder = folder
@@ -193,6 +264,13 @@ BROKEN_DATASETS = {
         "separate_splits",
         "same sequence",
     ),
+    "most of another protein": (
+        NearCopy,
+        "separate_splits",
+        "is a copy of '1crn'",
+    ),
+    "labels of the next residue": (shifted(1), "labels", "+1 along the chain"),
+    "labels of the residue before": (shifted(-1), "labels", "-1 along the chain"),
     "no Labels": (changed(labels=lambda y: y.values), "labels", "ndarray"),
     "labels of absent residues": (changed(labels=lambda y: replace(y, res_id=y.res_id + 500)), "labels", "absent"),
     "float classes": (changed(labels=lambda y: replace(y, values=y.values / 2)), "labels", "float32"),

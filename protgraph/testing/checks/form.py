@@ -18,11 +18,13 @@ from protgraph.registry import component_options
 from protgraph.testing.fault_location import line_of_change, require_finite
 from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.inputs import Inputs
-from protgraph.testing.runner import ConformityError, Runner
+from protgraph.testing.model_wiring import unused_featurizers
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner, difference
 from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["builds", "finite", "inputs_unchanged", "non_trivial", "reads_writes", "signature"]
+__all__ = ["builds", "finite", "inputs_unchanged", "memory_layout", "non_trivial", "reads_writes", "signature"]
 
 #: Smallest change of an output, relative to its size, that counts as one; smallest magnitude that counts as a value.
 _CHANGE, _MAGNITUDE = 1e-6, 1e-6
@@ -68,8 +70,8 @@ def signature(runner: Runner) -> None:
 def reads_writes(runner: Runner) -> None:
     """Check that it reads only declared fields and returns the declared ones in their shape and type."""
     loaded = runner.component.loaded
-    if isinstance(loaded, ModelSpec) and loaded.dead_layers():
-        raise runner.failure(f"no head depends on the output of {', '.join(loaded.dead_layers())}")
+    if isinstance(loaded, ModelSpec):
+        _require_no_dead_part(runner, loaded)
     for wiring in runner.wirings:
         module = runner.module(wiring)
         argument = wiring.inputs.argument(runner.device, runner.dtype)
@@ -85,6 +87,15 @@ def reads_writes(runner: Runner) -> None:
         if isinstance(module, StructureModule) and isinstance(module.featurizer, EdgeFeaturizer):
             for residues in argument:
                 _check_edges(runner, module.featurizer(residues), len(residues))
+
+
+def _require_no_dead_part(runner: Runner, spec: ModelSpec) -> None:
+    """Require that a prediction depends on every layer and featurizer of a model."""
+    if spec.dead_layers():
+        raise runner.failure(f"no head depends on the output of {', '.join(spec.dead_layers())}")
+    unused = unused_featurizers(runner.wirings[0])
+    if unused:
+        raise runner.failure(f"no prediction depends on the featurizer {', '.join(unused)}. Remove it.")
 
 
 def _require_same_names(runner: Runner, wiring: Wiring, module: nn.Module, out: Mapping[str, Tensor]) -> None:
@@ -207,6 +218,27 @@ def _arrays(argument: Any) -> list[tuple[str, Any]]:
 
 def _copy(x: Any) -> np.ndarray:
     return x.detach().cpu().numpy().copy() if torch.is_tensor(x) else x.copy()
+
+
+def memory_layout(runner: Runner) -> float:
+    """Check that tensors that are not contiguous in memory, e.g. slices, give the same output."""
+    worst = 0.0
+    for wiring in runner.wirings:
+        if not isinstance(wiring.inputs, TensorInputs):
+            raise NotApplicable("it reads no tensors of layers")
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        sliced = {name: _sliced(x) if torch.is_tensor(x) else x for name, x in argument.items()}
+        with torch.no_grad(), runner.errors_as_failures(f"inputs that are not contiguous{wiring.suffix}"):
+            out = runner.module(wiring)(sliced)
+        got = {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
+        error = difference(got, runner.run(wiring), wiring.outputs(runner.module(wiring)))
+        worst = max(worst, runner.at_most(error, wiring, "inputs that are not contiguous"))
+    return worst
+
+
+def _sliced(x: Tensor) -> Tensor:
+    """Return the same values as the first columns of a wider tensor."""
+    return x if x.dim() < 2 else torch.cat([x, torch.zeros_like(x)], -1)[..., : x.size(-1)]
 
 
 def finite(runner: Runner) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
 import random
+import threading
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,14 @@ import torch
 from torch import nn
 
 from protgraph.featurize import EdgeFeaturizer
-from protgraph.process_state import RANDOM_STATES, TORCH_MODES, restored_state
+from protgraph.process_state import (
+    RANDOM_STATES,
+    TORCH_MODES,
+    describe_changes,
+    new_threads,
+    read_state,
+    restored_state,
+)
 from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.runner import NotApplicable, Runner
 from protgraph.testing.wiring import Wiring
@@ -22,11 +33,26 @@ _SAME_DISTANCE = 1e-3
 
 
 def global_state(runner: Runner) -> None:
-    """Check that it changes no mode and no random stream, except for dropout and noise in training."""
+    """Check that it changes no mode and no random stream, except for initial weights, and for dropout in training."""
     for wiring in runner.wirings:
+        _check_init(runner, wiring)
         module = runner.private_module(wiring)
         for is_training in (False, True):
             _check_mode(runner, wiring, module, is_training=is_training)
+
+
+def _check_init(runner: Runner, wiring: Wiring) -> None:
+    """Check ``__init__``: it may draw initial weights from torch's generator."""
+    with restored_state():
+        torch.manual_seed(101)
+        before, threads = read_state(), set(threading.enumerate())
+        wiring.create({})
+        after = read_state()
+    changes = describe_changes(before, after)
+    changes += [f"the threads: + {name}" for name in new_threads(threads, wait=0.0)]
+    changes = [change for change in changes if change != "the random state of torch"]
+    if changes:
+        raise runner.failure(f"it changes {changes[0]} in __init__{wiring.suffix}")
 
 
 def _check_mode(runner: Runner, wiring: Wiring, module: nn.Module, *, is_training: bool) -> None:
@@ -65,8 +91,15 @@ def _streams() -> dict[str, Any]:
 
 def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
     argument = wiring.inputs.argument(runner.device, runner.dtype)
-    with runner.errors_as_failures(wiring.label or "it does not run"):
+    printed, files = io.StringIO(), sorted(os.listdir())
+    step = wiring.label or "it does not run"
+    with runner.errors_as_failures(step), redirect_stdout(printed), redirect_stderr(printed):
         module(argument)
+    if printed.getvalue():
+        text = printed.getvalue().strip().splitlines()[:1]
+        raise runner.failure(f"it prints {text}{wiring.suffix}. Use the logger of your package.")
+    if sorted(os.listdir()) != files:
+        raise runner.failure(f"it writes files to the working directory{wiring.suffix}")
 
 
 def _modes(module: nn.Module) -> dict[str, Any]:

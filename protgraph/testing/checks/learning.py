@@ -26,6 +26,8 @@ __all__ = ["degenerate", "every_parameter_learns", "float32", "seed", "state_dic
 
 #: A gradient this much smaller than the largest one is rounding error of float64.
 _NO_GRADIENT = 1e-13
+#: Numbers that can look random by accident, e.g. a few slopes.
+_FEW = 6
 
 
 def every_parameter_learns(runner: Runner) -> None:
@@ -123,8 +125,9 @@ def state_dict(runner: Runner) -> None:
 
 
 def seed(runner: Runner) -> None:
-    """Check that a seed gives the same weights, and that evaluation gives the same output each time."""
+    """Check that a seed gives the same weights and output, and that two seeds give different weights, also later on."""
     for wiring in runner.wirings:
+        _require_other_weights(runner, wiring)
         if runner.is_large(wiring):
             release_modules()
         module = wiring.build(seed=7, dtype=runner.dtype).to(runner.device)
@@ -138,6 +141,37 @@ def seed(runner: Runner) -> None:
             runner.at_most(error, wiring, what, limit=1e-12)
 
 
+def _require_other_weights(runner: Runner, wiring: Wiring) -> None:
+    """Compare the weights of two seeds, and the random numbers that the next layer would get."""
+    weights, later = [], []
+    for number in (0, 1):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(number)
+            module = wiring.create({})
+            later.append(torch.rand(4))
+        weights.append({n: p.detach() for n, p in module.named_parameters() if p.requires_grad})
+    if torch.equal(*later):
+        raise runner.failure(
+            f"it seeds torch in __init__{wiring.suffix}: later layers get the same weights for every seed. Use a "
+            "torch.Generator, or no seed."
+        )
+    if runner.conformity.offline:  # weights of a checkpoint
+        return
+    first, second = weights
+    fixed = [n for n, p in first.items() if torch.equal(p, second[n]) and _looks_random(p)]
+    if fixed:
+        raise runner.failure(
+            f"parameter {fixed[0]!r} has the same random numbers for every seed{wiring.suffix}. Draw them from torch's "
+            "global generator, which training seeds."
+        )
+
+
+def _looks_random(p: Tensor) -> bool:
+    """Return False for constants and for ascending or descending numbers, e.g. centers of basis functions."""
+    steps = p.flatten().double().diff()
+    return p.numel() >= _FEW and bool((steps > 0).any()) and bool((steps < 0).any()) and len(p.unique()) > _FEW
+
+
 def _run_with_seed(runner: Runner, wiring: Wiring, module: nn.Module, number: int) -> dict[str, Tensor]:
     with torch.random.fork_rng(devices=[runner.device] if runner.device.startswith("cuda") else []):
         torch.manual_seed(number)
@@ -149,10 +183,13 @@ def _run(runner: Runner, wiring: Wiring, module: nn.Module) -> dict[str, Tensor]
 
 
 def float32(runner: Runner) -> float:
-    """Check that float32, moved by 100 to 300 Å, stays within the tolerance of the result in float64."""
+    """Check that float32, in place and moved by 100 to 300 Å, stays within the tolerance of the result in float64."""
     worst = 0.0
     single, transforms = replace(runner, dtype=torch.float32), rotations()[:8]
     for wiring in single.wirings:
+        exact = single.reference(wiring)
+        error = difference(single.run(wiring), exact, wiring.outputs(single.module(wiring)))
+        worst = max(worst, single.at_most(error, wiring, "float32 against float64"))
         error = single.transform_error(wiring, transforms) or 0.0
         worst = max(worst, single.at_most(error, wiring, "float32"))
     return worst

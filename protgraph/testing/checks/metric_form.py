@@ -20,7 +20,7 @@ from protgraph.task.task import default_task
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.task_inputs import TaskInputs
 
-__all__ = ["metric_builds", "metric_inputs", "metric_order", "metric_values", "metric_weights"]
+__all__ = ["changed_tensors", "metric_builds", "metric_inputs", "metric_order", "metric_values", "metric_weights"]
 
 _SLACK = 1e-6
 _SMALL = 1e-2  # values below it are compared with it: sums of float32 that cancel
@@ -82,7 +82,7 @@ def metric_inputs(runner: Runner) -> None:
         before = predictions.copy()
         states = [read() for read, _ in RANDOM_STATES.values()]
         value = float(metric.function(predictions))
-        for changed in _changed(before, predictions):
+        for changed in changed_tensors(before, predictions):
             raise runner.failure(f"it changes {changed!r} of the predictions ({name})")
         for state, (described, (read, _)) in zip(states, RANDOM_STATES.items(), strict=True):
             if state != read():
@@ -170,7 +170,7 @@ def _fitting(runner: Runner) -> list[tuple[str, SplitPredictions]]:
     return [(inputs.task.name, inputs.predictions(inputs.random(0)).copy()) for inputs in fitting]
 
 
-def _changed(before: SplitPredictions, after: SplitPredictions) -> list[str]:
+def changed_tensors(before: SplitPredictions, after: SplitPredictions) -> list[str]:
     """Return the names of the tensors that differ."""
     names = [item.name for item in fields(before) if isinstance(getattr(before, item.name), Tensor)]
     return [n for n in names if not torch.equal(getattr(before, n).nan_to_num(), getattr(after, n).nan_to_num())]

@@ -15,7 +15,16 @@ from protgraph.testing.runner import (
 )
 from protgraph.testing.wiring import Wiring
 
-__all__ = ["batch_equals_singles", "edge_order", "no_leak", "node_order", "reflection", "rotation", "same_on_cuda"]
+__all__ = [
+    "batch_equals_singles",
+    "edge_order",
+    "no_leak",
+    "node_order",
+    "numbering",
+    "reflection",
+    "rotation",
+    "same_on_cuda",
+]
 
 
 def rotation(runner: Runner) -> float:
@@ -28,9 +37,13 @@ def rotation(runner: Runner) -> float:
 
 
 def reflection(runner: Runner) -> float:
-    """Check outputs that are not declared chiral against their parity, under 8 random reflections."""
+    """Check outputs that are not declared chiral against their parity, under 8 random reflections.
+
+    Outputs of chiral inputs are chiral. They are checked with these inputs as plain scalars, too.
+    """
     errors = []
-    for wiring in runner.wirings:
+    even = [wiring.make_even() for wiring in runner.wirings if wiring.make_even is not None]
+    for wiring in (*runner.wirings, *(one for one in even if one is not None)):
         error = runner.transform_error(wiring, reflections(), mirrored=True)
         if error is not None:
             errors.append(runner.at_most(error, wiring, "mirrored proteins"))
@@ -98,6 +111,21 @@ def no_leak(runner: Runner) -> float:
                 raise runner.failure(f"{name!r} is not finite in training{wiring.suffix}")
             error = float((a - b).abs().max() / a.abs().max().clamp(min=1e-30))
             worst = max(worst, runner.at_most(error, wiring, f"{name!r} of one protein after a change in another one"))
+    return worst
+
+
+def numbering(runner: Runner) -> float:
+    """Check that author residue numbers, names of chains and the name of the protein do not change the output."""
+    worst, has_numbers = 0.0, False
+    for wiring in runner.wirings:
+        renamed = wiring.inputs.renamed()
+        if renamed is None:
+            continue
+        has_numbers = True
+        error = difference(runner.run(wiring, renamed), runner.run(wiring), wiring.outputs(runner.module(wiring)))
+        worst = max(worst, runner.at_most(error, wiring, "other residue numbers and names of chains"))
+    if not has_numbers:
+        raise NotApplicable("it reads no residue numbers")
     return worst
 
 

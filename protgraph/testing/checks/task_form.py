@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import torch
@@ -10,10 +11,14 @@ from torch import Tensor
 
 from protgraph import registry
 from protgraph.data.graph.fields import FieldSpec
+from protgraph.process_state import RANDOM_STATES
 from protgraph.task.losses import known_labels
+from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
+from protgraph.testing.checks.metric_form import changed_tensors
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
+from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.task_inputs import TaskInputs
 
 __all__ = ["derived_labels", "label_symmetry", "loss", "metrics", "task_builds"]
@@ -21,6 +26,7 @@ __all__ = ["derived_labels", "label_symmetry", "loss", "metrics", "task_builds"]
 _ROTATIONS = 4
 _SAME_LABEL = 1e-4  # relative, of float32 labels
 _SLACK = 1e-6
+_SHIFTS = (-1.0, -0.1, 0.1, 1.0)
 
 
 def task_builds(runner: Runner) -> None:
@@ -71,6 +77,11 @@ def label_symmetry(runner: Runner) -> float:
             moved = transforms.undo(torch.from_numpy(moved).double(), spec).numpy()
         for labels in moved:
             worst = max(worst, _difference(labels, expected))
+        if task.stored.level == "node":
+            other, order = StructureInputs((residues,)).permuted()
+            labels = inputs.labels(other.residues[0])
+            if _difference(labels, expected[order["node"].numpy()]) > _SAME_LABEL:
+                raise runner.failure("derived labels change with the order of the chains in the file")
     if worst > _SAME_LABEL:
         raise runner.failure(
             f"derived labels change with the orientation or position of the protein "
@@ -111,6 +122,57 @@ def loss(runner: Runner) -> None:
             f"the loss is {best:.3g} if every label is predicted, and {min(values[1:]):.3g} for "
             "random predictions. Training minimizes it: its least value belongs to the labels."
         )
+    with runner.errors_as_failures("loss"):
+        _require_least_at_labels(runner, inputs, best)
+        _require_same_again(runner, inputs)
+        _require_every_row(runner, inputs, gradients)
+
+
+def _require_least_at_labels(runner: Runner, inputs: TaskInputs, best: float) -> None:
+    """Compare with predictions that are shifted by a constant: the loss may have its least value beside the labels."""
+    for shift in _SHIFTS:
+        value, _ = _loss(inputs, inputs.perfect() + shift, inputs.y)
+        if value < best - _SLACK * max(1.0, abs(best)):
+            raise runner.failure(
+                f"the loss is {best:.3g} if every label is predicted, and {value:.3g} if {shift:g} is added to all "
+                "predictions. Its least value belongs to the labels."
+            )
+
+
+def _require_same_again(runner: Runner, inputs: TaskInputs) -> None:
+    """Compute the loss twice, with two seeds: it must neither draw random numbers nor set a seed."""
+    values, states = [], []
+    for number in (1, 2):
+        torch.manual_seed(number)
+        np.random.seed(number)
+        random.seed(number)
+        before = [read() for read, _ in RANDOM_STATES.values()]
+        values.append(_loss(inputs, inputs.random(0), inputs.y)[0])
+        after = [read() for read, _ in RANDOM_STATES.values()]
+        states += [name for name, a, b in zip(RANDOM_STATES, before, after, strict=True) if a != b]
+    if values[0] != values[1]:
+        raise runner.failure(f"the loss is {values[0]:.6g} and then {values[1]:.6g} for the same predictions")
+    if states:
+        raise runner.failure(f"the loss uses or seeds {states[0]}")
+
+
+def _require_every_row(runner: Runner, inputs: TaskInputs, gradients: list[Tensor]) -> None:
+    """Require a gradient for the prediction of each known label, and none for that of an unknown one."""
+    has_gradient = torch.stack([g.flatten(1).any(1) for g in gradients]).any(0)
+    known = known_labels(inputs.y)
+    known = known.flatten(1).any(1) if known.dim() > 1 else known
+    if len(known) != len(has_gradient):
+        return
+    ignored = (known & ~has_gradient).nonzero().flatten().tolist()
+    if ignored:
+        raise runner.failure(
+            f"the loss ignores {len(ignored)} of {int(known.sum())} known labels, e.g. row {ignored[0]}"
+        )
+    leaked = (~known & has_gradient).nonzero().flatten().tolist()
+    if leaked:
+        raise runner.failure(
+            f"the loss depends on the prediction of row {leaked[0]}, whose label is unknown. Leave it out."
+        )
 
 
 def _loss(inputs: TaskInputs, logits: Tensor, y: Tensor) -> tuple[float, Tensor]:
@@ -129,16 +191,33 @@ def metrics(runner: Runner) -> None:
     inputs = _inputs(runner)
     for metric in inputs.task.metrics:
         with runner.errors_as_failures(f"metric {metric.name!r}"):
+            _require_pure(runner, inputs, metric)
             best = float(metric(inputs.predictions(inputs.perfect())))
             of_random = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
         if not all(map(math.isfinite, (best, *of_random))):
             raise runner.failure(f"metric {metric.name!r} is {[best, *of_random]}")
+        if min(of_random) == max(of_random) == best:
+            raise runner.failure(
+                f"metric {metric.name!r} is {best:.3g} for all predictions: it does not depend on them"
+            )
         better = max(of_random) > best + _SLACK if metric.mode == "max" else min(of_random) < best - _SLACK
         if better:
             raise runner.failure(
                 f"metric {metric.name!r} is {best:.3g} if every label is predicted, and {of_random} "
                 f"for random predictions. Its mode is {metric.mode!r}."
             )
+
+
+def _require_pure(runner: Runner, inputs: TaskInputs, metric: Metric) -> None:
+    """Require that a metric changes neither its predictions nor a random state."""
+    predictions = inputs.predictions(inputs.random(0)).copy()
+    torch.manual_seed(101)  # not a state that the metric may set
+    before, states = predictions.copy(), [read() for read, _ in RANDOM_STATES.values()]
+    metric.function(predictions)
+    if changed := changed_tensors(before, predictions):
+        raise runner.failure(f"metric {metric.name!r} changes {changed[0]!r} of the predictions. Change a copy.")
+    if states != [read() for read, _ in RANDOM_STATES.values()]:
+        raise runner.failure(f"metric {metric.name!r} uses or seeds random numbers")
 
 
 def _inputs(runner: Runner) -> TaskInputs:

@@ -1,0 +1,176 @@
+"""Check of gradients against finite differences in float64."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from protgraph.testing.runner import NotApplicable, Runner, weighted_sum
+from protgraph.testing.tensor_inputs import TensorInputs
+from protgraph.testing.wiring import Wiring
+
+__all__ = ["gradients"]
+
+#: Steps of the central difference, relative to the size of the values. The smaller ones avoid kinks, e.g. of ReLU.
+_STEPS = (1e-5, 1e-6, 1e-7)
+_LIMIT = 1e-6
+#: Share of the outputs' size below which a derivative is rounding error.
+_FLOOR = 1e-3
+
+
+def gradients(runner: Runner) -> float:
+    """Check the gradients of inputs and parameters against central differences in float64.
+
+    A difference in the values of float64 also shows a part that is computed in float32, float16 or bfloat16. Gradients
+    of a model are compared for its parameters only.
+    """
+    worst = None
+    for wiring in runner.wirings:
+        if wiring.tensors is None:
+            raise NotApplicable("it computes with NumPy")
+        if runner.is_large(wiring):
+            raise NotApplicable("its parameters take more than 100 MB; its layers are checked alone")
+        error = _largest_error(runner, wiring)
+        if error is not None:
+            worst = error if worst is None else max(worst, error)
+    if worst is None:
+        raise NotApplicable("no output has a gradient")
+    return worst
+
+
+def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
+    """Return the largest error of the directional derivatives along each input and along all parameters."""
+    module = copy.deepcopy(runner.module(wiring, dtype=torch.float64))
+    inputs = wiring.tensors
+    assert inputs is not None
+    parameters = [p for p in module.parameters() if p.requires_grad and p.numel()]
+    argument = inputs.argument(runner.device)
+    leaves = {} if inputs.is_batch else _leaves(argument)
+    with runner.errors_as_failures(f"backward{wiring.suffix}"):
+        out = module(argument)
+        exact = _exact_gradients(out, [*leaves.values(), *parameters])
+    if exact is None:
+        return None
+    floor = _FLOOR * _size(out)
+    errors = {}
+    for name, gradient in zip(leaves, exact, strict=False):
+        errors[f"gradient of {name!r}"] = _error_along_input(runner, module, inputs, name, gradient, floor=floor)
+    if parameters:
+        of_parameters = exact[len(leaves) :]
+        error = _error_along_parameters(runner, module, inputs, parameters, of_parameters, floor=floor)
+        errors["gradient of the parameters"] = error
+    return max(runner.at_most(error, wiring, change, limit=_LIMIT) for change, error in errors.items())
+
+
+def _exact_gradients(out: Mapping[str, Tensor], wrt: list[Tensor]) -> tuple[Tensor | None, ...] | None:
+    """Return the gradients of the weighted sum of the outputs; None if there is nothing to differentiate."""
+    total = _weighted_sum(out)
+    if total is None or not wrt:
+        return None
+    if not total.requires_grad:
+        return (None,) * len(wrt)
+    return torch.autograd.grad(total, wrt, allow_unused=True)
+
+
+def _leaves(argument: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the inputs that are numbers, which collect gradients from now on."""
+    numbers = {n: x for n, x in argument.items() if torch.is_tensor(x) and x.is_floating_point() and x.numel()}
+    return {name: x.requires_grad_() for name, x in numbers.items()}
+
+
+def _size(out: Mapping[str, Tensor]) -> float:
+    """Return the Euclidean norm of all numbers of the outputs."""
+    return math.sqrt(sum(float(x.detach().square().sum()) for x in out.values() if x.is_floating_point()))
+
+
+def _error_along_input(
+    runner: Runner, module: nn.Module, inputs: TensorInputs, name: str, gradient: Tensor | None, *, floor: float
+) -> float:
+    """Return the error of the derivative along a random change of one input."""
+    direction = _direction(inputs.argument(runner.device)[name])
+
+    def value(step: float) -> Tensor:
+        argument = inputs.argument(runner.device)
+        argument[name] += step * direction
+        return _total(module, argument)
+
+    return _smallest_error(value, [(gradient, direction)], floor=floor)
+
+
+def _error_along_parameters(
+    runner: Runner,
+    module: nn.Module,
+    inputs: TensorInputs,
+    parameters: list[nn.Parameter],
+    gradients_of_parameters: tuple[Tensor | None, ...],
+    *,
+    floor: float,
+) -> float:
+    """Return the error of the derivative along a random change of all parameters at once."""
+    directions = [_direction(p.detach()) for p in parameters]
+
+    def value(step: float) -> Tensor:
+        with _shifted(parameters, directions, step):
+            return _total(module, inputs.argument(runner.device))
+
+    return _smallest_error(value, list(zip(gradients_of_parameters, directions, strict=True)), floor=floor)
+
+
+@contextmanager
+def _shifted(parameters: list[nn.Parameter], directions: list[Tensor], step: float) -> Iterator[None]:
+    """Change parameters in place within the context."""
+    before = [p.detach().clone() for p in parameters]
+    for p, direction in zip(parameters, directions, strict=True):
+        p.data.add_(step * direction)
+    try:
+        yield
+    finally:
+        for p, values in zip(parameters, before, strict=True):
+            p.data.copy_(values)
+
+
+def _direction(x: Tensor) -> Tensor:
+    """Return a random change of the size of the values; none where a value is 0 or not finite, as in a one-hot code."""
+    generator = torch.Generator().manual_seed(31)
+    noise = torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x.device)
+    is_changed = x.isfinite() & (x != 0)
+    size = float(x[is_changed].square().mean().sqrt()) if bool(is_changed.any()) else 0.0
+    return noise * size * is_changed
+
+
+def _total(module: nn.Module, argument: Any) -> Tensor:
+    """Return the weighted sum of the outputs whose gradient was computed."""
+    total = _weighted_sum(module(argument))
+    assert total is not None
+    return total.detach()
+
+
+def _weighted_sum(out: Mapping[str, Tensor]) -> Tensor | None:
+    """Return the sum of the numbers in all outputs, each with its own weight; None if there are none.
+
+    Unlike the sum for other checks, it has outputs without a gradient: they may lack one that they should have.
+    """
+    terms = [weighted_sum(x) for x in out.values() if x.is_floating_point() and x.numel()]
+    return sum(terms[1:], start=terms[0]) if terms else None
+
+
+def _smallest_error(
+    value: Callable[[float], Tensor], terms: list[tuple[Tensor | None, Tensor]], *, floor: float
+) -> float:
+    """Return the error of ``Σ gradient · direction``, relative to the sum of the terms' sizes, for the best step."""
+    products = [gradient * direction for gradient, direction in terms if gradient is not None]
+    exact = sum(float(x.sum()) for x in products)
+    size = sum(float(x.abs().sum()) for x in products)
+    errors = []
+    for step in _STEPS:
+        difference = float(value(step) - value(-step)) / (2 * step)
+        errors.append(abs(difference - exact) / max(size, abs(difference), floor))
+        if errors[-1] <= _LIMIT:
+            break
+    return min(errors)
