@@ -52,10 +52,8 @@ def match_chain(chain: bytes, query: bytes) -> ChainMatch:
     start = query.find(chain)
     if start >= 0:
         return ChainMatch(start + np.arange(len(chain)), np.zeros(0, np.int64))
-    first, second = (np.frombuffer(types, np.uint8) for types in (chain, query))
-    best = align_optimal(
-        _sequence(first), _sequence(second), _matrix(), _GAP_PENALTY, terminal_penalty=False, max_number=1
-    )
+    first, second = (np.array(list(types), np.uint8) for types in (chain, query))
+    best = align_optimal(_sequence(first), _sequence(second), _matrix(), _GAP_PENALTY, local=True, max_number=1)
     trace = best[0].trace
     pairs = trace[(trace >= 0).all(1)]
     columns[pairs[:, 0]] = pairs[:, 1]

@@ -17,6 +17,7 @@ __all__ = [
     "AlignmentRows",
     "Conservation",
     "EffectiveSequences",
+    "ExtraAlignmentRows",
     "GapFraction",
     "Pssm",
     "ResidueFrequency",
@@ -28,6 +29,7 @@ ENTRY_POINTS = {
         "alignment": "AlignmentRows",
         "conservation": "Conservation",
         "effective_sequences": "EffectiveSequences",
+        "extra_alignment": "ExtraAlignmentRows",
         "gap_fraction": "GapFraction",
         "pssm": "Pssm",
         "residue_frequency": "ResidueFrequency",
@@ -58,6 +60,8 @@ register_field(
 register_field(
     FieldSpec("alignment_deletions", "node", "1x0e", "uint8", shape=(None,), doc="residues left out before the column")
 )
+register_field(field("alignment").as_("extra_alignment"))
+register_field(field("alignment_deletions").as_("extra_alignment_deletions"))
 register_field(FieldSpec("residue_frequency", "node", "20x0e", doc="frequencies of amino acids in the column"))
 register_field(FieldSpec("pssm", "node", "20x0e", unit="bit", doc="log-odds of amino acids in the column"))
 register_field(FieldSpec("conservation", "node", "1x0e", unit="bit", doc="Jensen–Shannon divergence of the column"))
@@ -94,8 +98,7 @@ class AlignmentRows(StructureFeaturizer):
     -----
     Rows of the field are residues, like those of every other node field. So proteins of a batch are concatenated along
     residues without padding, and selecting residues, atoms and chains works as for all fields. Only the direction of
-    sequences is padded, up to ``rows``, with one byte a place; layers leave out sequences that no protein of the batch
-    has.
+    sequences is padded, up to ``rows``, with one byte a place.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("alignment", "alignment_deletions")
@@ -117,6 +120,31 @@ class AlignmentRows(StructureFeaturizer):
         types[:, : len(sampled)] = sampled.rows.T
         deletions[:, : len(sampled)] = np.minimum(sampled.deletions.toarray(), _MOST_DELETIONS).T
         return {"alignment": types, "alignment_deletions": deletions}
+
+
+class ExtraAlignmentRows(AlignmentRows):
+    """More sequences of the alignment, drawn apart from ``alignment``, for layers whose cost is linear in them.
+
+    Parameters
+    ----------
+    rows : int
+        Largest number of sequences: the protein's own, and random others.
+    seed : int
+        Seed of the random choice.
+
+    Writes
+    ------
+    extra_alignment, extra_alignment_deletions : (N, S), int8 and uint8
+        As ``alignment`` and ``alignment_deletions``.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("extra_alignment", "extra_alignment_deletions")
+
+    def __init__(self, *, rows: Annotated[int, Ge(1)] = 512, seed: int = 1) -> None:
+        super().__init__(rows=rows, seed=seed)
+
+    def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        return {f"extra_{name}": value for name, value in super().__call__(residues).items()}
 
 
 def residue_frequencies(alignment: Alignment, *, pseudocount: float) -> np.ndarray:
