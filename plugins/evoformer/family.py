@@ -45,6 +45,9 @@ def _network(
         component("evoformer", blocks=blocks, heads=heads, pair_heads=heads, recycles=recycles),
         "layer_norm",
         component("linear", dim=dim),
+        # Pairs reach the residues by attention of the structure module, whose residues are all at the origin.
+        component("ipa", dim=dim, heads=heads, reads={"pair": "pair"}, writes={"h": "attended"}),
+        component("residual", act="none", reads={"update": "attended"}),
     ]
     return ModelSpec(
         name,

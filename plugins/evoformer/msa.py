@@ -126,7 +126,8 @@ class MsaRowAttention(GraphLayer):
     Notes
     -----
     Reads: ``msa`` ``(N, S, C)``; ``msa_mask`` ``(N, S)``; ``pair`` ``(P, D)`` scalars; ``proteins``.
-    Writes: ``msa`` ``(N, S, C)``: the update, without m. Parameters have the names of OpenFold's.
+    Writes: ``msa`` ``(N, S, C)``: the update, without m. Parameters have the names of OpenFold's. The normalization of z
+    has no bias, which the softmax would cancel.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("msa", "msa_mask", "pair", "proteins")
@@ -139,7 +140,7 @@ class MsaRowAttention(GraphLayer):
         super().__init__(fields)
         width, pair, self.heads, self.chunk = msa_width(self), self.scalar_width("pair"), heads, chunk
         split_heads(width, heads)
-        self.layer_norm_m, self.layer_norm_z = nn.LayerNorm(width), nn.LayerNorm(pair)
+        self.layer_norm_m, self.layer_norm_z = nn.LayerNorm(width), nn.LayerNorm(pair, bias=False)
         self.linear_z = nn.Linear(pair, heads, bias=False)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)

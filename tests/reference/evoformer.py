@@ -31,6 +31,7 @@ def load_msa_row_attention(state_dict: Mapping[str, Tensor]) -> MsaRowAttention:
     """Build the layer from the state of an OpenFold ``MSARowAttentionWithPairBias``, output width c_hidden · heads."""
     state = {name.removeprefix("mha."): value for name, value in state_dict.items()}
     with reference_errors("MSARowAttentionWithPairBias"):
+        state.pop("layer_norm_z.bias")  # cancelled by the softmax
         (heads, pair), width = state["linear_z.weight"].shape, len(state["layer_norm_m.weight"])
     layer = MsaRowAttention(_fields(width, pair), heads=heads)
     load_reference_state(layer, state, "MSARowAttentionWithPairBias")
