@@ -91,11 +91,11 @@ def coupling_scores(alignment: Alignment) -> np.ndarray:
     couplings = -np.linalg.inv(covariance).reshape(n, free, n, free).transpose(0, 2, 1, 3)  # (N, N, 20, 20)
     norms = np.empty((n, n))
     for i in range(n):  # contract: one row at a time, in the zero-sum gauge; those of the gap are 0 before
-        whole = np.zeros((n, _STATES, _STATES))
-        whole[:, :free, :free] = couplings[i]
-        whole -= whole.mean(1, keepdims=True)
-        whole -= whole.mean(2, keepdims=True)
-        norms[i] = np.sqrt((whole[:, :free, :free] ** 2).sum((1, 2)))
+        blocks = np.zeros((n, _STATES, _STATES))
+        blocks[:, :free, :free] = couplings[i]
+        blocks -= blocks.mean(1, keepdims=True)
+        blocks -= blocks.mean(2, keepdims=True)
+        norms[i] = np.sqrt((blocks[:, :free, :free] ** 2).sum((1, 2)))
     np.fill_diagonal(norms, 0.0)
     if n < 3:
         return norms

@@ -232,17 +232,17 @@ class _Rows:
         return types, csr_array((values, indices, counts.cumsum()), shape=types.shape)
 
 
-def _drop_columns(types: np.ndarray, deletions: csr_array, kept: np.ndarray) -> tuple[np.ndarray, csr_array]:
+def _drop_columns(types: np.ndarray, deletions: csr_array, is_kept: np.ndarray) -> tuple[np.ndarray, csr_array]:
     """Return the columns that the first row has; residues in the others count as deletions before the next one."""
-    following = np.cumsum(kept) - kept  # (W,) number of the next kept column
-    row, column = np.nonzero((types != GAP) & ~kept)
-    inside = following[column] < kept.sum()
-    shape = len(types), int(kept.sum())
+    following = np.cumsum(is_kept) - is_kept  # (W,) number of the next kept column
+    row, column = np.nonzero((types != GAP) & ~is_kept)
+    inside = following[column] < is_kept.sum()
+    shape = len(types), int(is_kept.sum())
     ones = np.ones(int(inside.sum()), np.int32)
     dropped = csr_array((ones, (row[inside], following[column[inside]])), shape=shape)  # duplicates are added
-    total = csr_array(deletions[:, kept] + dropped)
+    total = csr_array(deletions[:, is_kept] + dropped)
     total.sum_duplicates()
-    return np.ascontiguousarray(types[:, kept]), total
+    return np.ascontiguousarray(types[:, is_kept]), total
 
 
 def _lines(file: IO[bytes], path: str) -> Iterator[bytes]:

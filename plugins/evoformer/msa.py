@@ -126,8 +126,8 @@ class MsaRowAttention(GraphLayer):
     Notes
     -----
     Reads: ``msa`` ``(N, S, C)``; ``msa_mask`` ``(N, S)``; ``pair`` ``(P, D)`` scalars; ``proteins``.
-    Writes: ``msa`` ``(N, S, C)``: the update, without m. Parameters have the names of OpenFold's. The normalization of z
-    has no bias, which the softmax would cancel.
+    Writes: ``msa`` ``(N, S, C)``: the update, without m. Parameters have the names of OpenFold's. The normalization of
+    z has no bias, which the softmax would cancel.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("msa", "msa_mask", "pair", "proteins")
@@ -150,8 +150,8 @@ class MsaRowAttention(GraphLayer):
         """Compute ``msa (N, S, C)``: attention within each row of each protein."""
         proteins, x = f["proteins"], self.layer_norm_m(f["msa"])  # line 1
         biases = proteins.split_pairs(self.linear_z(self.layer_norm_z(f["pair"])))  # (L, L, H) each, line 3
-        parts = zip(proteins.split(x), proteins.split(f["msa_mask"]), biases, strict=True)
-        return {"msa": torch.cat([self._protein(*part) for part in parts])}
+        by_protein = zip(proteins.split(x), proteins.split(f["msa_mask"]), biases, strict=True)
+        return {"msa": torch.cat([self._protein(*tensors) for tensors in by_protein])}
 
     def _protein(self, x: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
         """Attend within the rows of one protein, ``(L, S, C)`` to ``(L, S, C)``."""
@@ -340,8 +340,8 @@ class MsaOuterProductMean(GraphLayer):
         x, proteins = self.layer_norm(f["msa"]), f["proteins"]
         mask = f["msa_mask"].to(x.dtype)
         a, b = self.linear_1(x) * mask.unsqueeze(2), self.linear_2(x) * mask.unsqueeze(2)  # (N, S, c), line 2
-        parts = zip(proteins.split(a), proteins.split(b), proteins.split(mask), strict=True)
-        return {"pair": torch.cat([self._protein(*part).flatten(0, 1) for part in parts])}
+        by_protein = zip(proteins.split(a), proteins.split(b), proteins.split(mask), strict=True)
+        return {"pair": torch.cat([self._protein(*tensors).flatten(0, 1) for tensors in by_protein])}
 
     def _protein(self, a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
         """Compute the pairs of one protein, ``(L, S, c)`` twice and ``(L, S)`` to ``(L, L, dim)``."""
