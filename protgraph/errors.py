@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = [
     "AbsentFilesError",
+    "AlignmentError",
     "CheckpointError",
     "CodeChangeWarning",
     "ComponentError",
@@ -222,6 +223,22 @@ class MutationError(ProtgraphError, ValueError):
 
 class MissingCoordinatesError(ProtgraphError, ValueError):
     """Coordinates are required, but the protein is only a sequence."""
+
+
+class AlignmentError(ProtgraphError, ValueError):
+    """A multiple sequence alignment is missing, cannot be read, or is of another protein.
+
+    Parameters
+    ----------
+    path : str
+        File of the alignment; "" if there is none.
+    row : int, optional
+        Number of the sequence in the file, from 1.
+    """
+
+    def __init__(self, message: str, *, path: str = "", row: int | None = None) -> None:
+        super().__init__(message)
+        self.path, self.row = path, row
 
 
 class FetchError(ProtgraphError, OSError):

@@ -17,6 +17,7 @@ _HOME = {
     "SplitCheck": "protgraph_plugins.similarity.leaks",
     "SplitLeak": "protgraph_plugins.similarity.leaks",
     "check_splits": "protgraph_plugins.similarity.leaks",
+    "run_mmseqs": "protgraph_plugins.similarity.mmseqs_search",
     "cluster_pairs": "protgraph_plugins.similarity.pair_search",
     "PoseCheck": "protgraph_plugins.similarity.pose",
     "PoseLeak": "protgraph_plugins.similarity.pose",

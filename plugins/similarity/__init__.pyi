@@ -18,6 +18,7 @@ from protgraph_plugins.similarity.leaks import (
     SplitLeak as SplitLeak,
     check_splits as check_splits,
 )
+from protgraph_plugins.similarity.mmseqs_search import run_mmseqs as run_mmseqs
 from protgraph_plugins.similarity.pair_search import cluster_pairs as cluster_pairs
 from protgraph_plugins.similarity.pose import PoseCheck as PoseCheck, PoseLeak as PoseLeak, check_pose as check_pose
 from protgraph_plugins.similarity.splits import DatasetSplit as DatasetSplit, split_dataset as split_dataset

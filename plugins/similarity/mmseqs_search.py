@@ -22,7 +22,7 @@ from protgraph.errors import ExternalProgramError, MissingExtraError
 if TYPE_CHECKING:
     from protgraph_plugins.similarity.homologs import HomologyRule
 
-__all__ = ["find_mmseqs", "mmseqs_version", "search_with_mmseqs"]
+__all__ = ["find_mmseqs", "mmseqs_version", "run_mmseqs", "search_with_mmseqs"]
 
 _OLDEST = 13  # release whose options are used
 _COLUMNS = ("query", "target", "nident", "alnlen", "qstart", "qend", "tstart", "tend", "evalue")
@@ -59,6 +59,26 @@ def mmseqs_version(program: Path) -> str:
     return version
 
 
+def run_mmseqs(arguments: Sequence[str]) -> str:
+    """Run the program and return what it prints.
+
+    Raises
+    ------
+    MissingExtraError
+        The program is not installed.
+    ExternalProgramError
+        The program fails, or is too old.
+    """
+    program = find_mmseqs()
+    if program is None:
+        raise MissingExtraError(
+            "engine 'mmseqs': the program mmseqs is not on the search path. Run: pip install 'protgraph-pyg[mmseqs]', "
+            "or choose another engine."
+        )
+    mmseqs_version(program)
+    return _run(program, arguments)
+
+
 def search_with_mmseqs(sequences: Sequence[str], rule: HomologyRule, threads: int = 1) -> np.ndarray:
     """Search all sequences in all sequences with ``mmseqs easy-search``.
 
@@ -83,18 +103,11 @@ def search_with_mmseqs(sequences: Sequence[str], rule: HomologyRule, threads: in
     ExternalProgramError
         The program fails, or is too old.
     """
-    program = find_mmseqs()
-    if program is None:
-        raise MissingExtraError(
-            "engine 'mmseqs': the program mmseqs is not on the search path. Run: pip install 'protgraph-pyg[mmseqs]', "
-            "or choose another engine."
-        )
-    mmseqs_version(program)
     with TemporaryDirectory(prefix="protgraph-mmseqs-") as name:
         folder = Path(name)
         fasta, result = folder / "sequences.fasta", folder / "result.tsv"
         fasta.write_text("".join(f">{i}\n{s}\n" for i, s in enumerate(sequences)), encoding="ascii")
-        _run(program, _arguments(fasta, result, folder / "work", rule, threads, len(sequences)))
+        run_mmseqs(_arguments(fasta, result, folder / "work", rule, threads, len(sequences)))
         text = result.read_text(encoding="ascii") if result.exists() else ""
     return _read(text, np.array([len(s) for s in sequences], np.float64))
 
@@ -116,7 +129,7 @@ def _arguments(fasta: Path, result: Path, work: Path, rule: HomologyRule, thread
     return ["easy-search", str(fasta), str(fasta), str(result), str(work), "-a", *covered, *listed]
 
 
-def _run(program: Path, arguments: list[str]) -> str:
+def _run(program: Path, arguments: Sequence[str]) -> str:
     try:
         done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
     except OSError as e:

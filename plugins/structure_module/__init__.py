@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from protgraph_plugins.structure_module.family import FAMILY
+from protgraph.lazy_names import lazy_names
 
-__all__ = ["FAMILY"]
+# Public name → module that exports it.
+_HOME = {
+    "FAMILY": "protgraph_plugins.structure_module.family",
+    "PairEmbed": "protgraph_plugins.structure_module.pair",
+    "TriangleAttention": "protgraph_plugins.structure_module.triangle",
+    "TriangleMultiplication": "protgraph_plugins.structure_module.triangle",
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

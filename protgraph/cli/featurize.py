@@ -36,7 +36,7 @@ Manifest = Annotated[
 ]
 
 
-@reads_structures(deferred=True)
+@reads_structures(alignment=True, deferred=True)
 def featurize_command(
     files: Sources,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Graph store to create or update (a folder).")] = None,

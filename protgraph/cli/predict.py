@@ -56,7 +56,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")]
 _SHOWN_FILES = 50
 
 
-@reads_structures(deferred=True)
+@reads_structures(alignment=True, deferred=True)
 def predict_command(
     checkpoint: Checkpoint,
     files: Files,
@@ -355,7 +355,7 @@ def _files_read(result: Predictions, sources: list[str]) -> str:
     return count_noun(done, "file") if done == len(sources) else f"{done} of {count_noun(len(sources), 'file')}"
 
 
-@reads_structures(deferred=True)
+@reads_structures(alignment=True, deferred=True)
 def embed_command(
     checkpoint: Checkpoint,
     files: Files,

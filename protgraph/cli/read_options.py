@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from protgraph.errors import OptionError
+
 if TYPE_CHECKING:
     from protgraph.structure import LossReport
 
@@ -42,6 +44,17 @@ Altloc = Annotated[
 Assembly = Annotated[
     str | None, typer.Option(help="Biological assembly to build, e.g. 1; copies of chain A are named A, A-2, …")
 ]
+Alignment = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|FOLDER",
+        help="Alignments of the chains, a3m, aligned FASTA, Stockholm or Clustal, found by their sequences.",
+    ),
+]
+Search = Annotated[
+    str | None,
+    typer.Option(metavar="FASTA", help="Align the chains with the sequences of this file, by MMseqs2."),
+]
 ModelNumber = Annotated[int, typer.Option(help="Model to read, counted from 1, if a file has several.")]
 
 #: Option → keyword of :class:`protgraph.structure.ReadOptions`, type and help, default.
@@ -54,7 +67,7 @@ _OPTIONS: dict[str, tuple[str, object, object]] = {
 
 
 def reads_structures(
-    *, chains: bool = True, deferred: bool = False
+    *, chains: bool = True, alignment: bool = False, deferred: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options ``--chain`` (or ``--chains``), ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
 
@@ -62,6 +75,8 @@ def reads_structures(
     ----------
     chains : bool
         Add ``--chain``; False for commands that read all chains and use some of them (:func:`chains_option`).
+    alignment : bool
+        Add ``--alignment`` and ``--search``, for commands that run featurizers of alignments.
     deferred : bool
         Defer imports (:mod:`protgraph.deferred_imports`), for commands that only apply featurizers and models.
 
@@ -76,6 +91,8 @@ def reads_structures(
         When the command is called: the alternate location or the model number is not valid.
     """
     options = {name: option for name, option in _OPTIONS.items() if chains or name != "chains"}
+    if alignment:
+        options |= {"alignment": ("alignment", Alignment, None), "search": ("search", Search, None)}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         of_command = [p for p in signature(command).parameters.values() if p.name != "read"]
@@ -93,10 +110,16 @@ def reads_structures(
 
                 defer_imports(only_applies_models=True)
             from protgraph.structure import ReadOptions
+            from protgraph.structure.io.read_options import SEARCH
 
             values = {keyword: arguments.pop(name) for name, (keyword, _, _) in options.items()}
             if "chains" in values:
                 values["chains"] = chain_names(values["chains"]) or None
+            database = values.pop("search", None)
+            if database is not None and values["alignment"] is not None:
+                raise OptionError("--alignment and --search exclude each other. Use one of them.")
+            if database is not None:
+                values["alignment"] = f"{SEARCH}{database}"
             command(**arguments, read=ReadOptions(**values))
 
         parameters = [*of_command, *added]

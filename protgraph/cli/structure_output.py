@@ -267,6 +267,7 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return the output file of each structure file; files that cannot be read are left out, they fail later."""
     from protgraph.data.store.store_description import is_store
     from protgraph.structure.io import open_source
+    from protgraph.structure.io.registered_readers import sequence_format
     from protgraph.structure.io.write_values import structure_format
 
     for source in sources:
@@ -283,7 +284,7 @@ def _plan(structure: Path, sources: Sequence[str]) -> dict[str, Path]:
             form = file.format
         except ProtgraphError:
             continue
-        if form == "fasta":
+        if form in ("fasta", sequence_format(file.path)):
             sequences.append(source)
         elif is_folder:
             name = Path(file.path).name

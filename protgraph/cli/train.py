@@ -53,7 +53,7 @@ __all__ = ["train_command"]
 ENTRY_POINTS = {"protgraph.commands": {"train": "train_command"}}
 
 
-@reads_structures()
+@reads_structures(alignment=True)
 def train_command(
     data: Annotated[
         list[str],

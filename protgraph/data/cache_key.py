@@ -11,7 +11,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["code_digest", "component_digest", "component_package", "digest", "stamps"]
+from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.registered_readers import alignment_reader
+
+__all__ = ["alignment_stamps", "code_digest", "component_digest", "component_package", "digest", "stamps"]
 
 _FAMILIES = ("protgraph_plugins", "protgraph_datasets")  # top-level packages of several independent families
 
@@ -82,3 +85,10 @@ def stamps(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
         except OSError:
             stamped.append((str(path), -1, -1))
     return stamped
+
+
+def alignment_stamps(read: ReadOptions) -> list[tuple[str, int, int]]:
+    """Return the stamps of the alignment files that the read options name; none without an alignment."""
+    if read.alignment is None:
+        return []
+    return stamps(map(Path, alignment_reader().alignment_files(read.alignment)))

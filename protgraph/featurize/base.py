@@ -46,6 +46,8 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
         read ``pos`` or ``backbone`` need coordinates.
     needs_ligands : bool
         True: uses ``Residues.ligands``, so files are read with ligands and nucleic acids.
+    needs_alignment : bool
+        True: uses ``Residues.alignment``, so it raises for a protein without one.
     inserts_unresolved : bool
         True: design and scoring insert a residue without coordinates for each missing residue number
         between the ends of a chain.
@@ -57,6 +59,7 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
     writes: ClassVar[tuple[str, ...]] = ()
     needs_coordinates: ClassVar[bool] = True
     needs_ligands: ClassVar[bool] = False
+    needs_alignment: ClassVar[bool] = False
     inserts_unresolved: bool = False
 
     def __init__(self) -> None:

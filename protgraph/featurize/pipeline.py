@@ -23,6 +23,7 @@ from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, GraphStep, ProteinRequest
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.registered_readers import alignment_reader
 from protgraph.structure.io.sources import ProteinSource, open_source, proteins_of
 from protgraph.structure.residues.residues import Residues
 from protgraph.worker_pool import WorkerPool
@@ -190,14 +191,27 @@ def _graph(
     request = replace(protein.request, notes=[])
     fatal: tuple[type[Exception], ...] = (OutputFileError, *run.fatal)
     try:
-        graph = run.step(residues, plan, request)
+        graph = run.step(_with_alignment(residues, run, plan, request), plan, request)
     except fatal:
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         return Failure.of(label, name, e, sha256=sha256, seconds=time.perf_counter() - begin)
     seconds = time.perf_counter() - begin
     own = request.protein or residues.name
+    residues = residues.copy_with(alignment=None)  # of many megabytes, which results do not need
     return GraphResult(label, own, residues, graph, sha256, seconds, tuple(request.notes))
+
+
+def _with_alignment(residues: Residues, run: _Run, plan: FeaturePlan, request: ProteinRequest) -> Residues:
+    """Return residues with the alignment that the read options name, if a featurizer reads it.
+
+    The features of a graph store were computed with the alignments of that time: they are not recomputed without one.
+    """
+    if plan.needs_alignment is None or run.read.alignment is None:
+        return residues
+    alignment = alignment_reader().align(residues, run.read.alignment)
+    request.notes.extend(alignment.notes)
+    return residues.copy_with(alignment=alignment)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,15 @@ from protgraph.data.graph.fields import (
 )
 from protgraph.data.graph.levels import EdgeEnds, LocalLevels, field_on, is_edge_field, is_source, prefixed, rows_of
 from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
-from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
+from protgraph.errors import (
+    AlignmentError,
+    EmptyStructureError,
+    FieldError,
+    MissingCoordinatesError,
+    OptionError,
+    WiringError,
+    suggest,
+)
 from protgraph.featurize.base import (
     EdgeFeaturizer,
     EdgeList,
@@ -96,6 +104,8 @@ class FeaturePlan:
         Every field after both stages, including ``edges`` and ``proteins``.
     needs_coordinates : str, optional
         First featurizer that requires a structure, e.g. ``features[0] (knn)``; None without one.
+    needs_alignment : str, optional
+        First featurizer that reads an alignment, e.g. ``features[0] (conservation)``; None without one.
     needs_ligands : bool
         True if a featurizer reads ligands, so that files must be read with them.
     inserts_unresolved : bool
@@ -154,6 +164,7 @@ class FeaturePlan:
         placed = [item._replace(component=self._with_sets(item.component, item.featurizer)) for item in created]
         self.components: tuple[ComponentSpec, ...] = tuple(item.component for item in placed)
         self.needs_ligands = any(item.featurizer.needs_ligands for item in placed)
+        self.needs_alignment: str | None = next((item.path for item in placed if item.featurizer.needs_alignment), None)
         self.inserts_unresolved = any(item.featurizer.inserts_unresolved for item in placed)
         self.needs_coordinates: str | None = next((item.path for item in placed if item.needs_coordinates), None)
 
@@ -434,6 +445,8 @@ class FeaturePlan:
             The plan has fields that are given with graphs.
         MissingCoordinatesError
             The protein has no coordinates, and a featurizer requires them.
+        AlignmentError
+            The protein has no alignment, and a featurizer requires one.
         ComponentError
             A featurizer fails, or returns something else than it declares.
         """
@@ -448,6 +461,12 @@ class FeaturePlan:
             raise MissingCoordinatesError(
                 f"{self.needs_coordinates} needs coordinates, and {residues.name!r} is a sequence without them.\n"
                 "Give a structure file, or use a model that reads sequences alone."
+            )
+        if self.needs_alignment is not None and residues.alignment is None:
+            raise AlignmentError(
+                f"{self.needs_alignment} needs an alignment, and {residues.name!r} has none.\nGive one with "
+                "--alignment FILE or FOLDER, ReadOptions(alignment=…). A task that hides residue types removes it, "
+                "since it shows them."
             )
         visible = residues.read_only()
         arrays = self._residue_arrays(residues, visible, aatype)

@@ -107,6 +107,8 @@ def precomputed_graph(
             reason = "the task hides information"
         elif request.chains is not None:
             reason = "chains are selected"
+        elif residues.alignment is not None:
+            reason = "an alignment is given"
         else:
             reason = entry.mismatch(plan, residues)
         if not reason:

@@ -194,7 +194,7 @@ def _registered_dataset(dataset: str | Dataset, labels: Any, read: ReadOptions |
     require_card(created, name=dataset if isinstance(dataset, str) else "")
     if read is None or read == created.read_options:
         return created
-    if not created.reads_files:
+    if not created.reads_files and replace(read, alignment=None) != ReadOptions():
         raise DatasetError(f"dataset {created.name!r} reads its proteins itself; read options do not apply: {read}")
     created = copy.copy(created)
     created.read_options = read

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from protgraph import __version__
-from protgraph.data.cache_key import code_digest, component_digest, digest, stamps
+from protgraph.data.cache_key import alignment_stamps, code_digest, component_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, Example, require_card
 from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
@@ -189,7 +189,7 @@ def _key(data: TaskData, task: Task, plan: FeaturePlan) -> list[object]:
     paths = dict.fromkeys(example.path for example in data.examples)
     files = stamps(store_index(path) if is_store(path) else path for path in paths)
     code = code_digest(*CODE)
-    read = data.read.to_dict()
+    read = [data.read.to_dict(), alignment_stamps(data.read)]
     return [data.name, data.version, inputs, plan.key(), proteins, files, read, __version__, code]
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
-from protgraph.data.cache_key import digest
+from protgraph.data.cache_key import alignment_stamps, digest
 from protgraph.data.store.graph_store import open_store
 from protgraph.errors import FetchError, SelectionError, StructureFileError
 from protgraph.failure import Failure
@@ -83,7 +83,7 @@ def file_work(plan: FeaturePlan, read: ReadOptions) -> RecordWork:
     return RecordWork(
         results=partial(_results, plan.components, plan.node_type, read),
         content=_content,
-        code=code and digest(code, read.to_dict(), plan.node_type),
+        code=code and digest(code, read.to_dict(), alignment_stamps(read), plan.node_type),
     )
 
 

@@ -13,7 +13,9 @@ from protgraph.structure.io import (
 from protgraph.structure.residues import (
     ALPHABET,
     BACKBONE,
+    GAP,
     THREE_LETTER,
+    Alignment,
     Ligands,
     LossReport,
     Residues,
@@ -25,7 +27,9 @@ from protgraph.structure.vectors import unit
 __all__ = [
     "ALPHABET",
     "BACKBONE",
+    "GAP",
     "THREE_LETTER",
+    "Alignment",
     "Ligands",
     "LossReport",
     "ParsedFile",

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 from biotite.sequence import ProteinSequence
+from scipy.sparse import csr_array
 
-from protgraph.structure import LossReport, Residues
+from protgraph.structure import GAP, Alignment, LossReport, Residues
 from protgraph.structure.descriptors.backbone_geometry import virtual_cb
 from protgraph.structure.residues import ALPHABET, THREE_LETTER
 from protgraph.structure.residues.ligands import Ligands
@@ -29,6 +30,7 @@ __all__ = [
     "degenerate_proteins",
     "folded_proteins",
     "large_protein",
+    "make_alignment",
     "make_protein",
     "packed_proteins",
     "proteins",
@@ -49,6 +51,7 @@ _LOOPS = (
 _BACKBONE = ("N", "CA", "C", "O")
 _DISULFIDE = 2.04  # Å, SG–SG
 _LIGAND_ELEMENTS = ("C", "N", "O", "S", "P", "ZN", "FE", "CL")
+_SEQUENCES = 40  # of an alignment
 _MOLECULE = 10  # atoms per molecule; the last may have fewer
 #: Standard deviation (Å) of noise on every atom, so that no two distances of an ideal helix stay equal.
 _JITTER = 0.1
@@ -132,7 +135,19 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
         atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[present],
         atom_residue=np.nonzero(present)[0],
         report=LossReport(),
+        alignment=make_alignment(aatype, seed=seed),
     )
+
+
+def make_alignment(aatype: np.ndarray, *, seed: int) -> Alignment:
+    """Generate 40 sequences that differ from residue types in a third of the columns, with gaps and deletions."""
+    rng = np.random.default_rng(seed)
+    shape = _SEQUENCES, len(aatype)
+    types = np.where(rng.random(shape) < 0.3, rng.integers(0, 20, shape), aatype)
+    types[rng.random(shape) < 0.1] = GAP
+    deletions = rng.integers(1, 4, shape) * (rng.random(shape) < 0.1)
+    types[0], deletions[0] = aatype, 0
+    return Alignment(types.astype(np.uint8), csr_array(deletions.astype(np.int32)), "made")
 
 
 def copy_residues(residues: Residues, dtype: torch.dtype = torch.float64) -> Residues:
@@ -259,6 +274,7 @@ def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
     built = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
     protein = replace(
         protein,
+        alignment=make_alignment(aatype, seed=seed),
         aatype=aatype,
         res_name=np.array(names),
         atom_name=np.concatenate([name for name, _ in built]),

@@ -15,7 +15,7 @@ from protgraph.structure import Residues
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.atoms import nodes_of
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
-from protgraph.testing.protein_fixtures import copy_residues
+from protgraph.testing.protein_fixtures import copy_residues, make_alignment
 from protgraph.testing.rigid_transforms import RigidTransforms
 
 __all__ = ["StructureInputs"]
@@ -101,11 +101,12 @@ def _permute(residues: Residues, order: np.ndarray) -> Residues:
     rows = ["chain", "res_id", "ins_code", "res_name", "aatype", "pos", "backbone", "b_factor", "seq_pos"]
     if residues.occupancy is not None:
         rows.append("occupancy")
+    alignment = residues.alignment and residues.alignment.select(order)
     new_number = np.argsort(order)  # of each residue
     atoms = np.argsort(new_number[residues.atom_residue], kind="stable")
     taken = {name: getattr(residues, name)[order] for name in rows}
     taken |= {name: getattr(residues, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
-    return replace(residues, **taken, atom_residue=new_number[residues.atom_residue][atoms])
+    return replace(residues, **taken, alignment=alignment, atom_residue=new_number[residues.atom_residue][atoms])
 
 
 def _perturb(residues: Residues, seed: int) -> Residues:
@@ -120,6 +121,7 @@ def _perturb(residues: Residues, seed: int) -> Residues:
     return replace(
         residues,
         ligands=ligands,
+        alignment=make_alignment(aatype, seed=seed + 1),
         aatype=aatype,
         res_name=np.array([ProteinSequence.convert_letter_1to3(ALPHABET[t]) for t in aatype]),
         pos=residues.pos + noise[:, 1],

@@ -9,7 +9,7 @@ import pytest
 
 from protgraph import featurizers
 from protgraph.featurize import Featurizer
-from protgraph.testing.protein_fixtures import with_ligands
+from protgraph.testing.protein_fixtures import make_alignment, with_ligands
 
 # Those of line graphs need one: tests/featurize/test_line_graph.py.
 NAMES = sorted(set(featurizers.names()) - {"edge_cosine", "line_graph"})
@@ -17,11 +17,14 @@ NAMES = sorted(set(featurizers.names()) - {"edge_cosine", "line_graph"})
 
 @pytest.fixture(scope="module")
 def proteins(proteins):
-    """Return the committed entries for featurizers that read ligands or another chain.
+    """Return the committed entries for featurizers that read ligands, another chain or an alignment.
 
-    They get artificial molecules, and entries of one chain are cut in two at the middle.
+    They get artificial molecules and sequences, and entries of one chain are cut in two at the middle.
     """
-    return [with_ligands(_of_two_chains(residues), 30, seed=0) for residues in proteins]
+    cut = [
+        replace(_of_two_chains(residues), alignment=make_alignment(residues.aatype, seed=0)) for residues in proteins
+    ]
+    return [with_ligands(residues, 30, seed=0) for residues in cut]
 
 
 def _of_two_chains(residues):

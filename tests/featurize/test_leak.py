@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from protgraph import featurizers
-from protgraph.errors import MissingCoordinatesError
+from protgraph.errors import AlignmentError, MissingCoordinatesError
 from protgraph.structure import Residues
 from protgraph.structure.residues.residues import BACKBONE, HIDEABLE
+from protgraph.testing.protein_fixtures import make_alignment
 
-NAMES = sorted(featurizers.names())
+READ_ALIGNMENTS = sorted(name for name in featurizers.names() if featurizers.get(name).needs_alignment)
+NAMES = sorted(set(featurizers.names()) - set(READ_ALIGNMENTS))
 
 
 def altered(residues: Residues) -> Residues:
@@ -49,6 +51,13 @@ def test_features_do_not_depend_on_hidden_information(proteins, plan_of, name):
     for residues in proteins[:6]:
         hidden = HIDEABLE - {"coordinates"}
         assert differing(plan_of(name), residues.hide(hidden), altered(residues).hide(hidden)) == set()
+
+
+@pytest.mark.parametrize("name", READ_ALIGNMENTS)
+def test_an_alignment_is_not_read_where_residue_types_are_hidden(proteins, plan_of, name):
+    aligned = replace(proteins[0], alignment=make_alignment(proteins[0].aatype, seed=0))
+    with pytest.raises(AlignmentError):
+        plan_of(name).precompute(aligned.hide("residue_type"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,7 +5,7 @@ from protgraph.structure.io.atom_array import from_atom_array, to_atom_array
 from protgraph.structure.io.cif_text import cif_category
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, FastaRecord, load_fasta, read_fasta
 from protgraph.structure.io.load import load_structure
-from protgraph.structure.io.read_options import ReadOptions
+from protgraph.structure.io.read_options import SEARCH, ReadOptions
 from protgraph.structure.io.readers import read_atoms
 from protgraph.structure.io.registered_readers import ParsedFile, Reader
 from protgraph.structure.io.residue_values import ResidueValues, write_defattr
@@ -16,6 +16,7 @@ from protgraph.structure.io.write_values import WrittenStructure, write_residue_
 
 __all__ = [
     "FASTA_SUFFIXES",
+    "SEARCH",
     "Accession",
     "FastaRecord",
     "FileContent",

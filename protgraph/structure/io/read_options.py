@@ -10,7 +10,10 @@ from protgraph.argument_types import check_fields
 from protgraph.errors import OptionError
 from protgraph.structure.io.altloc import check_altloc
 
-__all__ = ["ReadOptions"]
+__all__ = ["SEARCH", "ReadOptions"]
+
+SEARCH = "search:"
+"""Prefix of a FASTA file in ``ReadOptions.alignment``: alignments are made by a search in its sequences."""
 
 #: Option → type in plain data.
 _PLAIN_TYPES = {
@@ -20,6 +23,7 @@ _PLAIN_TYPES = {
     "assembly": str,
     "ligands": bool,
     "nucleic": bool,
+    "alignment": str,
 }
 
 
@@ -40,6 +44,9 @@ class ReadOptions:
         Biological assembly to build, e.g. "1"; its copies of chain A are "A", "A-2", …. None keeps the asymmetric unit.
     ligands, nucleic : bool
         Keep ligands and nucleotides; see :func:`protgraph.structure.clean`.
+    alignment : str, optional
+        Alignment file, or folder of those, in which featurizers that read alignments find that of each protein by its
+        sequence; "search:my.fasta" makes it from the sequences of a file. See :meth:`protgraph.Reader.align`.
 
     Raises
     ------
@@ -58,13 +65,14 @@ class ReadOptions:
     assembly: str | None = None
     ligands: bool = False
     nucleic: bool = False
+    alignment: str | None = None
 
     def __post_init__(self) -> None:
         if self.chains is not None:
             chains = (self.chains,) if isinstance(self.chains, str) else self.chains
             chains = tuple(chains) if isinstance(chains, Sequence) else chains
             object.__setattr__(self, "chains", chains)
-        check_fields(self, "chains", "model_number", "altloc", "assembly", "ligands", "nucleic")
+        check_fields(self, "chains", "model_number", "altloc", "assembly", "ligands", "nucleic", "alignment")
         if self.chains == ():
             raise OptionError("ReadOptions: chains = (). Allowed: one chain or more, or None for all.")
         check_altloc(self.altloc)

@@ -11,19 +11,23 @@ from typing import ClassVar, NamedTuple
 
 from biotite.structure import AtomArray
 
-from protgraph.errors import ComponentError, ProtgraphError
+from protgraph.errors import AlignmentError, ComponentError, ProtgraphError
 from protgraph.registry import readers
 from protgraph.structure.io.cif_column import DataBlock
+from protgraph.structure.residues.alignment import Alignment
+from protgraph.structure.residues.residues import Residues
 
 __all__ = [
     "Entry",
     "ParsedFile",
     "Reader",
+    "alignment_reader",
     "container_reader",
     "entry_name",
     "format_names",
     "format_of",
     "installed_readers",
+    "sequence_format",
     "split_entry",
 ]
 
@@ -71,6 +75,9 @@ class Reader:
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the files that are read in a folder, in lower case, e.g. ``(".gro",)``."""
+
+    sequence_suffixes: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of files of sequences, e.g. ``(".a3m",)``: read by their name, and not as proteins of a folder."""
 
     bytes_per_residue: ClassVar[float] = 900.0
     """Size of a file or entry per residue, from which the work of large sets is divided before files are read."""
@@ -123,6 +130,27 @@ class Reader:
     def size(self, path: str, name: str) -> int | None:
         """Return the bytes of an entry if they are known without reading it, or else None."""
         return None
+
+    def read_sequence(self, content: bytes, path: str) -> Residues:
+        """Return the protein of a file that has sequences and no atoms, maybe with their alignment.
+
+        It is asked for the files whose name has one of :attr:`sequence_suffixes`, also for those that begin like FASTA.
+        """
+        raise ComponentError(f"reader {type(self).__name__} has sequence_suffixes, but no read_sequence. Define it.")
+
+    def align(self, residues: Residues, path: str) -> Alignment:
+        """Return the alignment of a protein, of a file or a folder: that of the option ``--alignment``.
+
+        Raises
+        ------
+        AlignmentError
+            There is none, it cannot be read, or it is of another protein.
+        """
+        raise ComponentError(f"reader {type(self).__name__} reads no alignments. Define align.")
+
+    def alignment_files(self, path: str) -> list[str]:
+        """Return the files of ``--alignment``, whose changes make cached features invalid."""
+        return [path]
 
     def example(self, folder: Path) -> Iterable[Path]:
         """Write a small file or container to a folder and return its path, for the conformity suite."""
@@ -188,3 +216,23 @@ def entry_name(source: str | os.PathLike[str]) -> str:
     """Return the name of an entry of "CONTAINER:NAME", or the file name of any other path."""
     entry = split_entry(source)
     return os.path.basename(source) if entry is None else entry.name
+
+
+def sequence_format(path: str) -> str | None:
+    """Return the name of the reader of a file of sequences without atoms, by its suffix; None for other files."""
+    name = path.lower().removesuffix(".gz")
+    return next((form for form, r in installed_readers().items() if name.endswith(r.sequence_suffixes)), None)
+
+
+def alignment_reader() -> Reader:
+    """Return the reader that has the alignments of proteins.
+
+    Raises
+    ------
+    AlignmentError
+        None is installed.
+    """
+    for reader in installed_readers().values():
+        if type(reader).align is not Reader.align:
+            return reader
+    raise AlignmentError("no installed plugin reads alignments. Install protgraph with its plugin 'alignment'.")

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from protgraph.errors import StructureFileError
 from protgraph.registry import readers
-from protgraph.structure.io.registered_readers import format_names, format_of, split_entry
+from protgraph.structure.io.registered_readers import format_names, format_of, sequence_format, split_entry
 
 __all__ = ["FileContent", "decode_text", "detect_format", "is_fasta", "read_file", "without_padding"]
 
@@ -72,6 +72,9 @@ class FileContent:
         StructureFileError
             The format is not one of these.
         """
+        form = sequence_format(self.path)
+        if form is not None:
+            return form
         return "fasta" if is_fasta(self) else detect_format(self.data, self.path)
 
 

@@ -14,7 +14,13 @@ from protgraph.structure.io.archives import as_accession, fetch, parse_accession
 from protgraph.structure.io.fasta import FASTA_SUFFIXES, read_fasta
 from protgraph.structure.io.load import load_structure
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.registered_readers import Reader, container_reader, installed_readers, split_entry
+from protgraph.structure.io.registered_readers import (
+    Reader,
+    container_reader,
+    installed_readers,
+    sequence_format,
+    split_entry,
+)
 from protgraph.structure.io.sniff import FileContent, read_file
 from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.residues import Residues
@@ -228,7 +234,12 @@ def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = Non
 
 
 def read_residues(file: str | os.PathLike[str] | FileContent, read: ReadOptions | None = None) -> Residues:
-    """Return the residues of a structure file."""
+    """Return the residues of a structure file, or of a file of sequences of a registered reader."""
     read = read or ReadOptions()
+    path = file.path if isinstance(file, FileContent) else os.fspath(file)
+    form = sequence_format(path)
+    if form is not None:
+        residues = installed_readers()[form].read_sequence(read_file(file).data, path)
+        return residues if read.chains is None else residues.chains(read.chains)
     structure = load_structure(file, model_number=read.model_number, altloc=read.altloc, assembly=read.assembly)
     return clean(structure, chains=read.chains, ligands=read.ligands, nucleic=read.nucleic)

@@ -1,5 +1,6 @@
 """Data model: `Structure`, `Residues`, `Ligands`, cleaning, and the report of what was left out."""
 
+from protgraph.structure.residues.alignment import GAP, Alignment
 from protgraph.structure.residues.alphabet import ALPHABET, THREE_LETTER, UNKNOWN, aatype, residue_kind
 from protgraph.structure.residues.atoms import ATOM37, ELEMENTS, NODE_TYPES, NodeAtoms, atom37, nodes_of
 from protgraph.structure.residues.chain_breaks import CA_BOND, PEPTIDE_BOND, chain_segments, linked_to_next
@@ -17,11 +18,13 @@ __all__ = [
     "BACKBONE",
     "CA_BOND",
     "ELEMENTS",
+    "GAP",
     "HIDEABLE",
     "NODE_TYPES",
     "PEPTIDE_BOND",
     "THREE_LETTER",
     "UNKNOWN",
+    "Alignment",
     "Deduplicated",
     "Ligands",
     "LossReport",

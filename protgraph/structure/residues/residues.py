@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from protgraph.errors import OptionError, SelectionError
+from protgraph.structure.residues.alignment import Alignment
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
 from protgraph.structure.residues.identity import by_appearance, residue_ids
 from protgraph.structure.residues.ligands import Ligands
@@ -90,6 +91,8 @@ class Residues:
         Molecules besides the protein; None unless requested from :func:`protgraph.structure.clean`.
     partners : tuple of tuple of str, optional
         Chains of each side of a complex, for models of binding; None if they are not declared.
+    alignment : Alignment, optional
+        Sequences aligned to the residues; None if no alignment was given.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Residues:
     predicted: bool = False
     ligands: Ligands | None = None
     partners: tuple[tuple[str, ...], ...] | None = None
+    alignment: Alignment | None = None
 
     def __len__(self) -> int:
         return len(self.res_id)
@@ -181,6 +185,8 @@ class Residues:
         arrays: dict[str, Any] = {name: getattr(self, name)[keep] for name in rows}
         if self.occupancy is not None:
             arrays["occupancy"] = self.occupancy[keep]
+        if self.alignment is not None:
+            arrays["alignment"] = self.alignment.select(keep)
         number = np.cumsum(keep) - 1  # (N,) new index of each kept residue
         arrays |= self._atoms(keep[self.atom_residue], number)
         return replace(self, **arrays)
@@ -219,7 +225,8 @@ class Residues:
         Parameters
         ----------
         what : str or collection of str
-            Of :data:`HIDEABLE`: "residue_type" (all become unknown), "sidechain" (only atoms N, CA, C, O remain),
+            Of :data:`HIDEABLE`: "residue_type" (all become unknown, and an alignment, which shows them, is removed),
+            "sidechain" (only atoms N, CA, C, O remain),
             "b_factor" (zeros; also removes occupancies), "ligands", and "coordinates" (only the sequence and its
             numbering remain, as if read from FASTA).
 
@@ -236,6 +243,7 @@ class Residues:
             changes["aatype"] = np.full_like(self.aatype, UNKNOWN)
             changes["res_name"] = np.full(len(self), "UNK")
             changes["report"] = self.report.without("modified", "unknown")
+            changes["alignment"] = None
         if "sidechain" in what:
             changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
         if {"b_factor", "coordinates"} & what:
@@ -272,9 +280,13 @@ class Residues:
         return replace(self, **self._atoms(keep, np.arange(len(self))))
 
     def without_types(self, rows: np.ndarray) -> Residues:
-        """Return a copy in which the residues with ``rows`` ``(N,)`` bool True have type X and no side chain."""
+        """Return a copy in which the residues with ``rows`` ``(N,)`` bool True have type X and no side chain.
+
+        They are also X in the first sequence of an alignment; other sequences stay.
+        """
         changed = replace(
             self,
+            alignment=self.alignment and self.alignment.without_types(rows),
             aatype=np.where(rows, UNKNOWN, self.aatype),
             res_name=np.where(rows, "UNK", self.res_name),
             report=self.report.without("modified", "unknown"),

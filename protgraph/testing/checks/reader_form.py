@@ -39,7 +39,9 @@ def reader_builds(runner: Runner) -> None:
             raise runner.failure(f"suffix {suffix!r}. Write it with a dot and in lower case.")
     _require_all(runner, cls, "format", ("recognizes", "parse"))
     _require_all(runner, cls, "container", ("matches", "entries", "read"))
-    if not (_defines(cls, "parse") or _defines(cls, "read")):
+    if bool(cls.sequence_suffixes) != _defines(cls, "read_sequence"):
+        raise runner.failure("a format of sequences defines sequence_suffixes and read_sequence")
+    if not any(_defines(cls, method) for method in ("parse", "read", "read_sequence")):
         raise runner.failure("it defines neither a format nor a container")
 
 
@@ -69,6 +71,9 @@ def reader_reads(runner: Runner) -> None:
     reader = _reader(runner)
     with tempfile.TemporaryDirectory() as folder:
         for path, content in _contents(runner, reader, folder).items():
+            if path.endswith(reader.sequence_suffixes):
+                _require_sequence(runner, reader, path, content)
+                continue
             if not _defines(type(reader), "parse"):
                 raise NotApplicable("it reads containers of other formats")
             if not reader.recognizes(content):
@@ -85,6 +90,15 @@ def reader_reads(runner: Runner) -> None:
                 residues = clean(structure)
             if not len(residues) or not np.isfinite(residues.pos).all():
                 raise runner.failure(f"{path!r} has no residue with a finite position")
+
+
+def _require_sequence(runner: Runner, reader: Reader, path: str, content: bytes) -> None:
+    with runner.errors_as_failures("read_sequence"):
+        residues, again = (reader.read_sequence(content, path) for _ in range(2))
+    if not len(residues) or residues.has_coordinates:
+        raise runner.failure(f"{path!r} has no residues, or residues with coordinates")
+    if residues.sequence != again.sequence:
+        raise runner.failure(f"two reads of {path!r} have different sequences")
 
 
 def reader_entries(runner: Runner) -> None:
