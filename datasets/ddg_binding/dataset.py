@@ -120,13 +120,14 @@ def _predictions(source: SourceFolder, file: str) -> dict[tuple[str, str], float
 def _earlier_copies(mapping: Path) -> set[tuple[str, int]]:
     """Return chain and number of residues whose numbers in the PDB entry come again.
 
-    A line of the file has residue name, chain, number in the entry, and number in the structure.
+    A line of the file has residue name, chain, number in the entry, and number in the structure; the chain and a number
+    of four digits are not separated, "LYS A1000  674".
     """
     last: dict[tuple[str, str], tuple[str, int]] = {}
     earlier: set[tuple[str, int]] = set()
     for line in mapping.read_text(encoding="utf-8").splitlines():
         if line.strip():
-            _, chain, in_entry, number = line.split()
+            chain, (in_entry, number) = line[4], line[5:].split()
             if (chain, in_entry) in last:
                 earlier.add(last[chain, in_entry])
             last[chain, in_entry] = chain, int(number)

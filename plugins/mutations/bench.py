@@ -45,12 +45,16 @@ def bench_mutations_command(
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Dataset and split, NAME:SPLIT; repeat.  [default: all tests]")
     ] = None,
+    coverage: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Least share of the rows that a method of the main table predicts.")
+    ] = 0.9,
     out: Annotated[Path, typer.Option("--out", "-o", help="Markdown file of the tables.")] = Path("mutations.md"),
     overwrite: Overwrite = False,
 ) -> None:
     """Compare models with published predictors: folding (S669, S461, Ssym, Mega-scale), binding (SKEMPI), fitness.
 
     All methods of a table are scored on the same rows, those that each of them predicts. Intervals are over structures.
+    The floor of sets with a training split is its mean for the wild type and the mutant.
     Ssym has the correlation between direct and reverse predictions, and the bias. Complexes have two scores: that of
     the model, and the complex minus its separated partners. Models of binding score complexes only. Scans of fitness
     have a rank correlation for each protein.
@@ -62,6 +66,7 @@ def bench_mutations_command(
       protgraph data prepare ddg_stability --from FOLDER    (and the other sets)
       protgraph bench mutations -o mutations.md
       protgraph bench mutations --set ddg_s461:test --model esm2 -o s461.md
+      protgraph bench mutations --set ddg_stability:test --coverage 1 -o s669.md
     """
     out = check_output(out, overwrite=overwrite)
     chosen = _chosen(sets)
@@ -81,7 +86,7 @@ def bench_mutations_command(
         rows.append(mutation_rows(datasets[name], split, scorers, report, cache=cache))
     if cache.found:
         typer.echo(f"note: {cache.found} scores of structures are of an earlier run ({cache.path})", err=True)
-    table = mutation_table(rows)
+    table = mutation_table(rows, coverage)
     write_text_file(out, table)
     typer.echo(table)
 

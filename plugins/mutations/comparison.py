@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from torch import nn
 
 import protgraph as pg
+from protgraph.data.datasets import Example
 from protgraph.errors import DatasetError
 from protgraph.file_io import append_line, file_sha256, read_json_lines
 from protgraph.structure import Residues
@@ -34,7 +35,8 @@ __all__ = [
 ]
 
 _NOT_PREDICTIONS = ("id", "structure", "mutations", "split", "row", "value")
-_COVERED = 0.9  # least share of the rows that a method of the main table predicts
+COVERAGE = 0.9  # least share of the rows that a method of the main table predicts
+FLOOR = "mean of train, by pair of types"
 _FEWEST = 10  # rows of a structure for its own correlation
 _DRAWS, _LEVEL = 1000, 95
 
@@ -75,9 +77,9 @@ class MutationRows:
         chosen = self.predictions if methods is None else methods
         return np.isfinite(np.stack([self.value, *(self.predictions[name] for name in chosen)])).all(0)
 
-    def with_most_rows(self) -> list[str]:
-        """Return the methods that predict at least 90 % of the rows."""
-        return [name for name, p in self.predictions.items() if np.isfinite(p).mean() >= _COVERED]
+    def with_most_rows(self, coverage: float = COVERAGE) -> list[str]:
+        """Return the methods that predict at least this share of the rows."""
+        return [name for name, p in self.predictions.items() if np.isfinite(p).mean() >= coverage]
 
 
 def mutation_rows(
@@ -90,6 +92,7 @@ def mutation_rows(
 ) -> MutationRows:
     """Score the variants of a split, beside the published predictions that the dataset has.
 
+    Sets of ΔΔG with a training split have a trivial method, too: the mean of train for the wild type and the mutant.
     All variants of a structure are scored in one call. Complexes whose partners the dataset has are scored twice: the
     score of the scorer itself, and that of the complex minus its partners (:class:`BindingScorer`). Models of binding
     score such complexes once, and no other structures.
@@ -126,6 +129,8 @@ def mutation_rows(
         if name not in _NOT_PREDICTIONS and np.isfinite(values.astype(np.float64)).any():
             published[name] = values.astype(np.float64)
     unit = dataset.target(task).unit
+    if unit == DDG_UNIT and "train" in dataset.splits(task):
+        published[FLOOR] = _means_of_pairs(dataset, task, examples)
     units = dict.fromkeys(published, unit)
     computed: dict[str, np.ndarray] = {}
     for structure in dict.fromkeys(columns["structure"].tolist()):
@@ -154,6 +159,25 @@ def mutation_rows(
         units,
         unit if unit == DDG_UNIT else "",
     )
+
+
+def _means_of_pairs(dataset: MutationDataset, task: str, examples: Sequence[Example]) -> np.ndarray:
+    """Return a trivial prediction ``(N,)``: the mean of train for the types of each mutation, added over mutations.
+
+    Only single mutations of train count; a pair that is not among them has the mean of all.
+    """
+    measured: dict[tuple[str, str], list[float]] = {}
+    for example in dataset.examples(task, "train"):
+        mutations = dataset.mutations(example)
+        if len(mutations) == 1:
+            pair = mutations[0].wild_type, mutations[0].mutant
+            measured.setdefault(pair, []).append(float(dataset.labels(task, example).value[0]))
+    mean = float(np.mean([value for values in measured.values() for value in values]))
+    of_pair = {pair: float(np.mean(values)) for pair, values in measured.items()}
+    sums = []
+    for example in examples:
+        sums.append(sum(of_pair.get((m.wild_type, m.mutant), mean) for m in dataset.mutations(example)))
+    return np.array(sums, np.float64)
 
 
 # --- scores of finished structures ---------------------------------------------------------------------------------
@@ -352,15 +376,15 @@ def antisymmetry(direct: MutationRows, reverse: MutationRows, method: str) -> tu
     return pearson_of(x[:, 0], x[:, 1]), float(x.sum(1).mean() / 2), len(x)
 
 
-def mutation_table(splits: Sequence[MutationRows]) -> str:
+def mutation_table(splits: Sequence[MutationRows], coverage: float = COVERAGE) -> str:
     """Return Markdown tables of each split, best correlation first; all methods of a table on the same rows.
 
-    The first table of a split has the methods that predict at least 90 % of its rows, on the rows that all of these
-    predict. If there are others, a second table has all methods on the rows that all predict.
+    The first table of a split has the methods that predict at least the share ``coverage`` of its rows, on the rows
+    that all of these predict. If there are others, a second table has all methods on the rows that all predict.
     """
     tables = []
     for rows in splits:
-        most = rows.with_most_rows()
+        most = rows.with_most_rows(coverage)
         tables.append(_one_table(rows, most, splits))
         if len(most) < len(rows.predictions):
             few = ", ".join(name for name in rows.predictions if name not in most)

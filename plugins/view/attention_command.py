@@ -58,21 +58,19 @@ def attention_command(
     """
     from protgraph_plugins.view import write_attention
 
-    from protgraph.errors import OptionError, StructureFileError
+    from protgraph.errors import StructureFileError
     from protgraph.featurize import ModelInputs, iter_graphs, successes
     from protgraph.inference import featurized_proteins
     from protgraph.model import build_model
     from protgraph.registry import tasks
 
     check_output_folder(out, inputs=[model, file], overwrite=overwrite)
-    trained = find_checkpoint(model)
+    trained = find_checkpoint(model, settings)
     failures: list[Failure] = []
     if trained is None:
         network = find_model(model, settings)
         built, name = build_model(network, tasks.get("secondary_structure").target, seed=seed), f"{model}, untrained,"
         results = successes(iter_graphs(file, built.plan, read=read, step=ModelInputs()), failures)
-    elif settings:
-        raise OptionError(f"--set changes an untrained model; {model!r} is trained. Leave --set out, or give a name.")
     else:
         built, name = trained.single_model("attention"), f"{trained.model.spec.name} ({Path(model).name})"
         results = featurized_proteins(trained, file, failures, [], read=read, jobs=1)

@@ -26,7 +26,7 @@ from pydantic import (
 
 from protgraph import registry
 from protgraph.bench.published import PublishedScore
-from protgraph.errors import OptionError, ProtgraphError, UnknownNameError, suggest
+from protgraph.errors import OptionError, PluginLoadError, ProtgraphError, UnknownNameError, suggest
 from protgraph.model.settings import change_model
 from protgraph.model.spec import ModelSpec
 from protgraph.validation import Seed, check_value, describe_errors, read_toml, unknown_name
@@ -406,6 +406,34 @@ class BenchSpec(BaseModel):
     def replace(self, **changes: Any) -> BenchSpec:
         """Return a copy with other values, validated again."""
         return BenchSpec(**{name: getattr(self, name) for name in type(self).model_fields} | changes)
+
+    def with_setting(self, path: str, value: Any, *, where: str = "--set") -> BenchSpec:
+        """Return the spec with another value in all models that have a path; the others stay as they are.
+
+        Parameters
+        ----------
+        path, value
+            See :func:`protgraph.model.change_model`.
+        where : str
+            Origin of the value, for errors.
+
+        Raises
+        ------
+        OptionError
+            No model has the path, or it is ``name``, since names must differ.
+        """
+        if path == "name":
+            raise OptionError(f"{where} name: models keep their names in a benchmark. Change another path.")
+        graphs, problems = {}, []
+        for name in self.models:
+            try:
+                graph = self.graphs[name] if name in self.graphs else replace(self.graph_of(name), name=name)
+                graphs[name] = change_model(graph, {path: value}, where=where)
+            except (OptionError, PluginLoadError) as e:
+                problems.append(e)
+        if not graphs:
+            raise OptionError(f"no model of {self.where} has the path. {problems[0]}") from problems[0]
+        return self.replace(graphs=self.graphs | graphs)
 
     def check(self, config: type) -> None:
         """Check the dataset's and the models' names, and every training option; loads no component.

@@ -9,6 +9,7 @@ import typer
 
 from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.interrupted import end_interrupted
+from protgraph.cli.model_argument import SetValues
 from protgraph.cli.output_path import check_output_folder
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def bench_command(
         str,
         typer.Argument(help="TOML file, or a built-in spec: pdb_core, sequences, contacts, complexes, ts50, sites."),
     ] = "pdb_core",
+    settings: SetValues = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Repeat finished runs too, and replace their results.")
     ] = False,
@@ -56,6 +58,9 @@ def bench_command(
 
     Finished runs are kept: a stopped benchmark resumes, and --overwrite begins again. Exit code 1 means that some runs
     failed; the report has their errors.
+
+    --set changes all models of the spec that have the path, and prints their names. The spec itself can have several
+    models with different values, see below.
 
     The dataset can be a folder of your files, with or without a label table (see 'protgraph train --help'); both
     paths are relative to the spec. Runs are repeated if files or labels have changed.
@@ -112,6 +117,7 @@ def bench_command(
       protgraph bench
       protgraph bench sequences
       protgraph bench run spec.toml --jobs 4
+      protgraph bench spec.toml --set 'layers.*.dim=128' -o runs/wide
     """
     from protgraph.bench import ProgressBar, run_bench, write_report
     from protgraph.bench.job_plan import describe_folder
@@ -119,7 +125,7 @@ def bench_command(
     from protgraph.bench.summaries import compare_with_baselines, summarize
     from protgraph.wording import count_noun
 
-    bench_spec = _read_spec(spec, jobs, out)
+    bench_spec = _read_spec(spec, settings, jobs, out)
     check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):
         typer.echo(text, err=True)
@@ -147,12 +153,18 @@ def bench_command(
         raise typer.Exit(1)
 
 
-def _read_spec(spec: str, jobs: int | None, out: Path | None) -> BenchSpec:
+def _read_spec(spec: str, settings: list[str] | None, jobs: int | None, out: Path | None) -> BenchSpec:
     """Read a file or a built-in spec, and apply the options of the command."""
     from protgraph.bench import BenchSpec
+    from protgraph.model import parse_settings
 
     is_file = spec.endswith(".toml") or Path(spec).exists()
     bench_spec = BenchSpec.from_toml(spec) if is_file else BenchSpec.built_in(spec)
+    for path, value in parse_settings(settings or []).items():
+        changed = bench_spec.with_setting(path, value)
+        names = [name for name in changed.models if changed.graphs.get(name) != bench_spec.graphs.get(name)]
+        typer.echo(f"--set {path}: {', '.join(names) or 'no model changes'}", err=True)
+        bench_spec = changed
     if jobs is not None:
         bench_spec = bench_spec.replace(jobs=jobs)
     if out is not None:

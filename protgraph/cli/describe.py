@@ -8,7 +8,6 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.model_argument import SetValues, find_checkpoint, find_model
-from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
@@ -42,11 +41,9 @@ def describe_command(
     from protgraph import registry
     from protgraph.model import build_model, mermaid_text, standardized_inputs, summarize_model
 
-    trained = find_checkpoint(model)
+    trained = find_checkpoint(model, settings)
     if trained is None:
         built = build_model(find_model(model, settings), registry.tasks.get(task).target, seed=0)
-    elif settings:
-        raise OptionError(f"--set changes an untrained model; {model!r} is trained. Leave --set out, or give a name.")
     else:
         built = trained.model
     if toml:

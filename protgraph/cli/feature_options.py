@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from protgraph.cli.model_argument import find_model
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ Nucleic = Annotated[bool, typer.Option("--nucleic", help="Add nucleic acids. Req
 
 def feature_plan(
     model: str | None,
+    settings: list[str] | None,
     feature: list[str] | None,
     node_type: str | None,
     *,
@@ -48,14 +50,18 @@ def feature_plan(
 
     if model is not None and feature:
         raise OptionError("--feature and --model exclude each other. Use one of them.")
-    features, chosen = _features(model, feature, node_type)
+    if settings and model is None:
+        raise OptionError("--set changes the model of --model. Give --model, too.")
+    features, chosen = _features(model, settings, feature, node_type)
     if (ligands or nucleic) and chosen != "atom":
         raise OptionError(f"--ligands and --nucleic: node type {chosen!r}. They require atoms. Add --node-type atom.")
     plan = FeaturePlan(features, node_type=chosen)
     return plan, replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
 
 
-def _features(model: str | None, feature: list[str] | None, node_type: str | None) -> tuple[list[ComponentSpec], str]:
+def _features(
+    model: str | None, settings: list[str] | None, feature: list[str] | None, node_type: str | None
+) -> tuple[list[ComponentSpec], str]:
     """Return the featurizers and the node type: those of the model, else the chosen ones."""
     if model is None:
         kind = node_type or "residue"
@@ -63,7 +69,7 @@ def _features(model: str | None, feature: list[str] | None, node_type: str | Non
         return [parse_feature(f) for f in feature or usual], kind
     from protgraph.model.build import as_model_spec
 
-    graph = as_model_spec(model)
+    graph = as_model_spec(find_model(model, settings))
     if node_type not in (None, graph.node_type):
         raise OptionError(
             f"--node-type {node_type!r}: model {graph.name!r} has {graph.node_type!r}. Remove --node-type."

@@ -11,6 +11,7 @@ import typer
 
 from protgraph.cli.console import progress_bar
 from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
+from protgraph.cli.model_argument import SetValues
 from protgraph.cli.output_path import check_output, check_output_store
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
@@ -42,6 +43,7 @@ def featurize_command(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Graph store to create or update (a folder).")] = None,
     feature: Feature = None,
     model: Model = None,
+    settings: SetValues = None,
     node_type: NodeType = None,
     ligands: Ligands = False,
     nucleic: Nucleic = False,
@@ -82,6 +84,7 @@ def featurize_command(
       protgraph featurize 1ubq.cif structures/ pdb:4hhb -o graphs
       protgraph featurize "data/**/*.cif.gz" --jobs 8 -o graphs
       protgraph featurize *.pdb -f dihedral -f knn:k=16 -o graphs
+      protgraph featurize *.pdb --model gat --set features.knn.k=16 -o graphs
       protgraph featurize 4hhb.cif --assembly 1 --node-type atom -o graphs
       protgraph featurize my.fasta.gz -f sequence:k=2 -f edge_offset -o graphs
       protgraph featurize @list.txt --dry-run
@@ -99,7 +102,7 @@ def featurize_command(
             raise OptionError(f"{option} {value}. Allowed: 1 or more.")
     if out is None and not dry_run:
         raise OptionError("--out is missing. Give a name for the store, or --dry-run.")
-    plan, read = feature_plan(model, feature, node_type, read=read, ligands=ligands, nucleic=nucleic)
+    plan, read = feature_plan(model, settings, feature, node_type, read=read, ligands=ligands, nucleic=nucleic)
     sources = expand_sources(files)
     processes = jobs or max(1, min(os.cpu_count() or 1, len(sources) // FILES_PER_PROCESS))
     if dry_run or out is None:

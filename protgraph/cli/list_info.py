@@ -13,6 +13,7 @@ import typer
 
 from protgraph.cli.console import print_rows
 from protgraph.cli.error_report import print_warning
+from protgraph.cli.model_argument import SetValues, find_checkpoint, find_model
 from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry import Family, Option, PluginProblem, Registry, RegistryEntry, component_options, registries
 from protgraph.registry.discovery import malformed_metadata
@@ -59,22 +60,33 @@ def list_command(
 
 def info_command(
     name: Annotated[
-        str, typer.Argument(help="Component name, 'family.variant', 'distribution/name', or checkpoint file.")
+        str,
+        typer.Argument(help="Component name, 'family.variant', 'distribution/name', model.toml, or checkpoint file."),
     ],
     kind: Annotated[str | None, typer.Option(help="Kind of component, e.g. layers, if several share the name.")] = None,
+    settings: SetValues = None,
 ) -> None:
     """Print the inputs, outputs, options, documentation and source of a component.
 
     For a model or a checkpoint, 'parts' are the names that --freeze, --unfreeze-after and --lr-scale of 'protgraph
     train' select. For a checkpoint file, its data, results and digest are printed, and the checkpoints from which it
-    was trained.
+    was trained. --set shows a model with other values; 'protgraph describe' prints its fields and shapes, too.
 
     \b
     Examples:
       protgraph info knn
       protgraph info gcn --kind layers
+      protgraph info gcn --set layers.1.dim=128
       protgraph info my.safetensors
     """
+    if settings or name.endswith(".toml"):
+        from protgraph.cli.model_info import model_facts
+        from protgraph.model import as_model_spec
+
+        find_checkpoint(name, settings)  # contract: a trained model is not changed
+        lines = [_fact(label, value) for label, value in model_facts(as_model_spec(find_model(name, settings)))]
+        typer.echo("\n".join([typer.style(f"model {name}", bold=True), *lines]))
+        return
     selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
     matches = [registry for registry in selected.values() if name in registry]
     if not matches and Path(name).suffix == ".safetensors":
@@ -197,10 +209,9 @@ def _describe(registry: Registry, name: str) -> str:
         lines.append(_fact("variants", ", ".join(_variant_names(entry.name, family))))
     lines += _stated_facts(registry.kind, component)
     if registry.kind in ("model", "trained_model"):
-        from protgraph.cli.model_info import parts_of_model
+        from protgraph.cli.model_info import model_facts
 
-        if parts := parts_of_model(component):
-            lines.append(_fact("parts", ", ".join(parts)))
+        lines += [_fact(label, value) for label, value in model_facts(component)]
     if callable(component):
         label = "options"  # before the first one
         for option in component_options(component).values():

@@ -36,22 +36,29 @@ def find_model(argument: str, settings: list[str] | None) -> str | ModelSpec:
     return change_model(as_model_spec(argument), parse_settings(settings or []))
 
 
-def find_checkpoint(argument: str) -> Checkpoint | None:
+def find_checkpoint(argument: str, settings: list[str] | None = None) -> Checkpoint | None:
     """Load the checkpoint of a file or a trained model's name; return None for a model without weights.
 
     Raises
     ------
     CheckpointError
         The argument looks like a path ("x.safetensors", "runs/x") without a file, or the file is not a checkpoint.
+    OptionError
+        There are settings (``--set``) for a trained model.
     """
     path = Path(argument)
     if path.suffix == ".toml":
         return None
+    is_trained = argument in trained_models and argument not in models
+    if settings and (is_trained or path.is_file()):
+        raise OptionError(
+            f"--set changes an untrained model; {argument!r} is trained. Leave --set out, or give a name."
+        )
     if path.is_file():
         from protgraph.checkpoint import load_checkpoint
 
         return load_checkpoint(path)
-    if argument in trained_models and argument not in models:
+    if is_trained:
         from protgraph.checkpoint.checkpoint_file import as_checkpoint
 
         return as_checkpoint(argument)

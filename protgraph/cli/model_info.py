@@ -5,22 +5,29 @@ from __future__ import annotations
 from protgraph.checkpoint import TrainedModel, load_checkpoint
 from protgraph.checkpoint.checksum import weights_digest
 from protgraph.model import ModelSpec, ProteinModel, freezable_parts
+from protgraph.registry.component import ComponentSpec
 
-__all__ = ["checkpoint_facts", "parts_of_model"]
+__all__ = ["checkpoint_facts", "model_facts"]
 
 
-def parts_of_model(model: object) -> list[str]:
-    """Return the parts that can be frozen: all layers of a specification, or those of a trained model with weights.
+def model_facts(model: object) -> list[tuple[str, str]]:
+    """Return labeled lines about a model: features, and the parts that can be frozen, with their options.
 
-    A specification is not built, which might download weights. A plugin may have registered something else, which has
-    no parts.
+    They are all layers of a specification, or those of a trained model with weights. A specification is not built,
+    which might download weights. A plugin may have registered something else, which has none.
     """
     if isinstance(model, TrainedModel):
-        return _parts_of_network(model.checkpoint().model)
+        return [("parts", ", ".join(_parts_of_network(model.checkpoint().model)))]
     if not isinstance(model, ModelSpec):
         return []
-    layers = [f"layers.{number} ({layer.name})" for number, layer in enumerate(model.layers)]
-    return [*layers, "head"]
+    layers = [f"layers.{number} ({_component_text(layer)})" for number, layer in enumerate(model.layers)]
+    features = "; ".join(map(_component_text, model.features))
+    return [("features", features or "none"), ("parts", ", ".join([*layers, "head"]))]
+
+
+def _component_text(component: ComponentSpec) -> str:
+    """Return e.g. "gcn, dim=128": a component with the options that are set."""
+    return ", ".join([component.name, *(f"{name}={value}" for name, value in component.options.items())])
 
 
 def _parts_of_network(network: ProteinModel) -> list[str]:

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, DdgBinding, binding_ddg
+from protgraph_datasets.ddg_binding.dataset import FOLDER, METHODS, DdgBinding, _earlier_copies, binding_ddg
 from protgraph_plugins.published import SourceFolder, prepare_dataset, read_tsv
 
 import protgraph as pg
@@ -161,3 +161,9 @@ def test_the_prepared_set_has_the_counts_of_the_card_and_a_failure_for_every_oth
     residues = dataset.read(example)
     assert set(residues.chain_names) == chains
     assert residues.partners == dataset.partners(example.path.stem) and set(residues.side) == {0, 1}
+
+
+def test_numbers_of_four_digits_are_read_without_a_space_before_them(tmp_path):
+    file = tmp_path / "1HE8.mapping"
+    file.write_text("LYS A 999  1\nLYS A1000  2\nGLY A1000A 3\nLYS A1000  4\n\n")
+    assert _earlier_copies(file) == {("A", 2)}

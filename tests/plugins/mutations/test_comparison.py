@@ -52,6 +52,13 @@ def test_a_method_without_the_reverse_has_no_antisymmetry(splits):
     assert line.endswith("| – | – |")
 
 
+def test_the_main_table_has_the_methods_of_the_given_coverage(splits):
+    lines = mutation_table(splits, coverage=1.0).splitlines()
+    assert lines[0] == "### set direct: 60 of 60 rows, 3 structures, 2 with ten rows or more"
+    assert [line.split("|")[1].strip() for line in lines[2:6]] == ["method", "---", "good", "score"]
+    assert "### set direct: 58 of 60 rows, 3 structures, 2 with ten rows or more" in lines
+
+
 def test_the_table_has_one_row_per_method_and_the_best_first(splits):
     lines = mutation_table(splits).splitlines()
     assert lines[0] == "### set direct: 58 of 60 rows, 3 structures, 2 with ten rows or more"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from protgraph_plugins.mutations import Mutation
 from protgraph_plugins.mutations.bench import _check_binding
-from protgraph_plugins.mutations.comparison import mutation_rows
+from protgraph_plugins.mutations.comparison import _means_of_pairs, mutation_rows
 
 import protgraph as pg
 from protgraph.errors import OptionError
@@ -51,6 +51,7 @@ def dataset(structures_dir):
         sign=1,
         table=pa.table(columns),
         tasks=lambda: ["t"],
+        splits=lambda task: ["test"],
         examples=lambda task, split: [example],
         target=lambda task: SimpleNamespace(unit="kcal/mol"),
         read=lambda example: residues,
@@ -77,3 +78,16 @@ def test_only_models_of_binding_for_a_set_without_partners_are_an_error():
         _check_binding([Binding()], sets)
     _check_binding([Binding(), Folding()], sets)
     _check_binding([Binding()], sets[:1])
+
+
+def test_the_floor_is_the_mean_of_train_of_each_pair_of_types(dataset):
+    test = Mutation("A", 1, "", "G", "D"), Mutation("A", 2, "", "L", "P")
+    measured = {"G1D": 1.0, "G5D": 2.0, "L3P": 4.0, "V4A+G1D": 9.0, "W9A": -1.0}
+    mutations = {"test": test, "other": (Mutation("A", 7, "", "K", "E"),)}
+    mutations |= {text: tuple(Mutation("A", int(m[1]), "", m[0], m[2]) for m in text.split("+")) for text in measured}
+    examples = {"train": [SimpleNamespace(id=name) for name in measured]}
+    examples["test"] = [SimpleNamespace(id=name) for name in ("test", "other")]
+    dataset.examples = lambda task, split: examples[split]
+    dataset.mutations = lambda example: mutations[example.id]
+    dataset.labels = lambda task, example: SimpleNamespace(value=np.float32([measured[example.id]]))
+    assert _means_of_pairs(dataset, "t", examples["test"]).tolist() == [1.5 + 4.0, 1.5]
