@@ -37,9 +37,11 @@ class GVPLayer(GraphLayer):
     Parameters
     ----------
     fields : mapping of str to FieldSpec
-        Real scalars (0e, 0o) and vectors (1o) of one level; at least one of each.
+        Real scalars (0e, 0o) and vectors (1o) of one level; vectors may be missing if the output has none.
     irreps : str
-        Output irreps, e.g. ``"64x0e+16x1o"``.
+        Output irreps, e.g. ``"64x0e+16x1o"``, or scalars only, ``"64x0e"``.
+    hidden : int, optional
+        Number of vectors inside; None: the larger of those of input and output.
     act : str
         Activation function of scalars.
     gate : {"norm", "scalar", "sigmoid_scalar", "none"}
@@ -65,6 +67,7 @@ class GVPLayer(GraphLayer):
         fields: Mapping[str, FieldSpec],
         *,
         irreps: str = "64x0e+16x1o",
+        hidden: int | None = None,
         act: str = "none",
         gate: VectorGate = "scalar",
         norm: bool = True,
@@ -79,11 +82,12 @@ class GVPLayer(GraphLayer):
         widths_in = ScalarVectorWidths(channels["0e"] + channels["0o"], channels["1o"])
         out = FieldSpec("h", level, irreps, chiral="0o" in channels)
         widths_out = ScalarVectorWidths.of(out, "gvp")
-        if not (widths_in.scalars and widths_in.vectors and widths_out.vectors):
+        if not widths_in.scalars or (widths_out.vectors and not widths_in.vectors):
             raise WiringError(
-                f"gvp cannot map {widths_in.irreps} to {widths_out.irreps}: both need scalars and vectors."
+                f"gvp cannot map {widths_in.irreps} to {widths_out.irreps}: both need scalars, and for an output "
+                "with vectors the input needs vectors too."
             )
-        self.gvp = GVP(widths_in, widths_out, act=act, gate=gate)
+        self.gvp = GVP(widths_in, widths_out, hidden=hidden, act=act, gate=gate)
         self.norm = ScalarVectorNorm(widths_out.scalars, vectors=widths_out.vectors > 1) if norm else nn.Identity()
         self.declare(h=out.as_("h", irreps=widths_out.irreps))
 
@@ -99,7 +103,9 @@ class GVPLayer(GraphLayer):
             parts = value.flatten(1).to(self.gvp.ws.weight.dtype).split([mul * dim for mul, dim in blocks], 1)
             for part, block in zip(parts, blocks, strict=True):
                 s.append(part) if block[1] == 1 else v.append(part.unflatten(1, block).mT)
-        return self.norm(self.gvp(ScalarVector(torch.cat(s, 1), torch.cat(v, 2)))).pack()
+        scalars = torch.cat(s, 1)
+        vectors = torch.cat(v, 2) if v else scalars.new_zeros(len(scalars), 3, 0)
+        return self.norm(self.gvp(ScalarVector(scalars, vectors))).pack()
 
 
 class GVPConv(GraphLayer):

@@ -52,7 +52,7 @@ class ScalarVectorWidths(NamedTuple):
     @property
     def irreps(self) -> str:
         """The irreps of a field with these widths."""
-        return f"{self.scalars}x0e+{self.vectors}x1o"
+        return f"{self.scalars}x0e+{self.vectors}x1o" if self.vectors else f"{self.scalars}x0e"
 
 
 class ScalarVector(NamedTuple):
@@ -83,7 +83,10 @@ class GVP(nn.Module):
     Parameters
     ----------
     width_in, width_out : ScalarVectorWidths
-        Input and output widths; both have vectors.
+        Input and output widths. Without input vectors ``s' = W_s s + b`` and V' is 0; without output vectors V' is
+        empty.
+    hidden : int, optional
+        Number of vectors V_h; None: the larger of those of input and output.
     act : str
         Activation function of s'; "none" also removes the gate "norm" and the inner sigmoid of "sigmoid_scalar".
     gate : {"norm", "scalar", "sigmoid_scalar", "none"}
@@ -92,7 +95,7 @@ class GVP(nn.Module):
 
     Notes
     -----
-    The hidden number of vectors is the larger of input and output. Norms are ``sqrt(max(|v|², 1e-8))``, as in the
+    Norms are ``sqrt(max(|v|², 1e-8))``, as in the
     authors' code, so that a zero vector has gradient 0. Parameters have the names and shapes of that code.
 
     References
@@ -100,20 +103,30 @@ class GVP(nn.Module):
     Jing et al. 2021a, arXiv:2009.01411, algorithm 1 ("norm"); Jing et al. 2021b, arXiv:2106.03843, eqs. 3–4 ("scalar").
     """
 
+    #: Absent without input vectors.
+    wh: nn.Linear
+    #: Absent without input or output vectors.
+    wv: nn.Linear
+
     def __init__(
         self,
         width_in: ScalarVectorWidths,
         width_out: ScalarVectorWidths,
         *,
+        hidden: int | None = None,
         act: str = "relu",
         gate: VectorGate = "scalar",
     ) -> None:
         super().__init__()
-        hidden = max(width_in.vectors, width_out.vectors)
-        self.wh = nn.Linear(width_in.vectors, hidden, bias=False)
-        self.ws = nn.Linear(width_in.scalars + hidden, width_out.scalars)
-        self.wv = nn.Linear(hidden, width_out.vectors, bias=False)
-        by_scalars = gate in ("scalar", "sigmoid_scalar")
+        self.width_in, self.width_out = width_in, width_out
+        hidden = hidden or max(width_in.vectors, width_out.vectors)
+        maps_vectors = width_in.vectors > 0 and width_out.vectors > 0
+        if width_in.vectors:
+            self.wh = nn.Linear(width_in.vectors, hidden, bias=False)
+        self.ws = nn.Linear(width_in.scalars + (hidden if width_in.vectors else 0), width_out.scalars)
+        if maps_vectors:
+            self.wv = nn.Linear(hidden, width_out.vectors, bias=False)
+        by_scalars = maps_vectors and gate in ("scalar", "sigmoid_scalar")
         self.wsv = nn.Linear(width_out.scalars, width_out.vectors) if by_scalars else None
         self.has_inner_sigmoid = gate == "sigmoid_scalar" and act != "none"
         self.is_gated_by_norm = gate == "norm" and act != "none"
@@ -122,6 +135,8 @@ class GVP(nn.Module):
 
     def forward(self, x: ScalarVector) -> ScalarVector:
         """Apply the perceptron to ``(M, S)`` scalars and ``(M, 3, V)`` vectors."""
+        if not self.width_in.vectors:
+            return ScalarVector(self.act(self.ws(x.s)), x.s.new_zeros(len(x.s), 3, self.width_out.vectors))
         vh = self.wh(x.v)  # (M, 3, h)
         return self.finish(self.ws(torch.cat([x.s, vector_norms(vh)], 1)), vh)
 
@@ -130,6 +145,8 @@ class GVP(nn.Module):
 
         s' may be overwritten.
         """
+        if not self.width_out.vectors:
+            return ScalarVector(self.act(s), vh.new_zeros(len(s), 3, 0))
         v = self.wv(vh)  # (M, 3, V)
         if self.wsv is not None:
             v = v * self.wsv(s.sigmoid() if self.has_inner_sigmoid else s).sigmoid().unsqueeze(1)

@@ -34,14 +34,30 @@ def component_matrices() -> Tensor:
     """
     root = math.sqrt(0.5)
     matrices = torch.zeros(9, 3, 3, dtype=torch.float64)
-    matrices[0] = torch.eye(3) / math.sqrt(3)
+    matrices[0] = torch.eye(3, dtype=torch.float64) / math.sqrt(3)
     for component, (row, column) in enumerate(((2, 1), (0, 2), (1, 0)), start=1):
         matrices[component, row, column], matrices[component, column, row] = root, -root
     for component, (row, column) in ((4, (0, 2)), (5, (0, 1)), (7, (1, 2))):
         matrices[component, row, column] = matrices[component, column, row] = root
-    matrices[6] = torch.diag(torch.tensor([-1.0, 2.0, -1.0])) / math.sqrt(6)
-    matrices[8] = torch.diag(torch.tensor([-root, 0.0, root]))
+    for component, diagonal in ((6, (-1, 2, -1)), (8, (-1, 0, 1))):
+        entries = torch.tensor(diagonal, dtype=torch.float64)
+        matrices[component] = torch.diag(entries / entries.norm())
     return matrices
+
+
+class ComponentMatrices(nn.Module):
+    """:func:`component_matrices` with the type and on the device of a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Neither parameter nor buffer, so that conversions of the module to float32 lose no precision.
+        self._exact = self._matrices = component_matrices()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``(9, 3, 3)`` as x, of any shape."""
+        if self._matrices.dtype != x.dtype or self._matrices.device != x.device:
+            self._matrices = self._exact.to(x)
+        return self._matrices
 
 
 class PartsLinear(nn.Module):
@@ -88,7 +104,6 @@ class TensorNetEmbedding(GraphLayer):
     reads: ClassVar[tuple[str, ...]] = ("h", "edges", "edge_vec")
     optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
-    matrices: Tensor
 
     def __init__(
         self,
@@ -100,7 +115,7 @@ class TensorNetEmbedding(GraphLayer):
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        self.register_buffer("matrices", component_matrices(), persistent=False)
+        self.matrices = ComponentMatrices()
         self.radial = ExponentialBasis(basis, cutoff)
         self.target, self.source = nn.Linear(width, dim), nn.Linear(width, dim, bias=False)
         self.filter = nn.Linear(basis + self.scalar_width("edge_attr"), 3 * dim)
@@ -119,7 +134,7 @@ class TensorNetEmbedding(GraphLayer):
         weight = weight.unflatten(1, (3, -1)) * types.unsqueeze(1)  # (E, 3, C)
 
         # 1, A(r) and S(r) = r rᵀ - |r|² / 3, in components.
-        symmetric = torch.einsum("ei,ej,mij->em", direction, direction, self.matrices[4:].to(direction))
+        symmetric = torch.einsum("ei,ej,mij->em", direction, direction, self.matrices(direction)[4:])
         one = torch.full_like(distance, math.sqrt(3))
         tensors = torch.cat([one, math.sqrt(2) * direction, symmetric], 1).unsqueeze(2)  # (E, 9, 1)
         x = edges.sum(torch.cat([a * b for a, b in _by_part(tensors, weight)], 1))  # (N, 9, C)
@@ -159,7 +174,6 @@ class TensorNet(GraphLayer):
     optional: ClassVar[tuple[str, ...]] = ("edge_attr",)
     writes: ClassVar[tuple[str, ...]] = ("h",)
     conformity: ClassVar[Conformity] = Conformity(inputs={"h": "8x0e+8x1o+8x2e"})
-    matrices: Tensor
 
     def __init__(
         self,
@@ -177,7 +191,7 @@ class TensorNet(GraphLayer):
                 "32x0e+32x1o+32x2e. Add a layer 'tensornet_embed' or 'irreps_linear' before."
             )
         self.dim = dim
-        self.register_buffer("matrices", component_matrices(), persistent=False)
+        self.matrices = ComponentMatrices()
         self.radial = ExponentialBasis(basis, cutoff)
         widths = [basis + self.scalar_width("edge_attr"), dim, 2 * dim, 3 * dim]
         self.filter = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
@@ -207,11 +221,11 @@ class TensorNet(GraphLayer):
 
     def _matrices(self, x: Tensor) -> Tensor:
         """Convert nine components, ``(N, 9, C)``, to matrices, ``(N, C, 3, 3)``."""
-        return torch.einsum("nmc,mij->ncij", x, self.matrices.to(x))
+        return torch.einsum("nmc,mij->ncij", x, self.matrices(x))
 
     def _components(self, x: Tensor) -> Tensor:
         """Convert matrices, ``(N, C, 3, 3)``, to nine components, ``(N, 9, C)``."""
-        return torch.einsum("ncij,mij->nmc", x, self.matrices.to(x))
+        return torch.einsum("ncij,mij->nmc", x, self.matrices(x))
 
 
 def _by_part(x: Tensor, factors: Tensor) -> zip[tuple[Tensor, Tensor]]:

@@ -176,6 +176,41 @@ def test_dropout_leaves_out_whole_vectors():
     assert drop.eval()(same) is same
 
 
+@pytest.mark.parametrize(
+    ("inputs", "outputs"), [((6, 3), (8, 0)), ((6, 0), (8, 0)), ((6, 0), (8, 2)), ((6, 3), (8, 2))]
+)
+def test_perceptrons_without_vectors_and_with_a_hidden_width_equal_the_authors_formula(float64, inputs, outputs):
+    """``h_dim`` and numbers of vectors of 0, as in ``gvp.GVP``, with parameters of the same names and shapes."""
+    gvp = GVP(ScalarVectorWidths(*inputs), ScalarVectorWidths(*outputs), hidden=5)
+    shapes = {"ws.weight": (8, 11 if inputs[1] else 6), "ws.bias": (8,)}
+    if inputs[1]:
+        shapes["wh.weight"] = (5, 3)
+    if inputs[1] and outputs[1]:
+        shapes |= {"wv.weight": (2, 5), "wsv.weight": (2, 8), "wsv.bias": (2,)}
+    assert {name: tuple(p.shape) for name, p in gvp.named_parameters()} == shapes
+    s, v = torch.randn(4, 6), torch.randn(4, inputs[1], 3)
+    out = gvp(ScalarVector(s, v.mT))
+    expected_v = torch.zeros(4, outputs[1], 3)
+    if inputs[1]:
+        hidden = torch.einsum("hv,nvx->nhx", gvp.wh.weight, v)
+        s = torch.cat([s, hidden.norm(dim=2)], 1)
+    s = s @ gvp.ws.weight.t() + gvp.ws.bias
+    if inputs[1] and outputs[1]:
+        gate = (s @ gvp.wsv.weight.t() + gvp.wsv.bias).sigmoid()
+        expected_v = gate[:, :, None] * torch.einsum("vh,nhx->nvx", gvp.wv.weight, hidden)
+    torch.testing.assert_close(out.s, s.relu())
+    torch.testing.assert_close(out.v.mT, expected_v)
+
+
+def test_the_layer_maps_scalars_alone(float64):
+    layer = GVPLayer({"h": FieldSpec("h", "node", "6x0e")}, irreps="8x0e")
+    assert layer.out["h"].irreps == "8x0e" and layer({"h": torch.randn(4, 6)})["h"].shape == (4, 8)
+    layer = GVPLayer({"h": FieldSpec("h", "node", "6x0e+2x1o")}, irreps="8x0e", hidden=3)
+    assert layer({"h": torch.randn(4, 12)})["h"].shape == (4, 8)
+    with pytest.raises(WiringError, match="2x1o"):
+        GVPLayer({"h": FieldSpec("h", "node", "6x0e")}, irreps="8x0e+2x1o")
+
+
 def test_invalid_fields_and_options_are_errors():
     with pytest.raises(WiringError, match=r"'h'.*4x1o\+8x0e"):
         GVPConv(fields_of() | {"h": FieldSpec("h", "node", "4x1o+8x0e")})

@@ -88,6 +88,7 @@ def test_interaction_equals_the_equations(scene, specs, agree, float64, degree):
         x = matrices_of(h)
         x = x / (x.square().sum((2, 3), keepdim=True) + 1)
         y = linear(layer.linear, x)
+        parts = parts_of(y)
         neighbors = [torch.zeros(DIM, 3, 3) for _ in h]
         for edge, (j, i) in enumerate(s.index.t().tolist()):
             d = vec[edge].norm()
@@ -95,7 +96,7 @@ def test_interaction_equals_the_equations(scene, specs, agree, float64, degree):
             for dense in layer.filter:
                 weight = silu(dense(weight))
             weight = cosine_cutoff(d, CUTOFF) * weight.view(DIM, 3)
-            for k, part in enumerate(parts_of(y)):
+            for k, part in enumerate(parts):
                 neighbors[i] = neighbors[i] + weight[:, k, None, None] * part[j]
         product = y @ torch.stack(neighbors)
         product = product + torch.stack(neighbors) @ y
