@@ -53,7 +53,12 @@ class Recipe(BaseModel):
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "linear", "none"}
-        Fitted on the validation split; see :class:`protgraph.evaluation.calibration.CalibrationMap`.
+        See :class:`protgraph.evaluation.calibration.CalibrationMap`.
+    calibration_folds : int
+        0: fit the calibration on the validation split, which chose the epoch, so that probabilities may be too high.
+        2 or more: cross-fitting. The proteins of train and val are divided into folds by cluster; members trained
+        without a fold predict it, and the calibration is fitted on all of these predictions. Each member is trained
+        once more for each fold.
     metrics : sequence of str
         Further metrics for the card, names of the registry ``protgraph.metrics``.
     evaluate : sequence of mapping
@@ -96,6 +101,7 @@ class Recipe(BaseModel):
     fit: dict[str, Any] = {}
     read: dict[str, Any] = {}
     calibration: Literal["temperature", "platt", "isotonic", "linear", "none"] = "temperature"
+    calibration_folds: Annotated[int, Field(ge=0)] = 0
     metrics: tuple[str, ...] = ()
     evaluate: tuple[EvaluationSet, ...] = ()
     float16: bool = True
@@ -108,6 +114,8 @@ class Recipe(BaseModel):
     def _check_options(self) -> Recipe:
         if "seed" in self.fit:
             raise ValueError("fit.seed: seeds are the list 'seeds'")
+        if self.calibration_folds == 1:
+            raise ValueError("calibration_folds: 1. Allowed: 0, or at least 2")
         unknown = sorted(set(self.fit) - set(FitConfig.__dataclass_fields__))
         if unknown:
             raise ValueError(f"fit: unknown {unknown[0]!r}")

@@ -23,11 +23,13 @@ from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard,
 from protgraph.checkpoint.training_set import summarize_training_set
 from protgraph.data.datasets.card import DatasetCard, TaskCard
 from protgraph.data.datasets.dataset import Dataset
+from protgraph.data.datasets.dataset_view import resplit
+from protgraph.data.datasets.folds import assign_folds, fold_datasets
 from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import OutputFileError
 from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
-from protgraph.evaluation.evaluation import predict_ensemble
+from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_ensemble
 from protgraph.file_io import atomic_write, write_text_file
 from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations
 from protgraph.labels.loading import resolve_task
@@ -57,7 +59,8 @@ def run_recipe(
 ) -> TrainedModel:
     """Train all members of a recipe, and write weights, recipe, card, page and reliability figure.
 
-    Calibration and thresholds are fitted on the validation split. Every other split is evaluated once.
+    Thresholds are chosen on the validation split, and the calibration is fitted there, or by cross-fitting
+    (``calibration_folds``). Every other split is evaluated once.
 
     Parameters
     ----------
@@ -99,7 +102,11 @@ def run_recipe(
     predictions = predict_ensemble([m.model for m in members.values()], held_out, task)
     calibration = None
     if spec.calibration != "none":
-        calibration = fit_calibration(spec.calibration, predictions["val"], first.model.target)
+        rows, fitted_on = predictions["val"], "val"
+        if spec.calibration_folds:
+            rows = _cross_fit(spec, dataset, task, folder_of_members, cache, jobs)
+            fitted_on = f"train and val, cross-fitted in {spec.calibration_folds} folds"
+        calibration = fit_calibration(spec.calibration, rows, first.model.target, split=fitted_on)
     checkpoint = _checkpoint(spec, list(members.values()), task, stores, predictions["val"], calibration)
     clusters = {split: cluster_proteins(dataset, spec.task, store.names) for split, store in held_out.items()}
     task = _with_metrics(task, spec)
@@ -145,6 +152,22 @@ def _train(
             if on_member is not None:
                 on_member(label, member)
     return members
+
+
+def _cross_fit(
+    recipe: Recipe, dataset: Dataset, task: Task, folder: Path, cache: str | Path | None, jobs: int
+) -> SplitPredictions:
+    """Return predictions of the proteins of train and val, each by members trained without its cluster."""
+    splits = {e.id: e.split for e in dataset.examples(task.name) if e.split in ("train", "val")}
+    used = resplit(dataset, task.name, splits, "train and val")
+    assignment = assign_folds(used, task.name, recipe.calibration_folds)
+    parts = []
+    for k, fold in enumerate(fold_datasets(used, task.name, assignment), 1):
+        members = list(_train(recipe, fold, folder / f"fold{k}", cache, jobs, None).values())
+        store = prepare(fold, task, members[0].model.plan, cache=cache, jobs=jobs).splits["test"]
+        rows = predict_ensemble([member.model for member in members], {"test": store}, task)["test"]
+        parts.append(BatchPredictions(rows, len(store)))
+    return join_predictions(parts)
 
 
 def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> bool:

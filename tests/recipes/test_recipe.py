@@ -12,8 +12,10 @@ import pytest
 
 from protgraph.checkpoint import TrainedModel, load_checkpoint, save_checkpoint
 from protgraph.errors import OptionError
+from protgraph.evaluation.calibration import fit_calibration
 from protgraph.inference import predict
 from protgraph.recipes import Recipe, run_recipe
+from protgraph.structure import clean, load_structure
 
 PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
 TOML = """
@@ -100,6 +102,28 @@ def test_a_second_run_writes_the_same_bytes(made, recipe, tmp_path) -> None:
         assert path.read_bytes() == (again.folder / path.name).read_bytes(), path.name
 
 
+@pytest.mark.slow
+def test_cross_fitting_calibrates_on_every_protein_of_train_and_val_once(recipe, tmp_path, monkeypatch) -> None:
+    from protgraph.recipes import run
+
+    fitted = []
+    monkeypatch.setattr(run, "fit_calibration", lambda *a, **kw: fitted.append(a[1]) or fit_calibration(*a, **kw))
+    text = TOML.replace('["gcn", "gcn.mean"]', '["gcn"]').replace("[0, 1]", "[0]\ncalibration_folds = 3")
+    path = recipe.parent / "cross_fit.toml"
+    path.write_text(text)
+    model = run_recipe(path, tmp_path / "out").checkpoint()
+    files = [recipe.parent / "data" / f"{name}.bcif" for name, split in SPLITS.items() if split != "test"]
+    sizes = [len(clean(load_structure(file))) for file in files]
+    assert sorted(fitted[0].protein.bincount().tolist()) == sorted(sizes)
+    assert model.calibration.split == "train and val, cross-fitted in 3 folds" and model.calibration.proteins == 5
+
+    # The members of the folds are others than the one that is written, which has seen the proteins of train.
+    seen = np.sort(
+        np.concatenate([predict(model, file, device="cpu", calibrated=False).column("p_H") for file in files])
+    )
+    assert not np.allclose(seen, np.sort(fitted[0].logits.softmax(1)[:, 0].numpy()), atol=1e-3)
+
+
 def test_the_page_has_metrics_and_limits(made) -> None:
     page = (made.folder / "README.md").read_text()
     assert "- A test." in page and "accuracy" in page and "reliability.svg" in page
@@ -118,6 +142,7 @@ def test_an_existing_folder_is_kept(made, recipe) -> None:
         ({"fit": {"seed": 3}}, "seeds"),
         ({"fit": {"epochs": -1}}, "epochs"),
         ({"models": []}, "models"),
+        ({"calibration_folds": 1}, "calibration_folds"),
         ({"seeds": [-1]}, "seeds"),
         ({"calibration": "plat"}, "calibration"),
         ({"metrics": ["dise"]}, "dise"),
