@@ -23,6 +23,7 @@ from protgraph_plugins.view.residue_colors import (
 from protgraph_plugins.view.scene import (
     Color as Color,
     EdgeSet as EdgeSet,
+    ResidueGroup as ResidueGroup,
     Scene as Scene,
     color_of as color_of,
     edge_set as edge_set,
