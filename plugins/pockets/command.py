@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -137,9 +138,10 @@ def _print_pockets(source: str, found: ProteinPockets) -> None:
     typer.echo(f"{source}: {count_noun(len(found.pockets), 'pocket')}")
     for pocket in found.pockets[:_PRINTED]:
         ligands = f", with {', '.join(pocket.ligands)}" if pocket.ligands else ""
-        chains = "".join(pocket.chains) or "blank"
+        chains = ",".join(pocket.chains) or "blank"
+        chance = "" if isnan(pocket.probability) else f"p {pocket.probability:.2f}  "
         typer.echo(
-            f"  {pocket.rank}  p {pocket.probability:.2f}  {pocket.volume:5.0f} Å³  chains {chains}  "
+            f"  {pocket.rank}  {chance}{pocket.volume:5.0f} Å³  chains {chains}  "
             f"{count_noun(len(pocket.residues), 'residue')} {pocket.letters}{ligands}"
         )
 

@@ -30,7 +30,7 @@ class ProteinPockets(NamedTuple):
     probability : ndarray, optional
         ``(N,)`` probability of each residue to bind a ligand; None without a model.
     pockets : list of Pocket
-        The most probable one first.
+        The one of the highest score first.
     """
 
     residues: Residues
@@ -122,7 +122,7 @@ def find_pockets(
     Returns
     -------
     list of Pocket
-        The most probable one first.
+        The one of the highest score first.
 
     Raises
     ------

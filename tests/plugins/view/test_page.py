@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from protgraph_plugins.view import Color, make_scene, write_page
+from protgraph_plugins.view import Color, ResidueGroup, make_scene, write_page
 
 from protgraph.errors import MissingExtraError
 from protgraph.registry.component import component
@@ -32,7 +32,8 @@ def scene(structures_dir):
     predicted = Color("p_site", np.linspace(0, 1, 46), is_probability=True)
     label = Color("site", np.arange(46) % 2.0, ("no", "yes"))
     made = make_scene(residues, edges=[component("contact")], color=predicted, shown=[label])
-    return replace(made, beside="site", notes=("a note",))
+    group = ResidueGroup("pocket 1", np.array([3, 4, 9]), {"volume": "120"})
+    return replace(made, beside="site", notes=("a note",), groups=(group,))
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +226,16 @@ def test_the_sequence_selects_by_pointer_and_keyboard(opened):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_row_of_the_table_selects_its_residues(opened):
+    click(opened, "#groups tbody tr")
+    chosen = "return [...document.querySelectorAll('.residue[aria-selected=true]')].map(e => Number(e.dataset.row))"
+    assert opened.execute_script(chosen) == [3, 4, 9]
+    assert "3 residues selected" in opened.execute_script("return document.getElementById('status').textContent")
+    cells = "return [...document.querySelectorAll('#groups th, #groups td')].map(e => e.textContent)"
+    assert opened.execute_script(cells) == ["", "volume", "pocket 1", "120"]
+
+
 def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(opened):
     names = check_keyboard(opened)
     assert len(names) == 11  # 2 lists, 4 checkboxes, 2 buttons, 2 pictures, the sequence

@@ -1,0 +1,136 @@
+"""Pockets: invariance, refusals, properties of lining residues, and files of the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import biotite.structure.io.pdbx as pdbx
+import numpy as np
+import pytest
+from protgraph_plugins.pockets import find_pockets, pockets_of
+from protgraph_plugins.pockets.output import COLUMNS, pockets_cif
+from protgraph_plugins.pockets.pockets import pocket_features, probabilities_of
+from scipy.spatial.transform import Rotation
+
+import protgraph as pg
+from protgraph.errors import OptionError, SelectionError
+from protgraph.structure import Ligands
+
+
+@pytest.fixture(scope="module")
+def protein(proteins) -> pg.Residues:
+    return next(r for r in proteins if 120 <= len(r) <= 250)
+
+
+@pytest.fixture(scope="module")
+def probability(protein) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0, 0.9, len(protein))
+
+
+@pytest.fixture(scope="module")
+def pockets(protein, probability):
+    return pockets_of(protein, probability, model="ligand_site")
+
+
+def test_pockets_are_ranked_by_score_and_probabilities_lie_between_zero_and_one(pockets):
+    assert len(pockets) > 3
+    assert [pocket.rank for pocket in pockets] == list(range(1, len(pockets) + 1))
+    assert np.all(np.diff([pocket.score for pocket in pockets]) <= 1e-3)
+    assert all(0 < pocket.probability < 1 for pocket in pockets)
+
+
+@pytest.mark.parametrize("model", ["none", "ligand_site"])
+def test_orientation_and_order_of_chains_change_no_probability(protein, probability, pockets, model):
+    weights = probability if model == "ligand_site" else None
+    reference = pockets_of(protein, weights, model=model)
+    rotation = Rotation.random(random_state=4).as_matrix()
+    moved = replace(protein, atom_pos=(protein.atom_pos @ rotation.T + 30).astype(np.float32))
+    turned = pockets_of(moved, weights, model=model)
+    assert [p.letters for p in turned] == [p.letters for p in reference]
+    assert np.abs([a.probability - b.probability for a, b in zip(turned, reference, strict=True)]).max() < 1e-4
+    expected = np.array([p.center for p in reference]) @ rotation.T + 30
+    assert np.array([p.center for p in turned]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_lining_residues_own_the_atoms_at_the_spheres(protein, pockets):
+    for pocket in pockets[:5]:
+        assert set(protein.atom_residue[pocket.atoms]) == set(pocket.residues)
+        assert pocket.letters == "".join(protein.sequence[row] for row in pocket.residues)
+        pos = protein.atom_pos[pocket.atoms].astype(float)
+        gap = np.linalg.norm(pos[:, None] - pocket.sphere_center, axis=2) - pocket.sphere_radius
+        assert gap.min() > -1e-3  # no atom inside of a sphere
+        assert gap.min(1).max() <= 1.0 + 1e-6
+        charges = [{"D": -1, "E": -1, "K": 1, "R": 1}.get(letter, 0) for letter in pocket.letters]
+        assert pocket.charge == sum(charges)
+
+
+def test_a_ligand_is_named_and_changes_nothing(protein, probability, pockets):
+    first = pockets[0]
+    atoms = np.stack([first.center, first.center + [0, 0, 1.0], first.center + [60.0, 0, 0]]).astype(np.float32)
+    ligand = Ligands(
+        chain=np.array(["A"]),
+        res_id=np.array([900]),
+        ins_code=np.array([""]),
+        res_name=np.array(["LIG"]),
+        atom_pos=atoms,
+        atom_name=np.array(["C1", "C2", "C3"]),
+        atom_element=np.array(["C", "C", "C"]),
+        atom_molecule=np.zeros(3, np.int64),
+    )
+    bound = pockets_of(replace(protein, ligands=ligand), probability, model="ligand_site")
+    assert [p.probability for p in bound] == [p.probability for p in pockets]
+    assert bound[0].ligands == ("LIG A:900",)
+    assert bound[0].ligand_overlap == pytest.approx(2 / 3)
+    assert pockets[0].ligands == ()
+
+
+def test_pockets_follow_the_probabilities_of_residues(protein, probability, pockets):
+    last = pockets[-1]
+    there = np.zeros(len(protein))
+    there[last.residues] = 1.0
+    best = pockets_of(protein, there, model="ligand_site")[0]
+    assert set(best.residues) & set(last.residues)
+
+
+def test_a_peptide_and_a_model_of_something_else_are_refused(protein, structures_dir):
+    with pytest.raises(SelectionError, match="29 residues"):
+        pockets_of(protein.select(np.arange(len(protein)) < 29))
+    with pytest.raises(OptionError, match="model_quality"):
+        find_pockets(structures_dir / "1ubq.bcif", model="model_quality")
+
+
+def test_an_unknown_model_has_no_probability():
+    assert np.isnan(probabilities_of("a file", np.zeros((2, 4)))).all()
+
+
+def test_features_are_log_score_evidence_rank_and_volume(pockets, probability):
+    row = pocket_features(pockets, probability)[1]
+    second = pockets[1]
+    evidence = np.log((probability[second.residues] ** 2).sum() + 0.01)
+    assert row == pytest.approx([np.log1p(second.score), evidence, np.log(2), np.log1p(second.volume)])
+
+
+def test_pseudo_atoms_are_read_at_the_centers(pockets, tmp_path):
+    (tmp_path / "p.cif").write_text(pockets_cif("x", pockets))
+    atoms = pdbx.get_structure(pdbx.CIFFile.read(tmp_path / "p.cif"), model=1, extra_fields=["b_factor"])
+    assert atoms.res_id.tolist() == [pocket.rank for pocket in pockets]
+    assert atoms.coord == pytest.approx(np.array([pocket.center for pocket in pockets]), abs=1e-2)
+    assert atoms.b_factor == pytest.approx([100 * pocket.probability for pocket in pockets], abs=0.01)
+
+
+def test_the_command_writes_tables_and_lists_failures(run, structures_dir, tmp_path):
+    out = tmp_path / "out"
+    bad = tmp_path / "bad.pdb"
+    bad.write_text("no structure")
+    source = structures_dir / "1ubq.bcif"
+    result = run("pockets", source, bad, "-o", out, "--model", "none", "--no-pages")
+    assert result.code == 1, result.err
+    with (out / "pockets.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert {row["file"] for row in rows} == {str(source)}
+    records = json.loads((out / "pockets.json").read_text(encoding="utf-8"))
+    assert [record["rank"] for record in records] == [int(row["rank"]) for row in rows]
+    assert "bad.pdb" in (out / "pockets.csv.failures.csv").read_text(encoding="utf-8")
