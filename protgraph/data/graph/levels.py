@@ -129,7 +129,7 @@ class LocalLevels:
             specs = [fields[name] for name in reads.values()]
             edges = _common_set(path, "edge", [spec for spec in specs if spec.level == "edge"])
             common = nodes or _common_set(path, "node", [spec for spec in specs if spec.level in ("node", "pair")])
-            return cls(edges, _rows_of_set(common), _rows_of_set(common))
+            return cls(*map(_rows_of_set, (edges, common, common)))
         edges = reads["edges"]
         joined = ends.get(edges, EdgeEnds())
         if nodes and nodes != joined.nodes:
