@@ -35,6 +35,8 @@ from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 __all__ = ["CHECKS", "Check", "Report", "check_component"]
 
 _WITH_PARAMETERS: tuple[ComponentKind, ...] = ("layer", "head", "model")
+#: Of which models are made.
+_PARTS: tuple[ComponentKind, ...] = ("featurizer", "layer", "head")
 Status = Literal["passed", "failed", "expected", "skipped"]
 
 
@@ -102,7 +104,7 @@ CHECKS: tuple[Check, ...] = (
     Check("node_order", symmetry.node_order, needs_finite=True),
     Check("edge_order", symmetry.edge_order, needs_finite=True),
     Check("batch_equals_singles", symmetry.batch_equals_singles, needs_finite=True),
-    Check("memory_layout", form.memory_layout, ("featurizer", "layer", "head"), needs_finite=True),
+    Check("memory_layout", form.memory_layout, _PARTS, needs_finite=True),
     Check("no_leak", symmetry.no_leak, needs_finite=True),
     Check("every_parameter_learns", learning.every_parameter_learns, _WITH_PARAMETERS, needs_finite=True),
     Check("degenerate", learning.degenerate, needs_finite=True),
@@ -110,15 +112,15 @@ CHECKS: tuple[Check, ...] = (
     Check("seed", learning.seed, needs_finite=True),
     Check("float32", learning.float32, needs_finite=True),
     Check("device", same_device),
-    Check("numbering", symmetry.numbering, ("featurizer", "layer", "head"), needs_finite=True),
-    Check("gradients", gradients, needs_finite=True),
+    Check("numbering", symmetry.numbering, _PARTS, needs_finite=True),
+    Check("gradients", gradients, _PARTS, needs_finite=True),
     Check("training", training, ("layer", "head"), needs_finite=True),
     Check("scale", scale, ("layer", "head"), needs_finite=True),
     Check("autocast", autocast, ("layer", "head"), needs_finite=True),
-    Check("large_proteins", large_proteins, needs_finite=True),
-    Check("memory", memory, needs_finite=True, is_slow=True),
-    Check("copies", copies, needs_finite=True),
-    Check("options", options, ("featurizer", "layer", "head"), needs_finite=True, is_slow=True),
+    Check("large_proteins", large_proteins, _PARTS, needs_finite=True),
+    Check("memory", memory, _PARTS, needs_finite=True, is_slow=True),
+    Check("copies", copies, _PARTS, needs_finite=True),
+    Check("options", options, _PARTS, needs_finite=True, is_slow=True),
     Check("compiled", compiled, ("layer",), needs_finite=True, is_slow=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),

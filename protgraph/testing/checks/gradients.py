@@ -27,8 +27,7 @@ _FLOOR = 1e-3
 def gradients(runner: Runner) -> float:
     """Check the gradients of inputs and parameters against central differences in float64.
 
-    A difference in the values of float64 also shows a part that is computed in float32, float16 or bfloat16. Gradients
-    of a model are compared for its parameters only.
+    A difference in the values of float64 also shows a part that is computed in float32, float16 or bfloat16.
     """
     worst = None
     for wiring in runner.wirings:
@@ -51,7 +50,7 @@ def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
     assert inputs is not None
     parameters = [p for p in module.parameters() if p.requires_grad and p.numel()]
     argument = inputs.argument(runner.device)
-    leaves = {} if inputs.is_batch else _leaves(argument)
+    leaves = _leaves(argument)
     with runner.errors_as_failures(f"backward{wiring.suffix}"):
         out = module(argument)
         exact = _exact_gradients(out, [*leaves.values(), *parameters])

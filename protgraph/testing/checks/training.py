@@ -23,6 +23,7 @@ __all__ = ["options", "training"]
 _STOCHASTIC = ("drop", "noise")
 _RATE = 0.3
 _KERNEL = "backend"
+_TRIED = 3  # values of a second option
 
 
 def training(runner: Runner) -> float:
@@ -178,7 +179,7 @@ def _has_effect_with_another(runner: Runner, option: Option, second_options: lis
     """Return True if a value changes something for another choice of a second option."""
     wiring = runner.wirings[-1]
     for second in second_options:
-        for choice in _choices(runner, second):
+        for choice in _other_values(runner, second)[:_TRIED]:
             module = _built(runner, wiring, {second.name: choice})
             if module is None:
                 continue
@@ -254,11 +255,11 @@ def _values_like(option: Option) -> list[object]:
 def _values_of_type(text: str, *, is_text: bool) -> list[object]:
     """Return usual values of the types that an annotation names."""
     values: list[object] = [None]
+    values += [(8,), (8, 8)] if "Sequence" in text or "tuple" in text else []
     values += _WORDS if "str" in text or is_text else ()
     values += [4, 8, 16, 1] if "int" in text else []
     values += [0.5, 5.0] if "float" in text else []
     values += [True, False] if "bool" in text else []
-    values += [(8,), (8, 8)] if "Sequence" in text or "tuple" in text else []
     return values
 
 
