@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 from annotated_types import Ge
+from protgraph_plugins.alignment import ABSENT
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from protgraph.data.graph import Conformity, FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn import LOOPS_OVER_PROTEINS, GraphLayer, gate_linear, run_in_chunks, split_heads
-from protgraph.structure import GAP
 
 __all__ = [
     "MsaColumnAttention",
@@ -37,7 +37,6 @@ ENTRY_POINTS = {
     }
 }
 
-_ABSENT = GAP + 1  # type beyond the last sequence in the field ``alignment``
 _MASKED = 1e9  # subtracted from the logits of absent places, as in OpenFold
 _ENTRIES = 1 << 24  # numbers of intermediate results at a time
 _INPUTS = {
@@ -96,7 +95,7 @@ class MsaEmbed(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32) -> None:
         super().__init__(fields)
-        self.types = nn.Embedding(_ABSENT + 1, dim)
+        self.types = nn.Embedding(ABSENT + 1, dim)
         self.deletions = nn.Linear(2, dim, bias=False)
         self.target = nn.Embedding(fields["aatype"].dim, dim)
         self.declare(msa=msa_spec(dim), msa_mask=FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(None,)))
@@ -107,7 +106,7 @@ class MsaEmbed(GraphLayer):
         count = f["alignment_deletions"].to(self.deletions.weight.dtype)
         deleted = torch.stack([count.clamp(max=1), (count / 3).atan() * (2 / pi)], -1)  # (N, S, 2)
         msa = self.types(types) + self.deletions(deleted) + self.target(f["aatype"]).unsqueeze(1)
-        return {"msa": msa, "msa_mask": types != _ABSENT}
+        return {"msa": msa, "msa_mask": types != ABSENT}
 
 
 class MsaRowAttention(GraphLayer):
