@@ -47,9 +47,9 @@ _PER_NODE = Conformity(inputs=_INPUTS)
 _PER_PROTEIN = Conformity(inputs=_INPUTS, expected_failures=LOOPS_OVER_PROTEINS)
 
 
-def msa_spec(width: int) -> FieldSpec:
-    """Return the spec of alignment features, ``(N, S, width)`` for S sequences."""
-    return FieldSpec("msa", "node", f"{width}x0e", shape=(None, width))
+def msa_spec(width: int, rows: int | None = None) -> FieldSpec:
+    """Return the spec of alignment features, ``(N, rows, width)``; of any number of rows by default."""
+    return FieldSpec("msa", "node", f"{width}x0e", shape=(rows, width))
 
 
 def msa_width(layer: GraphLayer) -> int:
@@ -98,7 +98,8 @@ class MsaEmbed(GraphLayer):
         self.types = nn.Embedding(ABSENT + 1, dim)
         self.deletions = nn.Linear(2, dim, bias=False)
         self.target = nn.Embedding(fields["aatype"].dim, dim)
-        self.declare(msa=msa_spec(dim), msa_mask=FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(None,)))
+        (rows,) = fields["alignment"].trailing_shape
+        self.declare(msa=msa_spec(dim, rows), msa_mask=FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(rows,)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, dim)`` and ``msa_mask (N, S)``."""
@@ -143,7 +144,7 @@ class MsaRowAttention(GraphLayer):
         self.linear_z = nn.Linear(pair, heads, bias=False)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each row of each protein."""
@@ -200,7 +201,7 @@ class MsaColumnAttention(GraphLayer):
         self.layer_norm_m = nn.LayerNorm(width)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each column."""
@@ -248,7 +249,7 @@ class MsaColumnGlobalAttention(GraphLayer):
         self.linear_q = nn.Linear(width, width, bias=False)
         self.linear_k, self.linear_v = (nn.Linear(width, channels, bias=False) for _ in range(2))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``."""
@@ -288,7 +289,7 @@ class MsaTransition(GraphLayer):
         width = msa_width(self)
         self.layer_norm = nn.LayerNorm(width)
         self.linear_1, self.linear_2 = nn.Linear(width, factor * width), nn.Linear(factor * width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``."""
