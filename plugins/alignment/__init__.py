@@ -10,6 +10,7 @@ _HOME = {
     "read_alignment": "protgraph_plugins.alignment.formats",
     "align_protein": "protgraph_plugins.alignment.library",
     "alignment_files": "protgraph_plugins.alignment.library",
+    "ABSENT": "protgraph_plugins.alignment.profile",
     "AlignmentReader": "protgraph_plugins.alignment.reader",
 }
 

@@ -13,6 +13,7 @@ from protgraph.featurize import StructureFeaturizer
 from protgraph.structure import ALPHABET, GAP, Alignment, Residues
 
 __all__ = [
+    "ABSENT",
     "BACKGROUND",
     "AlignmentRows",
     "Conservation",
@@ -38,7 +39,8 @@ ENTRY_POINTS = {
 
 _TYPES = 20
 _UNKNOWN = ALPHABET.index("X")
-_ABSENT = GAP + 1  # of rows beyond the last sequence
+ABSENT = GAP + 1
+"""Type beyond the last sequence in the field ``alignment``."""
 _MOST_DELETIONS = 255
 
 #: Frequencies of amino acids in the blocks of BLOSUM62, in thousandths and in the order of ``ALPHABET`` (Henikoff &
@@ -53,7 +55,7 @@ register_field(
         "1x0e",
         "int8",
         shape=(None,),
-        classes=_ABSENT + 1,
+        classes=ABSENT + 1,
         doc="types of the residue's column in each sequence: aatype, 21 for a gap, 22 beyond the last sequence",
     )
 )
@@ -116,7 +118,7 @@ class AlignmentRows(StructureFeaturizer):
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         sampled = alignment_of(residues).sample(self.rows, seed=self.seed)
         shape = len(residues), self.rows
-        types, deletions = np.full(shape, _ABSENT, np.int8), np.zeros(shape, np.uint8)
+        types, deletions = np.full(shape, ABSENT, np.int8), np.zeros(shape, np.uint8)
         types[:, : len(sampled)] = sampled.rows.T
         deletions[:, : len(sampled)] = np.minimum(sampled.deletions.toarray(), _MOST_DELETIONS).T
         return {"alignment": types, "alignment_deletions": deletions}

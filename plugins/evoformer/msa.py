@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 from annotated_types import Ge
+from protgraph_plugins.alignment import ABSENT
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from protgraph.data.graph import Conformity, FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn import LOOPS_OVER_PROTEINS, GraphLayer, gate_linear, run_in_chunks, split_heads
-from protgraph.structure import GAP
 
 __all__ = [
     "MsaColumnAttention",
@@ -37,7 +37,6 @@ ENTRY_POINTS = {
     }
 }
 
-_ABSENT = GAP + 1  # type beyond the last sequence in the field ``alignment``
 _MASKED = 1e9  # subtracted from the logits of absent places, as in OpenFold
 _ENTRIES = 1 << 24  # numbers of intermediate results at a time
 _INPUTS = {
@@ -48,9 +47,9 @@ _PER_NODE = Conformity(inputs=_INPUTS)
 _PER_PROTEIN = Conformity(inputs=_INPUTS, expected_failures=LOOPS_OVER_PROTEINS)
 
 
-def msa_spec(width: int) -> FieldSpec:
-    """Return the spec of alignment features, ``(N, S, width)`` for S sequences."""
-    return FieldSpec("msa", "node", f"{width}x0e", shape=(None, width))
+def msa_spec(width: int, rows: int | None = None) -> FieldSpec:
+    """Return the spec of alignment features, ``(N, rows, width)``; of any number of rows by default."""
+    return FieldSpec("msa", "node", f"{width}x0e", shape=(rows, width))
 
 
 def msa_width(layer: GraphLayer) -> int:
@@ -96,10 +95,11 @@ class MsaEmbed(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 32) -> None:
         super().__init__(fields)
-        self.types = nn.Embedding(_ABSENT + 1, dim)
+        self.types = nn.Embedding(ABSENT + 1, dim)
         self.deletions = nn.Linear(2, dim, bias=False)
         self.target = nn.Embedding(fields["aatype"].dim, dim)
-        self.declare(msa=msa_spec(dim), msa_mask=FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(None,)))
+        (rows,) = fields["alignment"].trailing_shape
+        self.declare(msa=msa_spec(dim, rows), msa_mask=FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(rows,)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, dim)`` and ``msa_mask (N, S)``."""
@@ -107,7 +107,7 @@ class MsaEmbed(GraphLayer):
         count = f["alignment_deletions"].to(self.deletions.weight.dtype)
         deleted = torch.stack([count.clamp(max=1), (count / 3).atan() * (2 / pi)], -1)  # (N, S, 2)
         msa = self.types(types) + self.deletions(deleted) + self.target(f["aatype"]).unsqueeze(1)
-        return {"msa": msa, "msa_mask": types != _ABSENT}
+        return {"msa": msa, "msa_mask": types != ABSENT}
 
 
 class MsaRowAttention(GraphLayer):
@@ -144,7 +144,7 @@ class MsaRowAttention(GraphLayer):
         self.linear_z = nn.Linear(pair, heads, bias=False)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each row of each protein."""
@@ -201,7 +201,7 @@ class MsaColumnAttention(GraphLayer):
         self.layer_norm_m = nn.LayerNorm(width)
         self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each column."""
@@ -249,7 +249,7 @@ class MsaColumnGlobalAttention(GraphLayer):
         self.linear_q = nn.Linear(width, width, bias=False)
         self.linear_k, self.linear_v = (nn.Linear(width, channels, bias=False) for _ in range(2))
         self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``."""
@@ -289,7 +289,7 @@ class MsaTransition(GraphLayer):
         width = msa_width(self)
         self.layer_norm = nn.LayerNorm(width)
         self.linear_1, self.linear_2 = nn.Linear(width, factor * width), nn.Linear(factor * width, width)
-        self.declare(msa=msa_spec(width))
+        self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``."""

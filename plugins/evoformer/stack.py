@@ -13,7 +13,6 @@ from protgraph_plugins.evoformer.msa import (
     MsaOuterProductMean,
     MsaRowAttention,
     MsaTransition,
-    msa_spec,
     msa_width,
 )
 from protgraph_plugins.structure_module import TriangleAttention, TriangleMultiplication
@@ -155,7 +154,7 @@ class Evoformer(GraphLayer):
         )
         if recycles:
             self.recycled_first, self.recycled_pair = nn.LayerNorm(width), nn.LayerNorm(pair)
-        self.declare(msa=msa_spec(width), pair=FieldSpec("pair", "pair", f"{pair}x0e"), h=f"{width}x0e")
+        self.declare(msa=self.fields["msa"].as_("msa"), pair=FieldSpec("pair", "pair", f"{pair}x0e"), h=f"{width}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``, ``pair (P, D)`` and ``h (N, C)``."""

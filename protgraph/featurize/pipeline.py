@@ -207,7 +207,10 @@ def _with_alignment(residues: Residues, run: _Run, plan: FeaturePlan, request: P
 
     The features of a graph store were computed with the alignments of that time: they are not recomputed without one.
     """
-    if plan.needs_alignment is None or run.read.alignment is None:
+    if run.read.alignment is None:
+        return residues
+    if plan.needs_alignment is None:
+        request.notes.append("the alignment is not used: no feature reads one")
         return residues
     alignment = alignment_reader().align(residues, run.read.alignment)
     request.notes.extend(alignment.notes)

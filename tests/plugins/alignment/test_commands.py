@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -60,6 +59,11 @@ def test_an_alignment_alone_is_a_protein(folder, tmp_path):
     assert len(GraphStore(tmp_path / "graphs")[0].conservation) == 76
 
 
+def test_an_alignment_that_no_feature_reads_is_noted(folder, tmp_path):
+    text = run("featurize", folder / "1ubq.bcif", "--alignment", folder, "-f", "knn", "-o", tmp_path / "graphs")
+    assert "the alignment is not used" in text
+
+
 def test_the_alignment_of_another_protein_is_in_the_failures(structures_dir, folder, tmp_path):
     other = structures_dir / "1ajj.bcif"
     text = run("featurize", other, "--alignment", folder / "1ubq.a3m", "-f", "pssm", "-o", tmp_path / "x", code=2)
@@ -90,8 +94,8 @@ def test_a_model_is_trained_and_applied_with_alignments(structures_dir, a3m_file
         shutil.copy(structures_dir / "1ubq.bcif", tmp_path / f"{name}.bcif")
     table = tmp_path / "labels.csv"
     table.write_text("file,split,y\na,train,1.0\nb,val,2.0\nc,test,1.5\n")
-    features = json.dumps(["conservation", "pssm", {"name": "knn", "options": {"k": 8}}])
-    layers = json.dumps([{"name": "embed", "reads": ["aatype", "conservation", "pssm"]}, "gcn"])
+    features = '["conservation", "pssm", "knn"]'
+    layers = '[{name = "embed", reads = ["aatype", "conservation", "pssm"]}, "gcn"]'
     options = ["--alignment", a3m_file, "--epochs", "1", "--set", f"features={features}", "--set", f"layers={layers}"]
     run("train", "gcn", "--data", tmp_path, "--labels", table, *options, "-o", tmp_path / "out.safetensors")
     run("predict", tmp_path / "out.safetensors", tmp_path / "a.bcif", "--alignment", a3m_file, "-o", tmp_path / "p.csv")

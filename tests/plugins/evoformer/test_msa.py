@@ -30,7 +30,7 @@ MASK = FieldSpec("msa_mask", "node", "1x0e", "bool", shape=(None,))
 FIELDS = {
     "msa": msa_spec(8),
     "msa_mask": MASK,
-    "pair": FieldSpec("pair", "pair", "6x0e"),
+    "pair": FieldSpec("pair", "pair", "8x0e"),
     "proteins": field("proteins"),
 }
 
@@ -96,7 +96,7 @@ def random_inputs(sizes=(5, 3), sequences=4):
     return {
         "msa": torch.randn(n, sequences, 8, generator=g, dtype=F64),
         "msa_mask": mask,
-        "pair": torch.randn(pairs, 6, generator=g, dtype=F64),
+        "pair": torch.randn(pairs, 8, generator=g, dtype=F64),
         "proteins": Proteins(torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)), sizes),
     }
 
@@ -166,7 +166,7 @@ def test_recycling_adds_the_first_sequence_and_the_pairs_of_the_pass_before():
 def test_global_columns_are_the_extra_stack():
     layer = Evoformer(FIELDS, global_columns=True).double()
     assert type(layer.blocks[0].msa_column_attention) is MsaColumnGlobalAttention
-    assert layer(random_inputs())["pair"].shape == (34, 6)
+    assert layer(random_inputs())["pair"].shape == (34, 8)
 
 
 def test_embedding_reads_types_deletions_and_absent_places():
