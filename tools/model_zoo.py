@@ -1,7 +1,7 @@
 """Write ``docs/model_zoo.md``, the measured results of all trained models, from their cards.
 
-Run ``python tools/model_zoo.py`` after the card of a model or of a dataset has changed: floors and rivals of datasets are
-copied to the cards of models. With ``--check``, exit with 1 if a file is not up to date.
+Run ``python tools/model_zoo.py`` after the card of a model or of a dataset has changed: floors and rivals of datasets
+are copied to the cards of models. With ``--check``, exit with 1 if a file is not up to date.
 """
 
 from __future__ import annotations
