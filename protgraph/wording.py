@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["count_noun", "format_decimals", "format_figure", "html_table", "note_line"]
+__all__ = ["count_noun", "format_decimals", "format_duration", "format_figure", "html_table", "note_line"]
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -42,6 +42,26 @@ def format_figure(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:.4f}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time as "42 s", "3 min 20 s" or "1 h 05 min"; "…" for NaN.
+
+    Examples
+    --------
+    >>> format_duration(41.7), format_duration(200), format_duration(3900)
+    ('42 s', '3 min 20 s', '1 h 05 min')
+    """
+    if not math.isfinite(seconds):
+        return "…"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"
 
 
 def format_decimals(value: float, digits: int) -> str:

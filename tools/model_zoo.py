@@ -1,6 +1,7 @@
 """Write ``docs/model_zoo.md``, the measured results of all trained models, from their cards.
 
-Run ``python tools/model_zoo.py`` after a card has changed; with ``--check``, exit with 1 if the page is not up to date.
+Run ``python tools/model_zoo.py`` after the card of a model or of a dataset has changed: floors and rivals of datasets
+are copied to the cards of models. With ``--check``, exit with 1 if a file is not up to date.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from protgraph.recipes.card import example_noun
+from protgraph.checkpoint import ModelCard, TrainedModel
+from protgraph.recipes import Recipe
+from protgraph.recipes.card import card_page, comparisons_of, example_noun
 
-__all__ = ["main", "zoo_page"]
+__all__ = ["compared_card", "main", "zoo_page"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "model_zoo.md"
@@ -37,6 +40,23 @@ def zoo_page() -> str:
     return _HEAD + "".join(_row(card) for card in cards)
 
 
+def compared_card(trained: TrainedModel) -> ModelCard:
+    """Return the card of a trained model with the floors and rivals of the cards of its datasets."""
+    card = trained.card()
+    comparisons = comparisons_of(card.splits, Recipe.from_toml(trained.recipe).task_cards())
+    return card.model_copy(update={"comparisons": comparisons})
+
+
+def _files() -> dict[Path, str]:
+    """Return the content of each file, cards first, since the page is written from them."""
+    files: dict[Path, str] = {}
+    for path in sorted(ROOT.glob("plugins/trained/*/card.json")):
+        card = compared_card(TrainedModel(path.parent, check_code=False))
+        files[path] = card.model_dump_json(indent=1) + "\n"
+        files[path.with_name("README.md")] = card_page(card)
+    return files
+
+
 def _row(card: dict[str, Any]) -> str:
     name, test = card["name"], card["splits"]["test"]
     use = " For non-commercial use only." if card["non_commercial"] else ""
@@ -59,8 +79,12 @@ def _value(value: list[float]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the page, and return the exit code."""
+    files = _files()
     if "--check" in arguments:
-        return int(PAGE.read_text(encoding="utf-8") != zoo_page())
+        is_old = any(path.read_text(encoding="utf-8") != text for path, text in files.items())
+        return int(is_old or PAGE.read_text(encoding="utf-8") != zoo_page())
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
     PAGE.write_text(zoo_page(), encoding="utf-8")
     return 0
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from protgraph_plugins import trained
 from protgraph_plugins.mutations import DDG_UNIT, Mutation, ResidueIndex, mutation_graph
+from protgraph_plugins.trained.registered import DDG, DDG_BINDING
 
 from protgraph import Residues, TrainedModel, load_checkpoint
 from protgraph.checkpoint import CallRule, Checkpoint, find_card
@@ -20,13 +20,10 @@ from protgraph.evaluation import evaluation_mode
 from protgraph.model import find_device
 from protgraph.structure import ALPHABET
 
-__all__ = ["BINDING_MODEL", "DDG_MODEL", "TrainedBindingScorer", "TrainedMutationScorer"]
+__all__ = ["TrainedBindingScorer", "TrainedMutationScorer"]
 ENTRY_POINTS = {"protgraph.mutation_scorers": {"ddg": "TrainedMutationScorer", "ddg_binding": "TrainedBindingScorer"}}
 
 _BATCH = 256  # variants
-_FOLDER = Path(trained.__file__).parent
-DDG_MODEL = TrainedModel(_FOLDER / "ddg", check_code=False)
-BINDING_MODEL = TrainedModel(_FOLDER / "ddg_binding", check_code=False)
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,7 @@ class TrainedMutationScorer:
     """
 
     unit = DDG_UNIT
-    trained: ClassVar[TrainedModel] = DDG_MODEL
-    recipe = DDG_MODEL.recipe
+    trained: ClassVar[TrainedModel] = DDG
 
     def __init__(self, *, weights: str | None = None, device: str = "auto") -> None:
         self.checkpoint: Checkpoint = self.trained.checkpoint() if weights is None else load_checkpoint(weights)
@@ -186,8 +182,7 @@ class TrainedBindingScorer(TrainedMutationScorer):
     a variant are in one graph, without the types that change. NaN at residues without all of N, CA, C and O.
     """
 
-    trained: ClassVar[TrainedModel] = BINDING_MODEL
-    recipe = BINDING_MODEL.recipe
+    trained: ClassVar[TrainedModel] = DDG_BINDING
     convention = "ΔΔG of binding = R T ln(Kd of mutant / Kd of wild type), kcal/mol; positive = weaker binding"
     column = "ddg_binding_kcal_mol"
 

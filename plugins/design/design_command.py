@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -23,6 +23,7 @@ from protgraph_plugins.design.command_inputs import (
 from protgraph.cli import (
     FAILURES_SUFFIX,
     Overwrite,
+    TableOutput,
     chain_names,
     chains_option,
     check_output,
@@ -46,7 +47,7 @@ __all__ = ["design_command"]
 ENTRY_POINTS = {"protgraph.commands": {"design": "design_command"}}
 
 _SHOWN, _WIDTH = 10, 60  # rows of a ranked table that are printed, and characters of their mutations
-_LONG_RUN = 1.0  # minutes, from which an estimate is printed
+_LONG_RUN = 20.0  # seconds, from which an estimate is printed
 _SILENCE = 20.0  # seconds without a line when standard error is no terminal
 
 DesignedChains = chains_option("Chains to design, 'A,B'; the others are visible and fixed.")
@@ -59,7 +60,9 @@ def design_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="FASTA file, gzipped if the name ends in .gz; the ranked table is OUT.csv beside it."
+            "--out",
+            "-o",
+            help="FASTA file, gzipped if the name ends in .gz, with the ranked table OUT.csv beside it; or '-'.",
         ),
     ] = None,
     model: Model = "proteinmpnn.v_48_020",
@@ -123,6 +126,8 @@ def design_command(
     decoding orders for all (lower is better), the number of equal samples, the identity to the native sequence and the
     mutations. Its first rows are printed. Differences below the deviation of the scores over the orders mean nothing.
 
+    With '-o -', standard output has the FASTA records only, and the ranked sequences are printed on standard error.
+
     Structure files have the backbone, with side chains of residues that keep their types.
 
     Tables are CSV with the columns chain, res_id (10, 10-20, 10- or empty), optionally ins_code, and one-letter codes.
@@ -139,14 +144,22 @@ def design_command(
       protgraph design dimer.pdb --chain A --fixed A:10-20 --omit C -o d.fasta
       protgraph design trimer.pdb --tied A,B,C --save designs.npz -o designs.fasta
     """
-    from protgraph_plugins.design import DesignSpec, design_sequences, design_states, read_states, write_designs
+    from protgraph_plugins.design import (
+        DesignSpec,
+        design_sequences,
+        design_states,
+        read_states,
+        write_design_fasta,
+        write_designs,
+    )
 
     from protgraph.wording import count_noun
 
     sources = protein_files(files)
     tables = [pssm, pssm_log_odds, options, *omit.split(","), *bias.split(",")]
     inputs = [*files, *sources, model, weights, *tables]
-    paths = _Paths.checked(out, save, structures, inputs=inputs, overwrite=overwrite, has_table=orders > 0)
+    output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=_fasta_suffixes())
+    paths = _Paths.checked(output.path, save, structures, inputs=inputs, overwrite=overwrite, has_table=orders > 0)
     spec = DesignSpec(
         chains=chain_names(chains),
         fixed=fixed,
@@ -163,11 +176,13 @@ def design_command(
     network = load_model(model, weights, device)
     proteins, refused = ProteinReader(sources, network, read), []
     specs = _specs_of_proteins(proteins, options, spec)
-    progress = _Progress(n * len(temperatures), len(proteins.residues), keeps_designs=save is not None)
-    ranking = _Ranking(network, paths, orders=orders, seed=seed, sidechains=side_chains)
+    progress = _Progress(n * len(temperatures), proteins.residues, keeps_designs=save is not None)
+    ranking = _Ranking(network, paths, output, orders=orders, seed=seed, sidechains=side_chains)
     if states:
         _check_for_states(save=save, noise=noise, side_chains=side_chains)
-        sample = partial(design_states, network, copies=n, temperature=temperatures, seed=seed)
+        sample = partial(
+            design_states, network, copies=n, temperature=temperatures, seed=seed, on_sequences=progress.add
+        )
         states_of = partial(read_states, read=read, states=states)
         designs = _designs_of_states(sample, states_of, proteins, specs, refused, ranking)
     else:
@@ -184,23 +199,23 @@ def design_command(
             refused=refused,
             on_sequences=progress.add,
         )
-    count = ranking.write_fasta(progress.records(designs, ranking, model=model, seed=seed))
-    if count and paths.fasta is not None:
+    with output.file(".fasta") as path:
+        count = write_design_fasta(path, progress.records(designs, ranking, model=model, seed=seed))
+    if count and output.path is not None:
         designed = len(progress.sequences)
-        typer.echo(f"{count_noun(count - designed, 'sequence')} for {count_noun(designed, 'protein')} → {paths.fasta}")
+        output.print(f"{count_noun(count - designed, 'sequence')} for {count_noun(designed, 'protein')} → {out}")
     ranking.finish()
     if progress.designs and save is not None:
-        typer.echo(f"arrays → {write_designs(save, progress.designs)}")
+        output.print(f"arrays → {write_designs(save, progress.designs)}")
     if progress.stopped is not None:
-        _end(progress, proteins, refused, paths.fasta, sources)
-    proteins.finish(paths.fasta, refused)
+        _end(progress, proteins, refused, output.path, sources)
+    proteins.finish(output.path, refused)
 
 
 @dataclass(frozen=True)
 class _Paths:
-    """Files that the command writes."""
+    """Files that the command writes beside the FASTA file."""
 
-    fasta: Path | None
     table: Path | None
     structures: Path | None
 
@@ -215,16 +230,11 @@ class _Paths:
         overwrite: bool,
         has_table: bool,
     ) -> _Paths:
-        """Return the files, after a check that each can be written."""
-        from protgraph.structure.io import FASTA_SUFFIXES
-
+        """Return the files beside the FASTA file ``out``, after a check that each can be written."""
         table = None
-        if out is not None:
-            suffixes = [f"{suffix}{gz}" for gz in ("", ".gz") for suffix in FASTA_SUFFIXES]
-            check_output(out, inputs=inputs, overwrite=overwrite, suffixes=suffixes)
+        if out is not None and has_table:
+            table = out.with_name(out.name.removesuffix(".gz")).with_suffix(".csv")
             inputs = [*inputs, out]
-            table = out.with_name(out.name.removesuffix(".gz")).with_suffix(".csv") if has_table else None
-        if table is not None:
             check_output(table, option="table of --out", inputs=inputs, overwrite=overwrite)
         if save is not None:
             check_output(save, option="--save", inputs=inputs, overwrite=overwrite, suffixes=[".npz"])
@@ -232,7 +242,13 @@ class _Paths:
             if not has_table:
                 raise OptionError("--structures writes ranked designs, and --orders 0 does not rank. Use --orders 8.")
             check_output_folder(structures, option="--structures", inputs=inputs, overwrite=overwrite, apart=True)
-        return cls(out, table, structures)
+        return cls(table, structures)
+
+
+def _fasta_suffixes() -> list[str]:
+    from protgraph.structure.io import FASTA_SUFFIXES
+
+    return [f"{suffix}{gz}" for gz in ("", ".gz") for suffix in FASTA_SUFFIXES]
 
 
 def _specs_of_proteins(proteins: ProteinReader, options: Path | None, spec: DesignSpec) -> dict[str, DesignSpec]:
@@ -279,7 +295,7 @@ def _designs_of_states(
             refused.append((residues, e))
             continue
         ranking.states = models
-        typer.echo(f"{residues.name}: one sequence for {len(models)} states")
+        ranking.output.print(f"{residues.name}: one sequence for {len(models)} states")
         yield design
 
 
@@ -289,8 +305,11 @@ class _Ranking:
     ``states`` are those of the design that is ranked next.
     """
 
-    def __init__(self, model: ProteinModel, paths: _Paths, *, orders: int, seed: int, sidechains: bool) -> None:
-        self.model, self.paths, self.orders, self.seed, self.sidechains = model, paths, orders, seed, sidechains
+    def __init__(
+        self, model: ProteinModel, paths: _Paths, output: TableOutput, *, orders: int, seed: int, sidechains: bool
+    ) -> None:
+        self.model, self.paths, self.output = model, paths, output
+        self.orders, self.seed, self.sidechains = orders, seed, sidechains
         self.states: Sequence[Residues] = ()
         self.rows: list[tuple] = []
         self.structures = 0
@@ -309,15 +328,7 @@ class _Ranking:
         if self.paths.structures is not None:
             self.structures += len(write_design_structures(self.paths.structures, design, ranked))
         for line in _ranking_lines(table, design, self.orders):
-            typer.echo(line)
-
-    def write_fasta(self, records: Iterator[tuple[str, str]]) -> int:
-        """Write the records, if there is a file, and return their number."""
-        from protgraph_plugins.design import write_design_fasta
-
-        if self.paths.fasta is None:
-            return sum(1 for _ in records)
-        return write_design_fasta(self.paths.fasta, records)
+            self.output.print(line)
 
     def finish(self) -> None:
         """Write the table of all designs, and print the names of files."""
@@ -328,9 +339,9 @@ class _Ranking:
 
         if self.rows and self.paths.table is not None:
             ResultTable(RANKING_COLUMNS, self.rows).write(self.paths.table)
-            typer.echo(f"ranked table of {count_noun(len(self.rows), 'sequence')} → {self.paths.table}")
+            self.output.print(f"ranked table of {count_noun(len(self.rows), 'sequence')} → {self.paths.table}")
         if self.structures:
-            typer.echo(f"{count_noun(self.structures, 'structure')} → {self.paths.structures}")
+            self.output.print(f"{count_noun(self.structures, 'structure')} → {self.paths.structures}")
 
 
 def _ranking_lines(table: ResultTable, design: Design, orders: int) -> list[str]:
@@ -364,29 +375,33 @@ class _Progress:
     protein, and ``designs`` the designs, if they are kept.
     """
 
-    def __init__(self, copies: int, proteins: int, *, keeps_designs: bool) -> None:
-        self.copies, self.total, self.keeps_designs = copies, copies * proteins, keeps_designs
+    def __init__(self, copies: int, proteins: Sequence[Residues], *, keeps_designs: bool) -> None:
+        self.copies, self.total, self.keeps_designs = copies, copies * len(proteins), keeps_designs
         self.designs: list[Design] = []
         self.sequences: dict[str, int] = {}
         self.stopped: KeyboardInterrupt | None = None
         self._bar = progress_bar()
         self._task = self._bar.add_task("sequences", total=self.total)
-        self._done, self._start, self._printed = 0, time.monotonic(), time.monotonic()
+        self._residues = copies * sum(map(len, proteins))
+        self._done, self._done_residues = 0, 0
+        self._start = self._printed = monotonic()
 
-    def add(self, count: int) -> None:
-        """Count sequences that were sampled; after the first ones, print an estimate of a long run."""
+    def add(self, sequences: int, residues: int) -> None:
+        """Count sequences that were sampled; after the first ones, which are few, print an estimate of a long run."""
+        from protgraph.wording import format_duration
+
         is_first = self._done == 0
-        self._done += count
-        self._bar.advance(self._task, count)
-        now = time.monotonic()
-        if is_first:
-            minutes = (now - self._start) * (self.total / self._done - 1) / 60
-            if minutes > _LONG_RUN:
-                typer.echo(f"estimate: {self.total} sequences, about {minutes:.0f} min", err=True)
-        if self._bar.disable and now - self._printed > _SILENCE:
-            left = (now - self._start) * (self.total / self._done - 1) / 60
-            typer.echo(f"{self._done} of {self.total} sequences, about {left:.0f} min left", err=True)
-            self._printed = now
+        self._done, self._done_residues = self._done + sequences, self._done_residues + residues
+        self._bar.advance(self._task, sequences)
+        now = monotonic()
+        left = (now - self._start) * (self._residues / self._done_residues - 1)
+        if is_first and left > _LONG_RUN:
+            typer.echo(f"estimate: {self.total:,} sequences, about {format_duration(left)}", err=True)
+        elif self._bar.disable and now - self._printed > _SILENCE and self._done < self.total:
+            typer.echo(f"{self._done:,} of {self.total:,} sequences, about {format_duration(left)} left", err=True)
+        else:
+            return
+        self._printed = now
 
     def records(
         self, designs: Iterator[Design], ranking: _Ranking, *, model: str, seed: int

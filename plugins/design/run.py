@@ -68,7 +68,7 @@ def design_sequences(
     refused: RefusedProteins | None = None,
     batch_residues: int = BATCH_RESIDUES,
     batch_decoded: int = BATCH_DECODED,
-    on_sequences: Callable[[int], None] | None = None,
+    on_sequences: Callable[[int, int], None] | None = None,
 ) -> Iterator[Design]:
     """Sample sequences for proteins.
 
@@ -99,7 +99,7 @@ def design_sequences(
     batch_residues, batch_decoded : int
         Residues encoded together, and sequences × residues decoded together.
     on_sequences : callable, optional
-        Called with the number of sequences that were sampled since the last call.
+        Called with the number of sequences that were sampled since the last call, and that of their residues.
 
     Yields
     ------

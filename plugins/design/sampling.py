@@ -38,6 +38,7 @@ __all__ = ["SampledSequences", "SamplingRequest", "check_temperature", "sample_d
 
 #: Å, from the virtual CB to a ligand atom (Dauparas et al. 2025, ``cutoff_for_score`` of the program).
 _LIGAND_DISTANCE = 8.0
+_FIRST = 16  # the first sequences are a sixteenth of those that are later sampled together
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,14 +296,19 @@ class SamplingRequest:
     batch_residues: int
     batch_decoded: int
     sidechains: bool = False
-    on_sequences: Callable[[int], None] | None = None
+    on_sequences: Callable[[int, int], None] | None = None
     states: bool = False
 
     def chunks(self, residues: int) -> Iterator[range]:
-        """Yield the numbers of the copies to sample together; with noise, each copy is encoded separately."""
+        """Yield the numbers of the copies to sample together; with noise, each copy is encoded separately.
+
+        The first ones are few, so that the time of all can be estimated early.
+        """
         most = max((self.batch_residues if self.noise else self.batch_decoded) // residues, 1)
-        for first in range(0, self.copies, most):
-            yield range(first, min(first + most, self.copies))
+        end = min(max(most // _FIRST, 1), self.copies)
+        yield range(end)
+        for start in range(end, self.copies, most):
+            yield range(start, min(start + most, self.copies))
 
 
 def sample_designs(
@@ -372,7 +378,8 @@ class _ChunkedSampling:
                 self.native = _native_scores(decoding, self.merged, sampled.order[0])[:, : len(self.proteins)]
             chunks.append(_arrays(decoding, self.merged, sampled, len(copies), request.details, near))
         if request.on_sequences is not None:
-            request.on_sequences(len(copies) * len(request.temperatures) * len(self.proteins))
+            sequences = len(copies) * len(request.temperatures)
+            request.on_sequences(sequences * len(self.proteins), sequences * sum(map(len, self.proteins)))
 
     def _encode(self, copies: range) -> Decoding:
         """Encode the proteins once, or with noise one copy of them for each sequence."""

@@ -27,9 +27,9 @@ from protgraph.cli import (
     Pymol,
     Structure,
     StructureOutput,
+    TableOutput,
     chain_names,
     chains_option,
-    check_output,
     reads_structures,
 )
 from protgraph.file_io import atomic_write
@@ -51,7 +51,7 @@ ScoreValue = Annotated[str, typer.Option(help="Value of each residue for --struc
 @reads_structures(chains=False)
 def score_command(
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet or .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet, .npz, or '-'.")],
     model: Model = "proteinmpnn.v_48_020",
     weights: Weights = None,
     chains: ScoredChains = None,
@@ -108,7 +108,7 @@ def score_command(
 
     sources = protein_files(files)
     inputs = [*files, *sources, model, weights, sequences]
-    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=list(_WRITERS))
+    output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=list(_WRITERS))
     structures = StructureOutput(
         structure, defattr, pymol, chimerax, sources=sources, inputs=inputs, read=read, overwrite=overwrite
     )
@@ -132,15 +132,16 @@ def score_command(
             refused=refused,
         )
         for s in scored:
-            typer.echo(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
+            output.print(f"{s.residues.name} {s.name}".strip() + f": {s.score:.4f}")
             values.setdefault(proteins.source_of(s.residues.name), s.residue_values(value, origin=origin))
             yield s
 
-    count = _WRITERS[out.suffix](out, printed())
-    if count:
-        typer.echo(f"{count_noun(count, 'residue')} → {out}")
+    with output.file(".csv") as path:
+        count = _WRITERS[path.suffix](path, printed())
+    if count and output.path is not None:
+        output.print(f"{count_noun(count, 'residue')} → {output.path}")
     failures = structures.write(values) if structures.is_used and count else []
-    proteins.finish(out, refused, failures)
+    proteins.finish(output.path, refused, failures)
 
 
 def _write_npz(path: Path, scores: Iterable[Scores]) -> int:

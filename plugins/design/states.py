@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +71,7 @@ def design_states(
     copies: int = 1,
     temperature: Sequence[float] = (0.1,),
     seed: int = 0,
+    on_sequences: Callable[[int, int], None] | None = None,
 ) -> Design:
     """Sample sequences that fit several states of a protein.
 
@@ -80,7 +81,7 @@ def design_states(
 
     Parameters
     ----------
-    model, spec, copies, seed
+    model, spec, copies, seed, on_sequences
         See :func:`design_sequences`.
     states : sequence of Residues
         Two or more, with the same residues in the same order.
@@ -113,6 +114,7 @@ def design_states(
         batch_residues=BATCH_RESIDUES,
         batch_decoded=BATCH_DECODED,
         states=True,
+        on_sequences=on_sequences,
     )
     constraints = [spec.constraints(state, model.target.size) for state in states]
     return sample_designs(model, list(states), constraints, request)[0]

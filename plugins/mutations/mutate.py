@@ -11,6 +11,7 @@ import typer
 from protgraph_plugins.design import Device, protein_files
 from protgraph_plugins.mutations.options import (
     Ensemble,
+    Files,
     Mode,
     Orders,
     Partners,
@@ -37,10 +38,6 @@ __all__ = ["mutate_command"]
 ENTRY_POINTS = {"protgraph.commands": {"mutate": "mutate_command"}}
 
 _LISTED_SIZES = 3  # numbers of mutations per variant in a message
-
-Files = Annotated[
-    list[Path], typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq. One or more.")
-]
 
 
 @reads_structures(deferred=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ensemble",
+    "Files",
     "Mode",
     "Orders",
     "Partners",
@@ -29,6 +30,10 @@ __all__ = [
     "print_convention",
 ]
 
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq, or '-'. One or more."),
+]
 ScorerName = Annotated[
     str | None,
     typer.Option(

@@ -1,15 +1,17 @@
-"""``protgraph scan``: score every single substitution of a structure, with a heat map."""
+"""``protgraph scan``: score every single substitution of structures, with a heat map of each."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from protgraph_plugins.design import Device
+from protgraph_plugins.design import Device, protein_files
 from protgraph_plugins.mutations.options import (
     Ensemble,
+    Files,
     Mode,
     Orders,
     Partners,
@@ -27,18 +29,23 @@ from protgraph.cli import (
     chains_option,
     check_output,
     end_interrupted,
+    end_with_files_left,
     print_reader_notes,
+    progress_bar,
     reads_structures,
+    report_failures,
 )
-from protgraph.errors import Interrupted, SelectionError, list_first
+from protgraph.errors import Interrupted, ProtgraphError, SelectionError, list_first
 from protgraph.wording import count_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
+    from protgraph_plugins.mutations.scorer import MutationScorer
     from protgraph_plugins.mutations.substitution_scan import SubstitutionScan
 
+    from protgraph.failure import Failure
     from protgraph.inference import ResultTable
     from protgraph.structure import ReadOptions, Residues
 
@@ -50,7 +57,7 @@ ScannedChains = chains_option("Chains to scan, 'A,B'; the others are visible.  [
 
 @reads_structures(chains=False, deferred=True)
 def scan_command(
-    file: Annotated[str, typer.Argument(help="Structure file (PDB, mmCIF, BinaryCIF, .gz), or pdb:1ubq.")],
+    files: Files,
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .csv, .parquet, or '-'.")],
     chains: ScannedChains = None,
     positions: Annotated[
@@ -67,7 +74,11 @@ def scan_command(
     ensemble: Ensemble = "mean",
     partners: Partners = "",
     heat_map: Annotated[
-        bool, typer.Option("--heat-map/--no-heat-map", help="Also draw OUT.png and OUT.html, without OUT's suffix.")
+        bool,
+        typer.Option(
+            "--heat-map/--no-heat-map",
+            help="Also draw OUT.png and OUT.html, without OUT's suffix; OUT.FILE.png of several files.",
+        ),
     ] = True,
     device: Device = "auto",
     overwrite: Overwrite = False,
@@ -88,25 +99,28 @@ def scan_command(
 
     The heat map is a picture (scan.png for scan.csv) and a page with the values as tooltips (scan.html).
 
+    Several files give one table, and a heat map each. Files that fail are listed in OUT.failures.csv, and the others
+    continue; the exit code is 1 (2 if all fail).
+
     \b
     Examples:
       protgraph scan 1ubq.cif -o scan.csv
       protgraph scan complex.pdb --chain A --positions A:10-40 -o scan.csv
+      protgraph scan structures/ -o scan.csv
       protgraph scan complex.pdb --partners A/B --chain A -o scan.csv    (binding)
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
     from protgraph_plugins.mutations.answers import scan_columns
-    from protgraph_plugins.mutations.substitution_scan import scan_mutations
 
     from protgraph.inference import TABLE_SUFFIXES
-    from protgraph.structure.io import open_source, read_residues
 
-    output = TableOutput(out, inputs=[file, weights], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    draws = heat_map and not output.is_standard_output
-    drawn = [out.with_suffix(suffix) for suffix in (".png", ".html")] if draws else []
-    for path in drawn:
-        check_output(path, option="heat map of --out", inputs=[file, weights], overwrite=overwrite)
+    sources = protein_files(files)
+    inputs = [*files, *sources, weights]
+    output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    drawn = _heat_maps(out, sources) if heat_map and not output.is_standard_output else {}
+    for path in (path for paths in drawn.values() for path in paths):
+        check_output(path, option="heat map of --out", inputs=inputs, overwrite=overwrite)
     scorer = load_scorer(
         model,
         weights,
@@ -118,33 +132,100 @@ def scan_command(
         device=device,
     )
     read = read.with_ligands(getattr(scorer, "needs_ligands", False))
-    residues = read_residues(open_source(file), read)
-    print_reader_notes({file: residues.report})
-    rows = _chosen_rows(residues, chain_names(chains), positions)
-    stopped = None
-    try:
-        scan = scan_mutations(scorer, residues, rows)
-    except Interrupted as e:
-        scan, stopped = e.result, e
-        rows = rows[rows <= scan.rows[-1]]
-    print_convention(scorer, output)
-    _print_left_out(scan, residues, rows)
-    columns = scan_columns(scorer, scan)
-    if "call" in columns:
-        counts = Counter(name for name in columns["call"] if name)
-        output.print(", ".join(f"{number} {name}" for name, number in counts.most_common()))
-    output.write(_table(scan, file, columns), f"{count_noun(len(scan.rows), 'residue')} × 20")
-    if stopped is not None:
-        last = residues.ids[scan.rows[-1]]
-        text = f"the residues up to {last} are finished, and {out} has their values."
-        end_interrupted(
-            stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
-        )
-    if drawn:
+    result = _scan_files(scorer, sources, read, chain_names(chains), positions)
+    scans = result.scans
+    if scans:
+        print_reader_notes({source: scan.residues.report for source, scan in scans.items()})
+        print_convention(scorer, output)
+        _print_left_out(result)
+        columns = {source: scan_columns(scorer, scan) for source, scan in scans.items()}
+        counts = Counter(call for of_file in columns.values() for call in of_file.get("call", ()) if call)
+        if counts:
+            output.print(", ".join(f"{number} {name}" for name, number in counts.most_common()))
+        scanned = count_noun(sum(len(scan.rows) for scan in scans.values()), "residue")
+        of_files = f" of {len(scans)} of {count_noun(len(sources), 'file')}" if len(sources) > 1 else ""
+        output.write(_table(scans, columns), f"{scanned} × 20{of_files}")
+    if result.stopped is not None:
+        _end(result, output.path, sources)
+    for source, scan in scans.items() if drawn else ():
         from protgraph_plugins.mutations.heat_map import draw_scan
 
-        draw_scan(*drawn, scan)
-        typer.echo(f"heat map → {', '.join(map(str, drawn))}")
+        draw_scan(*drawn[source], scan)
+        typer.echo(f"heat map → {', '.join(map(str, drawn[source]))}")
+    report_failures(result.failures, output.path, any_succeeded=bool(scans))
+
+
+def _heat_maps(out: Path, sources: Sequence[str]) -> dict[str, tuple[Path, Path]]:
+    """Return the picture and the page of each source: OUT.png of one, OUT.NAME.png of several, with different names."""
+    if len(sources) == 1:
+        return {sources[0]: (out.with_suffix(".png"), out.with_suffix(".html"))}
+    drawn: dict[str, tuple[Path, Path]] = {}
+    used: Counter[str] = Counter()
+    for source in sources:
+        name = Path(source.replace(":", "_")).name.partition(".")[0]
+        used[name] += 1
+        if used[name] > 1:
+            name = f"{name}_{used[name]}"
+        stem = f"{out.with_suffix('').name}.{name}"
+        drawn[source] = out.with_name(f"{stem}.png"), out.with_name(f"{stem}.html")
+    return drawn
+
+
+@dataclass
+class _ScannedFiles:
+    """Scans of files by source, the requested rows of each, files that failed, and what stopped the command."""
+
+    scans: dict[str, SubstitutionScan] = field(default_factory=dict)
+    rows: dict[str, np.ndarray] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    stopped: KeyboardInterrupt | None = None
+
+
+def _scan_files(
+    scorer: MutationScorer, sources: Sequence[str], read: ReadOptions, chains: Sequence[str], positions: str
+) -> _ScannedFiles:
+    """Scan each file, with a progress bar if there are several.
+
+    After Ctrl-C, a single file has the residues that were finished; several files have those that were finished.
+    """
+    from protgraph_plugins.mutations.substitution_scan import scan_mutations
+
+    from protgraph.featurize import Failure
+    from protgraph.structure.io import open_source, read_residues
+
+    result = _ScannedFiles()
+    bar = progress_bar()
+    task = bar.add_task("files", total=len(sources), visible=len(sources) > 1)
+    with bar:
+        for source in sources:
+            try:
+                residues = read_residues(open_source(source), read)
+                result.rows[source] = _chosen_rows(residues, chains, positions)
+                result.scans[source] = scan_mutations(scorer, residues, result.rows[source])
+            except KeyboardInterrupt as e:
+                result.stopped = e
+                if isinstance(e, Interrupted) and len(sources) == 1:
+                    result.scans[source] = e.result
+                    result.rows[source] = result.rows[source][result.rows[source] <= e.result.rows[-1]]
+                break
+            except ProtgraphError as e:
+                result.failures.append(Failure.of(source, "", e))
+            bar.advance(task)
+    return result
+
+
+def _end(result: _ScannedFiles, out: Path | None, sources: Sequence[str]) -> NoReturn:
+    """Print what was finished before Ctrl-C and how to continue, and exit."""
+    assert result.stopped is not None
+    if len(sources) > 1 or not result.scans:
+        done = [*result.scans, *(failure.source for failure in result.failures)]
+        end_with_files_left(result.stopped, out, sources, done)
+    (scan,) = result.scans.values()
+    last = scan.residues.ids[scan.rows[-1]]
+    text = f"the residues up to {last} are finished, and {out or 'standard output'} has their values."
+    end_interrupted(
+        result.stopped, f"{text} To continue, give the residues after {last} as --positions, and another --out."
+    )
 
 
 def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> np.ndarray:
@@ -165,16 +246,22 @@ def _chosen_rows(residues: Residues, chains: Sequence[str], positions: str) -> n
     return np.flatnonzero(mask)
 
 
-def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray) -> None:
+def _print_left_out(result: _ScannedFiles) -> None:
     """Print residues without one of the 20 types, and those without a value."""
-    scanned = set(scan.rows.tolist())
-    unknown = [f"{residues.ids[row]} ({residues.res_name[row]})" for row in rows.tolist() if row not in scanned]
+    unknown: list[str] = []
+    absent: list[str] = []
+    for source, scan in result.scans.items():
+        residues, scanned = scan.residues, set(scan.rows.tolist())
+        of_file = f" of {source}" if len(result.scans) > 1 else ""
+        for row in result.rows[source].tolist():
+            if row not in scanned:
+                unknown.append(f"{residues.ids[row]} ({residues.res_name[row]}){of_file}")
+        absent += [f"{residue}{of_file}" for residue in scan.without_value]
     if unknown:
         typer.echo(
             f"note: {count_noun(len(unknown), 'residue')} left out, not one of the 20 types: {list_first(unknown, 8)}",
             err=True,
         )
-    absent = scan.without_value
     if absent:
         typer.echo(
             f"note: {count_noun(len(absent), 'residue')} without a value, e.g. without a complete backbone: "
@@ -183,16 +270,26 @@ def _print_left_out(scan: SubstitutionScan, residues: Residues, rows: np.ndarray
         )
 
 
-def _table(scan: SubstitutionScan, file: str, columns: Mapping[str, Sequence[float | str]]) -> ResultTable:
-    """Return a row per residue and type, with more columns."""
+def _table(
+    scans: Mapping[str, SubstitutionScan], columns: Mapping[str, Mapping[str, Sequence[float | str]]]
+) -> ResultTable:
+    """Return a row per residue and type of each file, with more columns, which are the same for all files."""
     from protgraph.inference import ResultTable
+
+    first = next(iter(scans))
+    names = ("file", "chain", "res_id", "ins_code", "wild_type", "mutant", scans[first].column, *columns[first])
+    rows = [row for file, scan in scans.items() for row in _rows_of_file(file, scan, columns[file])]
+    return ResultTable(names, rows)
+
+
+def _rows_of_file(
+    file: str, scan: SubstitutionScan, columns: Mapping[str, Sequence[float | str]]
+) -> Iterator[tuple[str | int | float, ...]]:
+    """Yield the 20 rows of each residue of a file."""
     from protgraph.structure import ALPHABET
 
-    r, rows = scan.residues, []
+    r, further = scan.residues, zip(*columns.values(), strict=True)
     for row, scores in zip(scan.rows.tolist(), scan.scores.tolist(), strict=True):
-        place = (file, str(r.chain[row]), int(r.res_id[row]), str(r.ins_code[row]), ALPHABET[r.aatype[row]])
-        rows += [(*place, new, value) for new, value in zip(ALPHABET[:20], scores, strict=True)]
-    names = ("file", "chain", "res_id", "ins_code", "wild_type", "mutant", scan.column, *columns)
-    return ResultTable(
-        names, [(*row, *more) for row, more in zip(rows, zip(*columns.values(), strict=True), strict=True)]
-    )
+        residue = (file, str(r.chain[row]), int(r.res_id[row]), str(r.ins_code[row]), ALPHABET[r.aatype[row]])
+        for mutant, value in zip(ALPHABET[:20], scores, strict=True):
+            yield (*residue, mutant, value, *next(further))

@@ -12,6 +12,7 @@ import typer
 
 from protgraph.cli import (
     Overwrite,
+    TableOutput,
     chain_names,
     chains_option,
     check_output,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
 
 __all__ = ["SCORES_SUFFIX", "compare_command"]
-ENTRY_POINTS = {"protgraph.commands": {"compare": "compare_command"}}
 
 ENTRY_POINTS = {"protgraph.commands": {"compare": "compare_command"}}
 
@@ -45,7 +45,8 @@ def compare_command(
     model: Annotated[Path, typer.Argument(help="Structure file of the model.")],
     reference: Annotated[Path, typer.Argument(help="Structure file of the reference, e.g. the native structure.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Table of residues, .csv; OUT.scores.csv has the other scores.")
+        Path | None,
+        typer.Option("--out", "-o", help="Table of residues, .csv or '-'; OUT.scores.csv has the scores."),
     ] = None,
     match: Annotated[
         str, typer.Option(help="Corresponding residues: number (of equal residue number), or sequence (by alignment).")
@@ -74,11 +75,10 @@ def compare_command(
     from protgraph.structure.io import read_residues
     from protgraph.wording import count_noun
 
-    outputs = []
-    if out is not None:
-        outputs = [out, out.with_name(out.name + SCORES_SUFFIX)]
-        for path in outputs:
-            check_output(path, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
+    output = TableOutput(out, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
+    scores = output.beside(SCORES_SUFFIX)
+    if scores is not None:
+        check_output(scores, inputs=[model, reference], overwrite=overwrite)
     pairs = _pairs(chain_names(chains))
     structures = read_residues(model, read), read_residues(reference, read)
     print_reader_notes({str(file): r.report for file, r in zip((model, reference), structures, strict=True)})
@@ -86,11 +86,13 @@ def compare_command(
     for line in result.lines():
         typer.echo(line, err=True)
     for name, value in result.scores.items():
-        typer.echo(f"{name:8} {value:.4f}")
+        output.print(f"{name:8} {value:.4f}")
     if out is not None:
-        _write(out, _COLUMNS, _rows(result))
-        _write(outputs[1], ("score", "value"), result.scores.items())
-        typer.echo(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {outputs[1]}")
+        with output.file(".csv") as path:
+            _write(path, _COLUMNS, _rows(result))
+    if scores is not None:
+        _write(scores, ("score", "value"), result.scores.items())
+        output.print(f"{count_noun(len(result.reference), 'residue')} → {out}, scores → {scores}")
 
 
 def _pairs(names: Sequence[str]) -> dict[str, str] | None:

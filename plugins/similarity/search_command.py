@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli import Overwrite, check_output, reads_structures
+from protgraph.cli import Overwrite, TableOutput, reads_structures
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
 
 __all__ = ["search_command"]
-ENTRY_POINTS = {"protgraph.commands": {"search": "search_command"}}
 
 ENTRY_POINTS = {"protgraph.commands": {"search": "search_command"}}
 
@@ -33,7 +32,7 @@ def search_command(
     level: Annotated[str, typer.Option(help="Compare proteins or residues: protein, residue.")] = "protein",
     residue: Annotated[str | None, typer.Option(help="Only this residue of QUERY, e.g. A:42.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Also write the hits to this file, .csv or .parquet.")
+        Path | None, typer.Option("--out", "-o", help="Also write the hits to this file, .csv, .parquet, or '-'.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     overwrite: Overwrite = False,
@@ -54,21 +53,15 @@ def search_command(
 
     from protgraph.cli import report_failures
     from protgraph.inference import TABLE_SUFFIXES
+    from protgraph.wording import count_noun
 
-    if out is not None:
-        check_output(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    output = TableOutput(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     hits = search_embeddings(
         query, embeddings, checkpoint=model, k=k, level=level, residue=residue, read=read, device=device
     )
     for note in hits.notes:
         typer.echo(note, err=True)
     if hits.rows:
-        typer.echo(hits.text(_SHOWN_HITS))
-    if hits.rows and out is not None:
-        typer.echo(f"→ {hits.write(out)}")
-    for failure in hits.failures if out is None else ():
-        typer.echo(str(failure), err=True)
-    if out is not None:
-        report_failures(hits.failures, out, any_succeeded=bool(hits.rows))
-    elif hits.failures:
-        raise typer.Exit(1 if hits.rows else 2)
+        output.print(hits.text(_SHOWN_HITS))
+        output.write(hits, count_noun(len(hits.rows), "hit"))
+    report_failures(hits.failures, output.path, any_succeeded=bool(hits.rows))

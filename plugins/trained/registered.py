@@ -8,6 +8,8 @@ from protgraph import TrainedModel
 
 __all__ = [
     "CRYPTIC_POCKET",
+    "DDG",
+    "DDG_BINDING",
     "DNA_SITE",
     "LIGAND_SITE",
     "MODEL_QUALITY",
@@ -19,6 +21,8 @@ __all__ = [
 ENTRY_POINTS = {
     "protgraph.trained_models": {
         "cryptic_pocket": "CRYPTIC_POCKET",
+        "ddg": "DDG",
+        "ddg_binding": "DDG_BINDING",
         "dna_site": "DNA_SITE",
         "ligand_site": "LIGAND_SITE",
         "model_quality": "MODEL_QUALITY",
@@ -32,6 +36,8 @@ ENTRY_POINTS = {
 _FOLDER = Path(__file__).parent
 
 CRYPTIC_POCKET = TrainedModel(_FOLDER / "cryptic_pocket", check_code=False)
+DDG = TrainedModel(_FOLDER / "ddg", check_code=False)
+DDG_BINDING = TrainedModel(_FOLDER / "ddg_binding", check_code=False)
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)
 LIGAND_SITE = TrainedModel(_FOLDER / "ligand_site", check_code=False)
 MODEL_QUALITY = TrainedModel(_FOLDER / "model_quality", check_code=False)

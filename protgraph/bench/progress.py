@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.wording import format_decimals
+from protgraph.wording import format_decimals, format_duration
 
 __all__ = ["ProgressBar", "time_left"]
 
@@ -93,7 +93,7 @@ class ProgressBar:
     def _remaining(self) -> str:
         if not self._left:
             return "done"
-        return f"{_duration(time_left(list(self._left.values()), self._rows, self._workers))} left"
+        return f"{format_duration(time_left(list(self._left.values()), self._rows, self._workers))} left"
 
     def _print(self, row: BenchRow, left: str = "") -> None:
         done = f"{self._total - len(self._left):>{len(str(self._total))}}/{self._total}"
@@ -103,20 +103,6 @@ class ProgressBar:
         else:
             val = row.metrics.get("val", {}).get(row.monitor, math.nan)
             scores = f"{row.monitor} {format_decimals(row.score, 3)} (val {format_decimals(val, 3)})"
-            figures = f"{scores}  {_duration(row.seconds)}"
+            figures = f"{scores}  {format_duration(row.seconds)}"
             text = Text.assemble(f"{label}  {figures}  ", (left, "dim"))
         self.console.print(text, highlight=False, soft_wrap=True)
-
-
-def _duration(seconds: float) -> str:
-    """Format seconds as "42 s", "3 min 20 s" or "1 h 05 min"; NaN as "…"."""
-    if not math.isfinite(seconds):
-        return "…"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    rounded = round(seconds)
-    if rounded < 60:
-        return f"{rounded} s"
-    if rounded < 3600:
-        return f"{rounded // 60} min {rounded % 60:02d} s"
-    return f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from protgraph.task.predictions import SplitPredictions
     from protgraph.task.task import Task
 
-__all__ = ["SampledRow", "calibrated", "evaluate_published", "evaluate_trained", "evaluated_by_sampling", "held_out"]
+__all__ = ["SampledRow", "calibrated", "evaluate_published", "evaluate_trained", "evaluated_by_sampling"]
 
 
 def evaluate_trained(job: BenchJob) -> BenchRow:
@@ -34,6 +34,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
 
     from protgraph.bench.protein_scores import describe_test_split
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
+    from protgraph.data.datasets.dataset_view import held_out
     from protgraph.data.datasets.splits import cluster_proteins
     from protgraph.evaluation.bootstrap import resample_test_split
     from protgraph.evaluation.evaluation import predict_ensemble
@@ -124,14 +125,6 @@ def evaluated_by_sampling(
     failures = tuple(dict.fromkeys([*row.failures, *result.failures]))
     row = replace(row, metrics=result.metrics, confusion=result.confusion, failures=failures)
     return SampledRow(row, result.residues, time.perf_counter() - start)
-
-
-def held_out(dataset: Dataset, task: str) -> Dataset:
-    """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
-    from protgraph.data.datasets.dataset_view import resplit
-
-    splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
-    return resplit(dataset, task, splits, f"{dataset.card.split_rule}; without train")
 
 
 def _check_target(job: BenchJob, checkpoint: Checkpoint, task: Task) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from protgraph.cli.console import progress_bar
-from protgraph.cli.output_path import Overwrite, check_output
+from protgraph.cli.output_path import Overwrite
+from protgraph.cli.table_output import TableOutput
 
 __all__ = ["generate_command"]
 
@@ -18,7 +19,7 @@ ENTRY_POINTS = {"protgraph.commands": {"generate": "generate_command"}}
 
 def generate_command(
     checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a causal model, written by 'protgraph train'.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="FASTA file to write, or '-'.")],
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of sequences.")] = 8,
     length: Annotated[int, typer.Option(help="Residues per sequence, the prompt included.")] = 120,
     prompt: Annotated[str, typer.Option(help="One-letter codes at the start of every sequence.")] = "",
@@ -49,7 +50,7 @@ def generate_command(
     from protgraph.structure.io import FASTA_SUFFIXES
     from protgraph.wording import count_noun
 
-    out = check_output(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
+    output = TableOutput(out, inputs=[checkpoint], overwrite=overwrite, suffixes=FASTA_SUFFIXES)
     loaded = load_checkpoint(checkpoint)
     start = time.perf_counter()
     with progress_bar() as progress:
@@ -68,8 +69,10 @@ def generate_command(
         )
     seconds = time.perf_counter() - start
     settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    write_generated(out, sequences, name=loaded.model.spec.name, settings=settings)
+    with output.file(".fasta") as path:
+        write_generated(path, sequences, name=loaded.model.spec.name, settings=settings)
     perplexity = sum(s.perplexity for s in sequences) / n
     rate = n * (length - len(prompt)) / seconds
     what = f"{count_noun(n, 'sequence')} of {count_noun(length, 'residue')}"
-    typer.echo(f"{what}, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {out}")
+    place = output.path or "standard output"
+    output.print(f"{what}, mean perplexity {perplexity:.2f}, {rate:.0f} residues/s → {place}")

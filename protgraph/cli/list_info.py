@@ -139,19 +139,32 @@ _SMALLER_IS_BETTER = ("rmse", "mae")
 
 
 def _quality(card: dict[str, Any]) -> str:
-    """Return a metric of a card on a test set, beside floor and rivals: "[test: auprc .504; floor .111]"."""
+    """Return metrics of a card on a test set beside floor and rivals: "[test: auprc .504; floor .111; X .544]".
+
+    The metric is that of the first rival; if it has no floor, another one with a floor follows.
+    """
     rivals = _compared(card, "rival")
     split = rivals[0]["split"] if rivals else "test"
     result = card.get("splits", {}).get(split, {})
     if not result.get("metrics"):
         return ""
+    floors = [other for other in _compared(card, "floor") if other["split"] == split]
     metric = rivals[0]["metric"] if rivals else next(iter(result["metrics"]))
-    value = result["metrics"][metric][0]
-    texts = [f"{split}: {metric} {'undefined' if value is None else _figure(value)}"]
-    floor = _floor(metric, result, [other for other in _compared(card, "floor") if other["split"] == split])
-    texts += [] if floor is None else [f"floor {_figure(floor)}"]
+    texts = [f"{split}: {_with_floor(metric, result, floors)}"]
     texts += [_rival_text(other) for other in rivals if (other["split"], other["metric"]) == (split, metric)]
+    if not rivals:
+        texts.append("rival: none on these rows")
+    if "floor" not in texts[0]:
+        others = [name for name in dict.fromkeys(other["metric"] for other in floors) if name != metric]
+        texts.append(_with_floor(others[0], result, floors) if others else "floor: none on these rows")
     return f"[{'; '.join(texts)}]"
+
+
+def _with_floor(metric: str, result: dict[str, Any], floors: list[dict[str, Any]]) -> str:
+    """Return a metric with its best floor, if it has one: "auprc .504; floor .111"."""
+    value, floor = result["metrics"][metric][0], _floor(metric, result, floors)
+    text = f"{metric} {'undefined' if value is None else _figure(value)}"
+    return text if floor is None else f"{text}; floor {_figure(floor)}"
 
 
 def _compared(card: dict[str, Any], kind: str) -> list[dict[str, Any]]:

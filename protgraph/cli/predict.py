@@ -206,6 +206,7 @@ def _predict(checkpoint: str, request: _Request) -> None:
     from protgraph.cli.table_output import TableOutput
     from protgraph.featurize import expand_sources
     from protgraph.inference import predict as run
+    from protgraph.inference.model_run import check_reads_structures
     from protgraph.inference.prediction_table import interface_table, pooled_columns, prediction_columns
     from protgraph.inference.result_table import TABLE_SUFFIXES
     from protgraph.wording import count_noun
@@ -229,6 +230,7 @@ def _predict(checkpoint: str, request: _Request) -> None:
         overwrite=overwrite,
     )
     trained = as_checkpoint(checkpoint)
+    check_reads_structures(trained)
     print_license_note(checkpoint)
     calls = SiteOutput(request.sites, checkpoint, trained.model.target, sources)
     files_to_write = _requested(
@@ -359,7 +361,7 @@ def _files_read(result: Predictions, sources: list[str]) -> str:
 def embed_command(
     checkpoint: Checkpoint,
     files: Files,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .npz or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file, .npz, .parquet, or '-'.")],
     device: Device = "auto",
     overwrite: Overwrite = False,
     *,
@@ -372,7 +374,7 @@ def embed_command(
     Members of an ensemble are side by side, since their vectors have no common axes.
 
     An .npz file holds the arrays node (N, D), protein (P, D), ptr, files, chains and residues; a .parquet file holds a
-    row per residue, and a second one a row per protein.
+    row per residue, and a second one a row per protein. '-' is CSV on standard output, a row per residue.
 
     \b
     Examples:
@@ -382,6 +384,7 @@ def embed_command(
       protgraph embed gat.safetensors 1ubq.cif -o vectors.parquet
     """
     from protgraph.cli.failures import report_failures
+    from protgraph.cli.table_output import TableOutput
     from protgraph.featurize import expand_sources
     from protgraph.inference import embed as run
     from protgraph.inference.embedding import embedding_files
@@ -391,8 +394,8 @@ def embed_command(
     check_order("embed", checkpoint, files)
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
-    out = check_output(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
-    for path in embedding_files(out):
+    output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=[".npz", ".parquet"])
+    for path in () if output.path is None else embedding_files(output.path):
         check_output(path, inputs=inputs, overwrite=overwrite)
     print_license_note(checkpoint)
     stopped: Interrupted | None = None
@@ -400,12 +403,14 @@ def embed_command(
         result = run(checkpoint, sources, read=read, device=device)
     except Interrupted as e:
         result, stopped = e.result, e
-    _print_notes(result, out.with_name(f"{out.name}{WARNINGS_SUFFIX}"))
-    if result.files:
+    _print_notes(result, output.beside(WARNINGS_SUFFIX))
+    if result.files and output.path is None:
+        output.write(result.residue_table(), "")
+    elif result.files:
         written = ", ".join(map(str, result.write(out)))
         residues, width = result.node.shape
         counts = f"{count_noun(residues, 'residue')} of {count_noun(len(result.files), 'protein')}"
-        typer.echo(f"{counts}, {width} wide → {written}")
+        output.print(f"{counts}, {width} wide → {written}")
     if stopped is not None:
-        _end(stopped, result, set(result.files), sources, out)
-    report_failures(result.failures, out, any_succeeded=bool(result.files))
+        _end(stopped, result, set(result.files), sources, output.path)
+    report_failures(result.failures, output.path, any_succeeded=bool(result.files))

@@ -20,6 +20,10 @@ ENTRY_POINTS = {"protgraph.commands": {"recipe": "recipe_command"}}
 def recipe_command(
     recipe: Annotated[str, typer.Argument(help="TOML file, or trained model by name.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    evaluate: Annotated[
+        bool,
+        typer.Option("--evaluate", help="Train nothing: evaluate the weights beside the recipe again, for a new card."),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that read structure files.")] = 1,
     overwrite: Overwrite = False,
 ) -> None:
@@ -35,16 +39,20 @@ def recipe_command(
     Examples:
       protgraph recipe secondary_structure -o reproduced
       protgraph recipe my_site.toml -o my_site
+      protgraph recipe ddg_binding --evaluate -o evaluated
       protgraph predict my_site/model.safetensors 1ubq.cif -o out.csv
     """
-    from protgraph.recipes import run_recipe
-    from protgraph.registry import mutation_scorers, trained_models
+    from protgraph.checkpoint import TrainedModel
+    from protgraph.recipes import evaluate_recipe, run_recipe
+    from protgraph.registry import trained_models
 
     path = trained_models.get(recipe).recipe if recipe in trained_models else Path(recipe)
-    if recipe in mutation_scorers and not path.is_file():
-        path = getattr(mutation_scorers.get(recipe), "recipe", path)
-    check_output_folder(out, inputs=[path], overwrite=overwrite)
-    trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
+    check_output_folder(out, inputs=[path], overwrite=overwrite, apart=True)
+    if evaluate:
+        before = TrainedModel(path.parent, check_code=False)
+        trained = evaluate_recipe(before, out, jobs=jobs, overwrite=overwrite)
+    else:
+        trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
     typer.echo(trained.doc)
     if left_out := trained.card().left_out:
         typer.echo(f"left out of training: {left_out}")

@@ -1,9 +1,12 @@
-"""Table of a command: a file, standard output, or none; messages and tables beside it."""
+"""Table or sequences of a command: a file, standard output, or none; messages and tables beside it."""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["STANDARD_OUTPUT", "TableOutput"]
 
-#: Value of ``--out`` for CSV on standard output.
+#: Value of ``--out`` for CSV or FASTA on standard output.
 STANDARD_OUTPUT = Path("-")
 
 
 class TableOutput:
-    """Table that a command writes.
+    """Table, or sequences, that a command writes.
 
     Parameters
     ----------
@@ -60,6 +63,25 @@ class TableOutput:
         elif self.path is not None:
             table.write(self.path)
             self.print(f"{text} → {self.path}")
+
+    @contextmanager
+    def file(self, suffix: str) -> Iterator[Path]:
+        """Yield the file to write; for standard output a temporary one, which is copied there when the block ends.
+
+        Parameters
+        ----------
+        suffix : str
+            End of the name of the temporary file, which selects the format.
+        """
+        if self.path is not None:
+            yield self.path
+            return
+        with tempfile.TemporaryDirectory(prefix="protgraph-") as folder:
+            path = Path(folder, f"out{suffix}")
+            yield path
+            if self.is_standard_output and path.exists():
+                with path.open(encoding="utf-8", newline="") as content:
+                    shutil.copyfileobj(content, sys.stdout)
 
     def beside(self, suffix: str) -> Path | None:
         """Return the path of a table beside the file; None without a file."""

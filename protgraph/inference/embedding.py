@@ -28,6 +28,7 @@ from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.inference.input_warnings import InputWarning
 from protgraph.inference.model_run import ModelRun
+from protgraph.inference.result_table import ResultTable
 from protgraph.model.build import ProteinModel, as_model_spec
 from protgraph.model.devices import find_device
 from protgraph.model.pretrained import pretrained
@@ -284,6 +285,13 @@ class Embeddings:
             _write_parquet(residues, self._repeated(count) | {"residue": self.residues.tolist()}, self.node)
             _write_parquet(proteins, self._repeated(np.ones_like(count)) | {"residues": count.tolist()}, self.protein)
         return files
+
+    def residue_table(self) -> ResultTable:
+        """Return a row per residue: file, protein, chains, residue, and the vector."""
+        identity = self._repeated(np.diff(self.ptr)) | {"residue": self.residues.tolist()}
+        names = (*identity, *(f"v{i}" for i in range(self.node.shape[1])))
+        rows = zip(*identity.values(), self.node.tolist(), strict=True)
+        return ResultTable(names, [(*row[:-1], *row[-1]) for row in rows])
 
     @classmethod
     def read(cls, path: str | Path) -> Embeddings:

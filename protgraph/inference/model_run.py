@@ -11,6 +11,7 @@ from torch import Tensor
 from protgraph.checkpoint.checkpoint_file import Checkpoint
 from protgraph.data.graph.protein_graph import collate
 from protgraph.data.store.loader import pack
+from protgraph.errors import OptionError
 from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
@@ -21,9 +22,19 @@ from protgraph.model.build import ProteinModel
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.structure.io.read_options import ReadOptions
 
-__all__ = ["ModelRun", "featurized_proteins"]
+__all__ = ["ModelRun", "check_reads_structures", "featurized_proteins"]
 
 T = TypeVar("T")
+
+
+def check_reads_structures(checkpoint: Checkpoint) -> None:
+    """Raise :class:`OptionError` for a model whose input is a structure and mutations."""
+    target = checkpoint.model.target
+    if target.head_name == "mutation":
+        raise OptionError(
+            f"model of {target.name!r}: it scores mutations, not structures. Use 'protgraph mutate FILE --mutations "
+            "A:G42D --model NAME', or 'protgraph scan'."
+        )
 
 
 def featurized_proteins(
@@ -57,6 +68,7 @@ class ModelRun:
     def __init__(
         self, checkpoint: Checkpoint, sources: Source | Iterable[Source], *, read: ReadOptions | None, jobs: int
     ) -> None:
+        check_reads_structures(checkpoint)
         self.failures: list[Failure] = []
         self.checks = InputChecks(checkpoint, read)
         self._notes: list[str] = []

@@ -55,14 +55,14 @@ def mutation_calls(predictions: Mapping[str, SplitPredictions], *, of_binding: b
     Destabilizing: the threshold with the largest Matthews correlation on validation, for a measured ΔΔG of at least
     1 kcal/mol. Stabilizing: the largest threshold for which at least half of the called variants of validation have a
     measured ΔΔG of 0 or less; nothing is called stabilizing without one. Neutral: between both. The names for binding
-    are "weaker", "stronger" and "neutral".
+    are "weaker", "tighter" and "neutral".
 
     Parameters
     ----------
     predictions : mapping of str to SplitPredictions
         Predicted and measured ΔΔG of each split, positive = destabilizing.
     """
-    unfavorable, favorable = ("weaker", "stronger") if of_binding else ("destabilizing", "stabilizing")
+    unfavorable, favorable = ("weaker", "tighter") if of_binding else ("destabilizing", "stabilizing")
     values = {split: (p.logits[:, 0].double(), p.y[:, 0].double()) for split, p in predictions.items()}
     predicted, measured = values["val"]
     high = float(best_threshold(replace(predictions["val"], y=(predictions["val"].y >= _LARGE).float())))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from protgraph import registry
+from protgraph.data.datasets.card import TaskCard
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.errors import OptionError, suggest
 from protgraph.labels.evaluation_dataset import Evaluation
@@ -135,6 +136,16 @@ class Recipe(BaseModel):
         """Return the dataset."""
         read = ReadOptions.from_dict(self.read) if self.read else None
         return load_dataset(self.dataset, labels=self.labels, task=self.task, read=read)
+
+    def task_cards(self) -> dict[str, TaskCard]:
+        """Return the card of the task of each test split, for registered datasets."""
+        sets = {"test": (self.dataset, self.task)}
+        sets |= {f"{evaluation.dataset}_test": (evaluation.dataset, evaluation.task) for evaluation in self.evaluate}
+        cards = {}
+        for split, (name, task) in sets.items():
+            if name in registry.datasets and task in (tasks := registry.datasets.create(name).card.tasks):
+                cards[split] = tasks[task]
+        return cards
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Recipe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,8 @@ from protgraph.checkpoint.checkpoint_file import (
 from protgraph.checkpoint.component_source import components_of
 from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, SplitResult, TrainedModel
 from protgraph.checkpoint.training_set import summarize_training_set
-from protgraph.data.datasets.card import DatasetCard, TaskCard
 from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.dataset_view import resplit
+from protgraph.data.datasets.dataset_view import held_out, resplit
 from protgraph.data.datasets.folds import assign_folds, fold_datasets
 from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.data.store.graph_store import GraphStore
@@ -31,10 +30,10 @@ from protgraph.errors import OutputFileError
 from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
 from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_ensemble
 from protgraph.file_io import atomic_write, write_text_file
-from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations
+from protgraph.labels.evaluation_dataset import add_evaluations
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
-from protgraph.model.build import as_model_spec
+from protgraph.model.build import ProteinModel, as_model_spec
 from protgraph.recipes.calls import find_calls
 from protgraph.recipes.card import card_page, comparisons_of, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
@@ -44,7 +43,7 @@ from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
 from protgraph.train.training import fit
 
-__all__ = ["run_recipe"]
+__all__ = ["evaluate_recipe", "run_recipe"]
 
 
 @check_arguments("recipe", "out", "cache", "jobs")
@@ -87,42 +86,122 @@ def run_recipe(
         The recipe does not fit the dataset or the task.
     """
     path, spec = Path(recipe), Recipe.from_toml(recipe)
-    if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
-        raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
-    text = path.read_text(encoding="utf-8")
-    evaluations = [one.load() for one in spec.evaluate]
-    base = spec.data()
-    dataset, left_out = add_evaluations(base, spec.task, evaluations, cache=cache)
+    _check_folder(out, overwrite=overwrite)
+    data = _RecipeData.load(spec, cache=cache)
     folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
-    members = _train(spec, dataset, folder_of_members, cache, jobs, on_member)
-    first, task = next(iter(members.values())), resolve_task(spec.task, dataset)
-    task = task if first.model.decoder is None else task.for_decoder()
-    stores = prepare(dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
-    held_out = {split: store for split, store in stores.items() if split != "train"}
-    predictions = predict_ensemble([m.model for m in members.values()], held_out, task)
+    members = _train(spec, data.dataset, folder_of_members, cache, jobs, on_member)
+    first, *further = members.values()
+    task = data.task_of(first.model)
+    stores = prepare(data.dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
+    predictions = _predict([first.model, *(member.model for member in further)], stores, task)
     calibration = None
     if spec.calibration != "none":
         rows, fitted_on = predictions["val"], "val"
         if spec.calibration_folds:
-            rows = _cross_fit(spec, dataset, task, folder_of_members, cache, jobs)
+            rows = _cross_fit(spec, data.dataset, task, folder_of_members, cache, jobs)
             fitted_on = f"train and val, cross-fitted in {spec.calibration_folds} folds"
         calibration = fit_calibration(spec.calibration, rows, first.model.target, split=fitted_on)
-    checkpoint = _checkpoint(spec, list(members.values()), task, stores, predictions["val"], calibration)
-    clusters = {split: cluster_proteins(dataset, spec.task, store.names) for split, store in held_out.items()}
-    task = _with_metrics(task, spec)
-    splits = {split: split_result(task, p, checkpoint, clusters[split]) for split, p in predictions.items()}
-    card = _card(spec, dataset.card, list(members), predictions, checkpoint, splits, left_out)
-    comparisons = comparisons_of(card.splits, _tasks_of_splits(base.card, spec.task, evaluations))
-    card = card.model_copy(update={"comparisons": comparisons})
+    checkpoint = _checkpoint(spec, [first, *further], task, stores, predictions["val"], calibration)
+    results = _results(data.dataset, _with_metrics(task, spec), stores, predictions, checkpoint)
+    card = _card(spec, data, list(members), predictions, checkpoint, results)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, checkpoint)
-        write_text_file(folder / RECIPE, text)
-        write_text_file(folder / CARD, card.model_dump_json(indent=1) + "\n")
-        write_text_file(folder / "README.md", card_page(card))
-        if calibration is not None and first.model.target.kind != "regression":
-            write_reliability_figure(folder / "reliability.svg", predictions, calibration, first.model.target)
+        _write_report(folder, path, card, predictions, checkpoint)
     shutil.rmtree(folder_of_members)
     return TrainedModel(Path(out))
+
+
+@check_arguments("out", "cache", "jobs")
+def evaluate_recipe(
+    trained: TrainedModel,
+    out: str | Path,
+    *,
+    cache: str | Path | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+) -> TrainedModel:
+    """Evaluate the weights of a trained model again, and write its folder with a new card; nothing is trained.
+
+    Weights, calibration and thresholds stay as they are. Calls come from the predictions of validation, floors and
+    rivals from the cards of the datasets.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+        Folder of :func:`run_recipe`.
+    out, cache, jobs, overwrite
+        See :func:`run_recipe`.
+
+    Raises
+    ------
+    OptionError, DatasetError, CheckpointError
+        The recipe does not fit the dataset or the task, or a file of the folder is missing.
+    """
+    spec, before, checkpoint = Recipe.from_toml(trained.recipe), trained.card(), trained.checkpoint()
+    _check_folder(out, overwrite=overwrite)
+    data = _RecipeData.load(spec, cache=cache)
+    task = data.task_of(checkpoint.model)
+    held = held_out(data.dataset, task.name)
+    stores = prepare(held, task, checkpoint.model.plan, cache=cache, jobs=jobs, needs_train=False).splits
+    predictions = _predict(checkpoint.members, stores, task)
+    results = _results(held, _with_metrics(task, spec), stores, predictions, checkpoint)
+    card = _card(spec, data, before.members, predictions, checkpoint, results)
+    card = card.model_copy(update={"versions": before.versions, "seconds": before.seconds})  # those of training
+    with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
+        shutil.copyfile(trained.folder / WEIGHTS, folder / WEIGHTS)
+        _write_report(folder, trained.recipe, card, predictions, checkpoint)
+    return TrainedModel(Path(out))
+
+
+@dataclass(frozen=True)
+class _RecipeData:
+    """Data of a recipe with those that it is evaluated on.
+
+    ``left_out`` describes proteins that are not used, because an evaluated dataset has homologs of them.
+    """
+
+    name_of_task: str
+    dataset: Dataset
+    left_out: str
+
+    @classmethod
+    def load(cls, recipe: Recipe, *, cache: str | Path | None) -> _RecipeData:
+        """Load the datasets of a recipe."""
+        evaluations = [evaluation.load() for evaluation in recipe.evaluate]
+        return cls(recipe.task, *add_evaluations(recipe.data(), recipe.task, evaluations, cache=cache))
+
+    def task_of(self, model: ProteinModel) -> Task:
+        """Return the task for a model."""
+        task = resolve_task(self.name_of_task, self.dataset)
+        return task if model.decoder is None else task.for_decoder()
+
+
+def _check_folder(out: str | Path, *, overwrite: bool) -> None:
+    if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
+        raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
+
+
+def _predict(
+    models: Sequence[ProteinModel], stores: Mapping[str, GraphStore], task: Task
+) -> dict[str, SplitPredictions]:
+    """Return the mean predictions of models for validation and each test split."""
+    return predict_ensemble(models, {split: store for split, store in stores.items() if split != "train"}, task)
+
+
+def _write_report(
+    folder: Path,
+    recipe: Path,
+    card: ModelCard,
+    predictions: Mapping[str, SplitPredictions],
+    checkpoint: Checkpoint,
+) -> None:
+    """Write recipe, card, page and reliability diagram beside the weights."""
+    target, calibration = checkpoint.model.target, checkpoint.calibration
+    write_text_file(folder / RECIPE, recipe.read_text(encoding="utf-8"))
+    write_text_file(folder / CARD, card.model_dump_json(indent=1) + "\n")
+    write_text_file(folder / "README.md", card_page(card))
+    if calibration is not None and target.kind != "regression":
+        write_reliability_figure(folder / "reliability.svg", predictions, calibration, target)
 
 
 def _train(
@@ -182,14 +261,6 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
     return data and trained["config"] == config.to_dict() and member.model.spec == as_model_spec(model)
 
 
-def _tasks_of_splits(base: DatasetCard, task: str, evaluations: Sequence[Evaluation]) -> dict[str, TaskCard]:
-    """Return the card of the task of each test split."""
-    tasks = {"test": base.tasks[task]} if task in base.tasks else {}
-    for evaluation in evaluations:
-        tasks[f"{evaluation.dataset.name}_test"] = evaluation.dataset.card.tasks[evaluation.task]
-    return tasks
-
-
 def _with_metrics(task: Task, recipe: Recipe) -> Task:
     """Return the task with the further metrics of the recipe."""
     names = [metric.name for metric in task.metrics]
@@ -224,36 +295,51 @@ def _checkpoint(
     )
 
 
+def _results(
+    dataset: Dataset,
+    task: Task,
+    stores: Mapping[str, GraphStore],
+    predictions: Mapping[str, SplitPredictions],
+    checkpoint: Checkpoint,
+) -> dict[str, SplitResult]:
+    """Return the results of each evaluated split, with intervals over the clusters of its proteins."""
+    results: dict[str, SplitResult] = {}
+    for split, rows in predictions.items():
+        clusters = cluster_proteins(dataset, task.name, stores[split].names)
+        results[split] = split_result(task, rows, checkpoint, clusters)
+    return results
+
+
 def _card(
     recipe: Recipe,
-    data: DatasetCard,
+    data: _RecipeData,
     members: list[str],
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
-    splits: dict[str, SplitResult],
-    left_out: str,
+    results: dict[str, SplitResult],
 ) -> ModelCard:
-    """Describe the data, the members and their results on validation and on each test split."""
-    license_ = data.license or "unknown license"
-    calibration = checkpoint.calibration
+    """Describe the data, the members and their results on validation and on each test split, beside other methods."""
+    card, calibration = data.dataset.card, checkpoint.calibration
+    license_ = card.license or "unknown license"
     return ModelCard(
         name=recipe.name,
         summary=recipe.summary,
         task=recipe.task,
         dataset=Path(recipe.dataset).name,
-        dataset_version=data.version,
+        dataset_version=card.version,
         license=license_,
         non_commercial=recipe.non_commercial or "NC" in license_.upper().replace("-", " ").split(),
-        weights_note=data.provenance.weights_note,
-        left_out=left_out,
-        citation=data.citation,
+        weights_note=card.provenance.weights_note,
+        left_out=data.left_out,
+        citation=card.citation,
         reads=checkpoint.reads,
         input=recipe.input,
         limits=list(recipe.limits),
         members=members,
         parameters=sum(member.num_parameters for member in checkpoint.members),
         calibration="none" if calibration is None else str(calibration),
-        splits=splits,
+        splits=results,
         versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
         calls=find_calls(checkpoint, predictions, recipe.truth),
+        comparisons=comparisons_of(results, recipe.task_cards()),
     )

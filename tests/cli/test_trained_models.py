@@ -222,12 +222,12 @@ def test_the_calls_of_each_card_have_the_matthews_correlation_of_the_card() -> N
 def test_the_list_has_a_metric_of_the_card_beside_floor_and_rival(run) -> None:
     lines = {line.split()[0]: line for line in run("list", "trained_models").out.splitlines()[1:]}
     assert "[test: auprc .504; floor .111; GraphSite .544 (not confirmed)]" in lines["dna_site"]
-    card = trained_models.get("ligand_site").card()
-    result = card.splits["test"]
-    prevalence = result.positives[0] / result.labels
-    expected = f"auprc {result.metrics['auprc'][0]:.3f}; floor {prevalence:.3f}]".replace(" 0.", " .")
-    assert expected in lines["ligand_site"]
-    assert "floor .266]" in lines["model_quality"]  # the smaller error is better
+    assert "floor .111; rival: none on these rows]" in lines["ligand_site"]
+    assert "[test: pearson_overall .500; floor .205; MAESTRO .499; PROSTATA .496]" in lines["ddg"]
+    expected = "pearson_of_means .808; ELBO of EigenFold .852; rmse .169; floor .266]"  # the smaller error is better
+    assert expected in lines["model_quality"]
+    for line in lines.values():
+        assert "floor" in line and line.endswith("]")
 
 
 def test_several_models_write_tables_with_their_names(run, structures_dir, tmp_path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from protgraph import trained_models
+from protgraph.errors import OptionError
 from protgraph.inference import predict
 from protgraph.recipes import Recipe
 from protgraph.recipes.card import card_page
@@ -35,7 +36,12 @@ TOGETHER = {"paratope"}
 READS = {"paratope": "antibody domains"}
 
 
-@pytest.fixture(params=trained_models.names())
+#: Models of mutations, which have tests of their own.
+OF_MUTATIONS = {"ddg", "ddg_binding"}
+NAMES = sorted(set(trained_models.names()) - OF_MUTATIONS)
+
+
+@pytest.fixture(params=NAMES)
 def name(request) -> str:
     return request.param
 
@@ -46,7 +52,7 @@ def path(name, structures_dir) -> Path:
 
 
 def test_every_trained_model_has_recorded_predictions() -> None:
-    assert list(RECORDED) == trained_models.names()
+    assert list(RECORDED) == NAMES
 
 
 def test_predictions_are_those_that_were_recorded(name, path) -> None:
@@ -72,6 +78,12 @@ def test_card_recipe_and_weights_agree(name) -> None:
     assert card.calibration == str(checkpoint.calibration) and checkpoint.calibration.split == "val"
     assert (trained.folder / "README.md").read_text(encoding="utf-8") == card_page(card)
     assert card.license and card.limits and card.splits["test"].metrics
+
+
+@pytest.mark.parametrize("name", sorted(OF_MUTATIONS))
+def test_a_model_of_mutations_refuses_structures(name, structures_dir) -> None:
+    with pytest.raises(OptionError, match="protgraph mutate"):
+        predict(name, structures_dir / "1ubq.bcif", device="cpu")
 
 
 def test_structures_unlike_the_training_set_are_recognized(name) -> None:
@@ -121,7 +133,7 @@ def test_the_antibody_model_refuses_other_proteins(structures_dir) -> None:
     assert not found.rows and [failure.error_type for failure in found.failures] == ["SelectionError"]
 
 
-@pytest.mark.parametrize("name", sorted(set(trained_models.names()) - TOGETHER))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - TOGETHER))
 def test_another_chain_does_not_change_predictions_of_a_chain(name, structures_dir, tmp_path) -> None:
     lines = pdb_lines(structures_dir / "1ubq.bcif")
     copy = [f"{line[:21]}B{line[22:30]}{float(line[30:38]) + 25:8.3f}{line[38:]}" for line in lines]

@@ -42,9 +42,9 @@ def test_nothing_is_called_stabilizing_without_support() -> None:
 
 
 def test_a_rule_applies_to_its_range_and_states_it() -> None:
-    from protgraph_plugins.ddg.trained_scorers import DDG_MODEL
+    from protgraph_plugins.trained.registered import DDG
 
-    rules = {rule.name: rule for rule in DDG_MODEL.card().calls}
+    rules = {rule.name: rule for rule in DDG.card().calls}
     for value in (-3.0, 0.0, rules["neutral"].below, 0.5, 4.0):
         assert sum(rule.applies(value) for rule in rules.values()) == 1
     assert not any(rule.applies(float("nan")) for rule in rules.values())

@@ -14,7 +14,7 @@ from protgraph.checkpoint import TrainedModel, load_checkpoint, save_checkpoint
 from protgraph.errors import OptionError
 from protgraph.evaluation.calibration import fit_calibration
 from protgraph.inference import predict
-from protgraph.recipes import Recipe, run_recipe
+from protgraph.recipes import Recipe, evaluate_recipe, run_recipe
 from protgraph.structure import clean, load_structure
 
 PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
@@ -66,6 +66,16 @@ def test_the_folder_has_weights_recipe_card_page_and_figure(made) -> None:
     names = {path.name for path in made.folder.iterdir()}
     assert names == {"model.safetensors", "recipe.toml", "card.json", "README.md", "reliability.svg"}
     assert made.recipe.read_text() == TOML
+
+
+@pytest.mark.slow
+def test_evaluating_again_trains_nothing_and_gives_the_same_card(made, recipe, tmp_path) -> None:
+    for file in made.folder.iterdir():
+        shutil.copy(file, recipe.parent)  # beside the data of the recipe
+    again = evaluate_recipe(TrainedModel(recipe.parent), tmp_path / "again")
+    for name in ("model.safetensors", "recipe.toml", "README.md"):
+        assert (again.folder / name).read_bytes() == (made.folder / name).read_bytes()
+    assert again.card() == made.card()
 
 
 def test_all_models_and_seeds_are_members(made) -> None:

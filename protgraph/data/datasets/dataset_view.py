@@ -15,7 +15,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["DatasetView", "Origin", "add_derived_task", "card_of_view", "content_version", "resplit"]
+__all__ = ["DatasetView", "Origin", "add_derived_task", "card_of_view", "content_version", "held_out", "resplit"]
 
 _NO_ORIGINS: Mapping[str, Origin] = MappingProxyType({})
 
@@ -157,3 +157,9 @@ def _examples_of_all_tasks(dataset: Dataset) -> list[Example]:
                 )
     order = {split: number for number, split in enumerate(dataset.card.splits)}
     return sorted(examples.values(), key=lambda example: order[example.split])
+
+
+def held_out(dataset: Dataset, task: str) -> Dataset:
+    """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
+    splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
+    return resplit(dataset, task, splits, f"{dataset.card.split_rule}; without train")

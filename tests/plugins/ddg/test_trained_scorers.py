@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from protgraph_plugins.ddg.trained_scorers import BINDING_MODEL, DDG_MODEL, TrainedBindingScorer, TrainedMutationScorer
+from protgraph_plugins.ddg.trained_scorers import TrainedBindingScorer, TrainedMutationScorer
 from protgraph_plugins.mutations import (
     BindingScorer,
     EnsembleScorer,
@@ -16,6 +16,7 @@ from protgraph_plugins.mutations import (
     score_column,
     sign_convention,
 )
+from protgraph_plugins.trained.registered import DDG, DDG_BINDING
 
 from protgraph import registry
 from protgraph.data.graph import collate
@@ -161,7 +162,7 @@ def test_a_checkpoint_of_another_task_is_refused(scorer_class):
         scorer_class(weights=str(path))
 
 
-@pytest.mark.parametrize(("model", "task"), [(DDG_MODEL, "ddg_stability"), (BINDING_MODEL, "ddg_binding")])
+@pytest.mark.parametrize(("model", "task"), [(DDG, "ddg_stability"), (DDG_BINDING, "ddg_binding")])
 def test_card_recipe_and_weights_agree(model, task):
     card, recipe, checkpoint = model.card(), Recipe.from_toml(model.recipe), model.checkpoint()
     assert card.name == recipe.name == model.folder.name and card.task == checkpoint.task == task
@@ -171,6 +172,6 @@ def test_card_recipe_and_weights_agree(model, task):
 
 
 def test_cards_have_the_scores_of_all_tests():
-    assert {"val", "test", "ddg_ssym_direct", "ddg_ssym_reverse", "ddg_s461_test"} <= DDG_MODEL.card().splits.keys()
-    binding = BINDING_MODEL.card()
+    assert {"val", "test", "ddg_ssym_direct", "ddg_ssym_reverse", "ddg_s461_test"} <= DDG.card().splits.keys()
+    binding = DDG_BINDING.card()
     assert {"val", "test"} <= binding.splits.keys() and any("cross-validation" in limit for limit in binding.limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from protgraph_plugins.design import (
     score_sequences,
     write_design_structures,
 )
+from protgraph_plugins.design.sampling import SamplingRequest
 
 import protgraph as pg
 from protgraph.errors import OptionError
@@ -198,19 +200,23 @@ def test_the_command_prints_and_writes_the_ranked_table(run, structures_dir, tmp
 
 
 @pytest.mark.usefixtures("proteinmpnn_folder")
-def test_a_long_run_prints_an_estimate_after_the_first_sequences(run, structures_dir, monkeypatch):
-    arguments = [
-        "design",
-        structures_dir / "1crn.bcif",
-        "--redesign",
-        "A:5",
-        "--n",
-        3,
-        "--orders",
-        0,
-        "--device",
-        "cpu",
-    ]
+@pytest.mark.parametrize("states", [False, True])
+def test_a_long_run_prints_an_estimate_and_a_short_one_does_not(states, run, structures_dir, tmp_path, monkeypatch):
+    source = structures_dir / ("1l2y.bcif" if states else "1crn.bcif")
+    options = ("--states", "1,2") if states else ("--redesign", "A:5")
+    arguments = ["design", source, *options, "--n", 3, "--orders", 0, "--device", "cpu"]
     assert "estimate" not in run(*arguments).err
-    monkeypatch.setattr("protgraph_plugins.design.design_command._LONG_RUN", -1.0)
-    assert "estimate: 3 sequences, about 0 min" in run(*arguments).err
+    clock = iter(range(0, 10_000, 15))  # s between two looks at the clock
+    monkeypatch.setattr("protgraph_plugins.design.design_command.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(SamplingRequest, "chunks", lambda *_: iter([range(1), range(1, 3)]))
+    assert "estimate: 3 sequences, about 30 s\n" in run(*arguments).err  # one took 15 s, two are left
+
+
+@pytest.mark.usefixtures("proteinmpnn_folder")
+def test_standard_output_has_nothing_but_the_sequences(run, structures_dir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["design", structures_dir / "1crn.bcif", "--redesign", "A:5-8", "--n", 2, "--device", "cpu"]
+    result = run(*arguments, "-o", "-")
+    assert result.code == 0 and "rank" in result.err and not list(tmp_path.iterdir())
+    run(*arguments, "-o", "d.fasta")
+    assert result.out == Path("d.fasta").read_text()

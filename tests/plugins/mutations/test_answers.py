@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from biotite.structure import sasa
 from biotite.structure.io.pdbx import BinaryCIFFile, get_structure
-from protgraph_plugins.ddg.trained_scorers import DDG_MODEL, TrainedMutationScorer
+from protgraph_plugins.ddg.trained_scorers import TrainedMutationScorer
 from protgraph_plugins.mutations import BindingScorer, EnsembleScorer, parse_mutations, scan_mutations
 from protgraph_plugins.mutations.answers import relative_sasa, scan_columns
 from protgraph_plugins.mutations.scorer import call_rules, name_of_call, score_with_spread
+from protgraph_plugins.trained.registered import DDG
 
 from protgraph.structure.io import read_residues
 
@@ -55,7 +56,7 @@ def test_calls_are_printed_and_written_for_single_mutations_only(run, ubiquitin,
     options = ["--table", tmp_path / "m.csv", "--device", "cpu"]
     result = run("mutate", ubiquitin, *options)
     assert result.code == 0, result.err
-    rules = {rule.name: rule for rule in DDG_MODEL.card().calls}
+    rules = {rule.name: rule for rule in DDG.card().calls}
     assert rules["destabilizing"].sentence in result.out and " ± " in result.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.csv"]
 
@@ -102,7 +103,7 @@ def test_nothing_is_called_without_a_card_that_supports_it(run, scorer, ubiquiti
     result = run(*arguments, "-o", tmp_path / "o.csv", "--device", "cpu")
     assert result.code == 0 and "no calls" in result.out
     assert not {"call", "spread"} & set(rows_of(tmp_path / "o.csv")[0])
-    weights = DDG_MODEL.folder / "model.safetensors"
+    weights = DDG.folder / "model.safetensors"
     copy = tmp_path / "copied.safetensors"
     copy.write_bytes(weights.read_bytes())
     assert not TrainedMutationScorer(weights=str(copy), device="cpu").calls

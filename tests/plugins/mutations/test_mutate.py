@@ -219,6 +219,29 @@ def test_a_scan_has_twenty_rows_per_residue_and_a_heat_map(run, tmp_path, dimer,
     assert f"B:5 {residues.res_name[4]} → CYS: {float(row['unfavorable_log_odds']):+.3f}" in page
 
 
+def test_several_files_are_one_table_with_a_heat_map_each_and_failures_beside_it(run, tmp_path, dimer, monomer):
+    folder, out = tmp_path / "in", tmp_path / "scan.csv"
+    (folder / "sub").mkdir(parents=True)
+    for path, source in (("a.pdb", monomer), ("sub/a.pdb", dimer)):
+        (folder / path).write_text(source.read_text())
+    (folder / "b.pdb").write_text(monomer.read_text().replace(" A ", " Q "))  # no chain A
+    result = run("scan", folder, "--positions", "A:5-6", "-o", out)
+    assert result.code == 1 and "4 residues × 20 of 2 of 3 files" in result.out, result.err
+    names = {path.name for path in tmp_path.iterdir() if path != folder}
+    assert names == {
+        out.name,
+        "scan.csv.failures.csv",
+        *(f"scan.{x}.{end}" for x in ("a", "a_2") for end in ("png", "html")),
+    }
+    (failure,) = rows_of(tmp_path / "scan.csv.failures.csv")
+    assert failure["source"].endswith("b.pdb")
+    alone = tmp_path / "alone.csv"
+    run("scan", folder / "a.pdb", "--positions", "A:5-6", "--no-heat-map", "-o", alone)
+    rows = rows_of(out)
+    assert [row for row in rows if row["file"] == str(folder / "a.pdb")] == rows_of(alone)
+    assert len(rows) == 80
+
+
 def test_partners_give_the_score_of_the_complex_minus_the_partners(run, tmp_path, dimer, monomer, residues):
     """Chain B is 30 Å away; each partner alone is the file with one chain."""
     variant = f"A:{swap(residues, 4)}"
