@@ -27,10 +27,10 @@ LOOPS_OVER_PROTEINS = {"compiled": "it loops over the proteins of a batch: compi
 
 
 class _LayerType(ABCMeta):
-    """Type of layers, for ``help(GraphLayer)`` and ``help(Head)``: they show what an author needs, not ``nn.Module``."""
+    """Type of layers: ``help(GraphLayer)`` and ``help(Head)`` show what an author needs, without ``nn.Module``."""
 
     def __dir__(cls) -> list[str]:
-        """List all attributes of a layer; of an abstract class only the public ones that ``nn.Module`` does not have."""
+        """List all attributes; of an abstract class only the public ones that ``nn.Module`` does not have."""
         names = [str(name) for name in super().__dir__()]
         if not inspect.isabstract(cls):
             return names
@@ -41,12 +41,9 @@ class _LayerType(ABCMeta):
 class GraphLayer(nn.Module, metaclass=_LayerType):
     """A map from named fields to named fields.
 
-    A subclass
-
-    1. names its inputs in ``reads`` and ``optional``, and its outputs in ``writes``;
-    2. takes ``fields`` and keyword-only options with defaults in ``__init__``, reads widths by :meth:`scalar_width`, and
-       calls :meth:`declare` with the irreps of each output;
-    3. returns the outputs from :meth:`forward`.
+    A subclass names its inputs in ``reads`` and ``optional``, and its outputs in ``writes``. Its ``__init__`` takes
+    ``fields`` and keyword-only options with defaults, reads widths by :meth:`scalar_width`, and calls :meth:`declare`
+    with the irreps of each output. :meth:`forward` returns the outputs.
 
     A field of irreps ``Cx0e`` has the shape ``(N, C)``, and of ``Vx1o`` ``(N, 3V)``: x, y, z of the first vector, then
     of the next.
