@@ -6,7 +6,8 @@ layer serves every branch and skip connection without options for names.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import inspect
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,11 +26,27 @@ __all__ = ["LOOPS_OVER_PROTEINS", "GraphLayer", "Head"]
 LOOPS_OVER_PROTEINS = {"compiled": "it loops over the proteins of a batch: compiled again for another number of them"}
 
 
-class GraphLayer(nn.Module, ABC):
+class _LayerType(ABCMeta):
+    """Type of layers: ``help(GraphLayer)`` and ``help(Head)`` show what an author needs, without ``nn.Module``."""
+
+    def __dir__(cls) -> list[str]:
+        """List all attributes; of an abstract class only the public ones that ``nn.Module`` does not have."""
+        names = [str(name) for name in super().__dir__()]
+        if not inspect.isabstract(cls):
+            return names
+        added = [name for name in names if not name.startswith("_") and not hasattr(nn.Module, name)]
+        return ["__init__", "forward", *added]
+
+
+class GraphLayer(nn.Module, metaclass=_LayerType):
     """A map from named fields to named fields.
 
-    Subclasses set ``reads``, ``optional`` and ``writes`` as class attributes, take their options as keyword-only
-    arguments with defaults, and call :meth:`declare` with the irreps of their outputs.
+    A subclass names its inputs in ``reads`` and ``optional``, and its outputs in ``writes``. Its ``__init__`` takes
+    ``fields`` and keyword-only options with defaults, reads widths by :meth:`scalar_width`, and calls :meth:`declare`
+    with the irreps of each output. :meth:`forward` returns the outputs.
+
+    A field of irreps ``Cx0e`` has the shape ``(N, C)``, and of ``Vx1o`` ``(N, 3V)``: x, y, z of the first vector, then
+    of the next.
 
     Parameters
     ----------
@@ -72,6 +89,7 @@ class GraphLayer(nn.Module, ABC):
     special_tokens: ClassVar[tuple[int, int]] = (0, 0)
 
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        """Store the specs of the wired inputs as ``self.fields``."""
         super().__init__()
         missing = [name for name in self.reads if name not in fields]
         if missing:
@@ -133,9 +151,10 @@ class GraphLayer(nn.Module, ABC):
         return next(iter(levels.values()))
 
     def declare(self, **irreps: str | FieldSpec) -> None:
-        """Declare the outputs: irreps, or a whole spec for anything but a plain node field.
+        """Declare the outputs, e.g. ``declare(h="64x0e", v="16x1o")``, or by a whole spec.
 
-        A field computed from chiral fields or pseudoscalars is chiral too (see :class:`FieldSpec`).
+        Without a spec, an output has the level of the input of this name, else that of the field of this name, else
+        "node". A field computed from chiral fields or pseudoscalars is chiral too (see :class:`FieldSpec`).
         """
         chiral = any(_is_chiral(spec) for spec in self.fields.values())
         for name, declared in irreps.items():

@@ -67,6 +67,11 @@ class EquivarianceRow:
     errors: dict[str, float | str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_exact(self) -> bool:
+        """True if every error is 0."""
+        return bool(self.errors) and all(error == 0 for error in self.errors.values())
+
 
 def measure_equivariance(component: Component) -> EquivarianceRow:
     """Measure the largest error over a component's wirings for each column that this machine can compute.
@@ -111,15 +116,21 @@ def _columns() -> tuple[Precision, ...]:
 
 
 def equivariance_markdown(rows: Sequence[EquivarianceRow], *, command: str) -> str:
-    """Format the table with its explanation, machine, versions and command; notes are numbered below it."""
+    """Format the table with its explanation, machine, versions and command; notes are numbered below it.
+
+    Components without an error are listed below the table by name.
+    """
     titles = [c.title for c in _columns()]
     lines = ["# Equivariance errors", "", _introduction(command), ""]
     lines += _line(["component", *titles, "float32 tolerance"]), _line(["---", *["---:"] * (len(titles) + 1)])
     notes = [row.notes[title] for row in rows for title in titles if title in row.notes]
     numbers = {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
-    for row in rows:
+    for row in (row for row in rows if not row.is_exact):
         cells = [_cell(row, title, numbers) for title in titles]
         lines.append(_line([row.component, *cells, "–" if row.tolerance is None else f"{row.tolerance:.0e}"]))
+    exact = [row.component for row in rows if row.is_exact]
+    if exact:
+        lines += ["", f"Exactly 0 in every column: {', '.join(exact)}."]
     if numbers:
         lines += ["", *(f"[^{number}]: {note}" for note, number in numbers.items())]
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import pytest
 
 import protgraph as pg
+from protgraph.testing.equivariance_table import EquivarianceRow, equivariance_markdown
 
 
 @pytest.mark.slow
@@ -142,3 +143,15 @@ def test_rows_of_the_table_are_kept_if_the_command_is_interrupted(run, tmp_path,
     assert not table.exists()
     lines = (tmp_path / "errors.md.partial").read_text(encoding="utf-8").splitlines()
     assert [line.split()[2] for line in lines if line.startswith("| layer ")] == ["linear", "add"]
+
+
+def test_components_without_an_error_are_listed_below_the_table():
+    rows = [
+        EquivarianceRow("layer a", 3e-5, {"float64, CPU": 0.0, "float32, CPU": 0.0}),
+        EquivarianceRow("layer b", 3e-5, {"float64, CPU": 0.0, "float32, CPU": 1e-7}),
+        EquivarianceRow("layer c", 3e-5, {"float64, CPU": "not installed"}),
+    ]
+    text = equivariance_markdown(rows, command="protgraph check")
+    assert "Exactly 0 in every column: layer a.\n" in text
+    shown = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| layer")]
+    assert shown == ["| layer b", "| layer c"]

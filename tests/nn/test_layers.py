@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 
@@ -22,6 +23,7 @@ from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.layers.pyg_conv import PygConv
 from protgraph.nn.layers.sage import SAGE
 from protgraph.nn.layers.transformer import Transformer
+from protgraph.nn.module import GraphLayer, Head
 
 # name: (class, what is wired, options)
 LAYERS = {
@@ -101,3 +103,12 @@ def test_importing_layers_and_heads_loads_neither_e3nn_nor_structures():
     code = "import sys, protgraph.nn.layers, protgraph.nn.heads; print({'e3nn', 'biotite'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_help_of_the_base_classes_shows_what_an_author_needs_and_not_that_of_torch():
+    for base, names in ((GraphLayer, ("forward", "declare", "scalar_width")), (Head, ("forward", "training_loss"))):
+        text = pydoc.render_doc(base, renderer=pydoc.plaintext)
+        assert len(text.splitlines()) < 150
+        assert [name for name in names if f" |  {name}(self" not in text] == []
+        assert "register_forward_hook" not in text and "__setattr__" not in text
+    assert {"parameters", "forward", "register_buffer"} <= set(dir(GCN))

@@ -16,11 +16,16 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 NAMES = {
     "center_distance": "featurizer",
     "far_chords": "featurizer",
+    "atom_contacts": "featurizer",
     "edge_inverse_square": "featurizer",
     "gated_conv": "layer",
+    "vector_messages": "layer",
+    "turn": "layer",
     "two_layer": "head",
+    "mixture": "head",
     "acme": "model",
     "crowding_class": "task",
+    "log_b": "task",
     "acme_mini": "dataset",
     "bias": "metric",
     "xyzca": "reader",
@@ -44,6 +49,20 @@ def test_every_component_of_the_page_passes_its_checks(written):
     for name, kind in NAMES.items():
         for component in find_components(name, kind=kind):
             assert [str(report) for report in check_component(component, full=True) if not report.ok] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gated", "vectors", "directional", "contacts", "acme", "recurrent", "near_and_far"])
+def test_every_model_of_the_page_trains(written, tmp_path, name):
+    losses = fit(name, "acme_mini", "glycine", config=FitConfig(epochs=3, device="cpu"), cache=tmp_path).history
+    assert losses[-1]["train_loss"] < losses[0]["train_loss"]
+
+
+@pytest.mark.slow
+def test_a_head_of_the_page_with_several_outputs_trains(written, tmp_path):
+    config = FitConfig(epochs=3, device="cpu")
+    losses = fit("gcn", "acme_mini", "log_b", config=config, cache=tmp_path).history
+    assert losses[-1]["train_loss"] < losses[0]["train_loss"]
 
 
 @pytest.mark.slow
