@@ -240,13 +240,13 @@ def _cross_fit(
     splits = {e.id: e.split for e in dataset.examples(task.name) if e.split in ("train", "val")}
     used = resplit(dataset, task.name, splits, "train and val")
     assignment = assign_folds(used, task.name, recipe.calibration_folds)
-    parts = []
+    predictions_of_folds = []
     for k, fold in enumerate(fold_datasets(used, task.name, assignment), 1):
         members = list(_train(recipe, fold, folder / f"fold{k}", cache, jobs, None).values())
         store = prepare(fold, task, members[0].model.plan, cache=cache, jobs=jobs).splits["test"]
         rows = predict_ensemble([member.model for member in members], {"test": store}, task)["test"]
-        parts.append(BatchPredictions(rows, len(store)))
-    return join_predictions(parts)
+        predictions_of_folds.append(BatchPredictions(rows, len(store)))
+    return join_predictions(predictions_of_folds)
 
 
 def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> bool:
