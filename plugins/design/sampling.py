@@ -379,7 +379,8 @@ class _ChunkedSampling:
             chunks.append(_arrays(decoding, self.merged, sampled, len(copies), request.details, near))
         if request.on_sequences is not None:
             sequences = len(copies) * len(request.temperatures)
-            request.on_sequences(sequences * len(self.proteins), sequences * sum(map(len, self.proteins)))
+            designed = self.proteins[:1] if request.states else self.proteins  # states get one sequence
+            request.on_sequences(sequences * len(designed), sequences * sum(map(len, designed)))
 
     def _encode(self, copies: range) -> Decoding:
         """Encode the proteins once, or with noise one copy of them for each sequence."""

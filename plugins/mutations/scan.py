@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from protgraph_plugins.mutations.scorer import MutationScorer
     from protgraph_plugins.mutations.substitution_scan import SubstitutionScan
 
-    from protgraph.failure import Failure
+    from protgraph.featurize import Failure
     from protgraph.inference import ResultTable
     from protgraph.structure import ReadOptions, Residues
 

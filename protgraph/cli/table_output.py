@@ -80,7 +80,7 @@ class TableOutput:
             path = Path(folder, f"out{suffix}")
             yield path
             if self.is_standard_output and path.exists():
-                with path.open(encoding="utf-8", newline="") as content:
+                with path.open(encoding="utf-8") as content:  # lines end as those of standard output
                     shutil.copyfileobj(content, sys.stdout)
 
     def beside(self, suffix: str) -> Path | None:

@@ -201,10 +201,23 @@ def test_the_command_prints_and_writes_the_ranked_table(run, structures_dir, tmp
 
 @pytest.mark.usefixtures("proteinmpnn_folder")
 @pytest.mark.parametrize("states", [False, True])
-def test_a_long_run_prints_an_estimate_and_a_short_one_does_not(states, run, structures_dir, tmp_path, monkeypatch):
-    source = structures_dir / ("1l2y.bcif" if states else "1crn.bcif")
-    options = ("--states", "1,2") if states else ("--redesign", "A:5")
-    arguments = ["design", source, *options, "--n", 3, "--orders", 0, "--device", "cpu"]
+def test_a_long_run_prints_an_estimate_and_a_short_one_does_not(states, run, ubiquitin, tmp_path, monkeypatch):
+    atoms = pg.to_atom_array(ubiquitin)
+    save_structure(tmp_path / "two.pdb", stack([atoms, atoms]))
+    options = ("--states", "1,2") if states else ()
+    arguments = [
+        "design",
+        tmp_path / "two.pdb",
+        "--redesign",
+        "A:5",
+        *options,
+        "--n",
+        3,
+        "--orders",
+        0,
+        "--device",
+        "cpu",
+    ]
     assert "estimate" not in run(*arguments).err
     clock = iter(range(0, 10_000, 15))  # s between two looks at the clock
     monkeypatch.setattr("protgraph_plugins.design.design_command.monotonic", lambda: float(next(clock)))
