@@ -254,14 +254,14 @@ def draw_questions(path: Path) -> None:
     """Draw the sections of the guide with their pages, from the navigation."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("  - Recipes:")[0]
     sections = re.split(r'\n +- "(\d · [^"]+)":\n', text)
-    figure, axes = _scheme(4.1)
+    figure, axes = _scheme(4.6)
     colors = (BLUE, GREEN, ORANGE, PINK, BLUE, GREEN, ORANGE)
     for number, (title, block) in enumerate(zip(sections[1::2], sections[2::2], strict=True)):
         pages = re.findall(r"([\w]+)\.md", block)
         row, column = divmod(number, 4)
         body = "\n".join(page.replace("_", " ") for page in pages)
         x = 1 + column * 24.7 + row * 12.35
-        _box(axes, x, 22.3 - row * 21.4, 23.8, 20.6, title, body, colors[number])
+        _box(axes, x, 25.0 - row * 24.1, 23.8, 23.2, title, body, colors[number])
     _save(figure, path)
 
 
