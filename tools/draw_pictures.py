@@ -254,14 +254,14 @@ def draw_questions(path: Path) -> None:
     """Draw the sections of the guide with their pages, from the navigation."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("  - Recipes:")[0]
     sections = re.split(r'\n +- "(\d · [^"]+)":\n', text)
-    figure, axes = _scheme(4.1)
+    figure, axes = _scheme(4.6)
     colors = (BLUE, GREEN, ORANGE, PINK, BLUE, GREEN, ORANGE)
     for number, (title, block) in enumerate(zip(sections[1::2], sections[2::2], strict=True)):
         pages = re.findall(r"([\w]+)\.md", block)
         row, column = divmod(number, 4)
         body = "\n".join(page.replace("_", " ") for page in pages)
         x = 1 + column * 24.7 + row * 12.35
-        _box(axes, x, 22.3 - row * 21.4, 23.8, 20.6, title, body, colors[number])
+        _box(axes, x, 25.0 - row * 24.1, 23.8, 23.2, title, body, colors[number])
     _save(figure, path)
 
 
@@ -879,6 +879,32 @@ def draw_plugins(path: Path) -> None:
     _save(figure, path)
 
 
+def draw_fine_tuning(path: Path) -> None:
+    """Draw what becomes of the parts of a parent model."""
+    _flow(
+        path,
+        [
+            ("parent", "ligand_site: layers, head,\nstandardization"),
+            ("layers", "loaded where component,\ninputs and shapes agree"),
+            ("head", "loaded for the same target,\nelse new"),
+            ("training", "all parts, or --freeze,\n--lr-scale, --lora"),
+        ],
+    )
+
+
+def draw_models_as_data(path: Path) -> None:
+    """Draw how a model in a file is used."""
+    _flow(
+        path,
+        [
+            ("file or Python", "tiny.toml, pg.ModelSpec:\nfeaturizers and layers"),
+            ("change", "--set layers.1.dim=128,\n[[models]] of a bench spec"),
+            ("model", "built with the target\nof a task"),
+            ("commands", "describe, check,\ntrain, bench"),
+        ],
+    )
+
+
 def draw_registries(path: Path) -> None:
     """Draw the sources of names, the registries, and where names are used."""
     kinds = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "metrics", "readers", "trained_models")
@@ -941,6 +967,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "descriptors.svg": draw_descriptors,
     "edges.png": draw_edges,
     "user_data.svg": draw_user_data,
+    "fine_tuning.svg": draw_fine_tuning,
     "splits.svg": draw_splits,
     "complexes.svg": draw_complexes,
     "small_data.svg": draw_small_data,
@@ -959,6 +986,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "memory_and_time.svg": draw_memory_and_time,
     "large_sets.svg": draw_large_sets,
     "plugins.svg": draw_plugins,
+    "models_as_data.svg": draw_models_as_data,
     "registries.svg": draw_registries,
 }
 
