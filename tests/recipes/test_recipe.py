@@ -157,7 +157,7 @@ def test_an_existing_folder_is_kept(made, recipe) -> None:
         ({"calibration": "plat"}, "calibration"),
         ({"metrics": ["dise"]}, "dise"),
     ],
-    ids=["key", "fit_key", "seed", "fit_value", "models", "seeds", "calibration", "metrics"],
+    ids=["key", "fit_key", "seed", "fit_value", "models", "calibration_folds", "seeds", "calibration", "metrics"],
 )
 def test_wrong_recipes_are_errors_with_the_key(change, part) -> None:
     with pytest.raises(OptionError, match=part):
