@@ -95,6 +95,8 @@ _HOME = {
     "FieldSpec": "protgraph.data",
     "GraphLayer": "protgraph.nn",
     "Head": "protgraph.nn",
+    "NodeFeaturizer": "protgraph.featurize",
+    "NodeList": "protgraph.featurize",
     "Proteins": "protgraph.ops",
     "ProtgraphError": "protgraph.errors",
     "StructureFeaturizer": "protgraph.featurize",

@@ -42,6 +42,8 @@ from protgraph.evaluation import evaluate as evaluate
 from protgraph.featurize import (
     EdgeFeaturizer as EdgeFeaturizer,
     EdgeList as EdgeList,
+    NodeFeaturizer as NodeFeaturizer,
+    NodeList as NodeList,
     StructureFeaturizer as StructureFeaturizer,
     TensorFeaturizer as TensorFeaturizer,
     build_graph as build_graph,

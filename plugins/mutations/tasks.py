@@ -15,8 +15,8 @@ from protgraph_plugins.mutations.scorer import DDG_UNIT
 from torch import Tensor
 
 from protgraph.data.datasets import Target
-from protgraph.data.graph import ProteinGraph, edge_set_of, set_attributes
-from protgraph.errors import LabelError
+from protgraph.data.graph import ProteinGraph, edge_set_of, node_sets_of, set_attributes
+from protgraph.errors import LabelError, WiringError
 from protgraph.featurize import FeaturePlan, ProteinRequest
 from protgraph.registry import metrics
 from protgraph.structure import ALPHABET, Residues
@@ -100,7 +100,14 @@ def select_nodes(graph: ProteinGraph, keep: Tensor) -> ProteinGraph:
         Graph of one protein, without fields of pairs.
     keep : Tensor
         ``(N,)`` bool.
+
+    Raises
+    ------
+    WiringError
+        The graph has node sets.
     """
+    if sets := node_sets_of(graph.keys()):
+        raise WiringError(f"{graph.name}: nodes of {sets[0]!r} cannot be selected. Allowed: models without node sets.")
     selected, values = ProteinGraph(), {}
     kept_edges: dict[str, Tensor] = {}
     number = keep.cumsum(0) - 1  # (N,) new number of each kept node

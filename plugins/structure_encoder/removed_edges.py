@@ -11,8 +11,8 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from protgraph.data.graph import FieldSpec, edge_set_of, field, register_field
-from protgraph.errors import FieldError, OptionError
+from protgraph.data.graph import FieldSpec, edge_set_of, field, node_sets_of, register_field
+from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn import Head, invariant_width, invariants, invariants_are_chiral
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def keep_edges(graph: Data, is_kept: Callable[[Tensor], Tensor]) -> Data:
 
     ``is_kept``: from the edges ``(2, E)`` of a set to a mask ``(E,)``.
     """
+    if sets := node_sets_of(graph.keys()):
+        raise WiringError(f"edges of {sets[0]!r} cannot be removed. Allowed: models without node sets.")
     index_names = {edge_set_of(name): name for name in graph.keys()}  # noqa: SIM118 - graphs are no dicts
     masks = {edges: is_kept(graph[name]) for edges, name in index_names.items() if edges is not None}
     reduced = copy.copy(graph)

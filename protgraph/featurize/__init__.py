@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from protgraph.failure import Failure
 from protgraph.featurize.backbone import Orientation
-from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.base import (
+    EdgeFeaturizer,
+    EdgeList,
+    Featurizer,
+    NodeFeaturizer,
+    NodeList,
+    StructureFeaturizer,
+    TensorFeaturizer,
+)
 from protgraph.featurize.frames import axes
 from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import iter_graphs
@@ -28,6 +36,8 @@ __all__ = [
     "GraphResult",
     "GraphStep",
     "ModelInputs",
+    "NodeFeaturizer",
+    "NodeList",
     "Orientation",
     "ProteinRequest",
     "StructureFeaturizer",

@@ -21,7 +21,15 @@ from protgraph.errors import WiringError
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 
-__all__ = ["EdgeFeaturizer", "EdgeList", "Featurizer", "StructureFeaturizer", "TensorFeaturizer"]
+__all__ = [
+    "EdgeFeaturizer",
+    "EdgeList",
+    "Featurizer",
+    "NodeFeaturizer",
+    "NodeList",
+    "StructureFeaturizer",
+    "TensorFeaturizer",
+]
 
 
 class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
@@ -203,6 +211,104 @@ class EdgeFeaturizer(Featurizer):
         """
         raise WiringError(f"{type(self).__name__} joins residues, but nodes are atoms")
 
+    def between(self, sources: np.ndarray, targets: np.ndarray | None = None) -> EdgeList:
+        """Return the edges from points to others, for kinds that are defined by distances of node sets.
+
+        Parameters
+        ----------
+        sources : ndarray
+            ``(M, 3)`` positions of the sources, Å.
+        targets : ndarray, optional
+            ``(R, 3)`` positions of the targets, Å; None: the sources themselves, without self loops.
+
+        Raises
+        ------
+        WiringError
+            The kind is defined between residues only.
+        """
+        raise WiringError(f"{type(self).__name__} joins residues, not points")
+
+
+@dataclass(frozen=True)
+class NodeList:
+    """Nodes of a second level of one protein, e.g. points on its surface.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(M, 3)`` positions, Å.
+    residue : ndarray
+        ``(M,)`` int64, the residue that each node belongs to; −1 for none.
+    fields : mapping of str to ndarray
+        ``(M, …)`` each: the other fields in ``writes`` of the featurizer.
+    """
+
+    pos: np.ndarray
+    residue: np.ndarray
+    fields: Mapping[str, np.ndarray] = dataclass_field(default_factory=dict)
+
+
+class NodeFeaturizer(Featurizer):
+    """Featurizer of a node set: nodes beside those of the graph, with positions and fields of their own.
+
+    The first of ``writes`` is the name of the set, a registered field of level "node" and irreps "object"; the others
+    are registered fields of nodes, which :attr:`NodeList.fields` has. In the graph their names begin with that of the
+    set: ``points_pos``, ``points_chain``. Edge sets join each node with those of the graph that belong to the same
+    residue: ``to_points`` leads to the set, ``from_points`` back.
+
+    Subclasses take their options as keyword-only arguments with defaults, call ``super().__init__()``, and implement
+    :meth:`__call__`.
+
+    Attributes
+    ----------
+    are_residues : bool
+        True if the nodes are the residues, in their order: edges of every kind between residues are defined for them.
+
+    Examples
+    --------
+    >>> from protgraph.data.graph import FieldSpec, register_field
+    >>> _ = register_field(FieldSpec("tips", "node", "object", doc="node set: last atom of each residue"))
+    >>> class Tips(NodeFeaturizer):
+    ...     writes = ("tips",)
+    ...     def __call__(self, residues):
+    ...         is_last = np.diff(residues.atom_residue, append=-1) != 0
+    ...         return NodeList(residues.atom_pos[is_last], residues.atom_residue[is_last])
+    """
+
+    are_residues: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Name of the node set."""
+        return self.writes[0]
+
+    def differentiable(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute fields of the set in torch, by name without that of the set, as :class:`StructureFeaturizer` does.
+
+        Fields that are left out have no gradients with respect to coordinates.
+
+        Parameters
+        ----------
+        f : mapping
+            Fields of a graph or batch.
+
+        Returns
+        -------
+        dict of str to Tensor
+            ``(M, …)`` each, e.g. ``pos``.
+        """
+        return {}
+
+    @abstractmethod
+    def __call__(self, residues: Residues) -> NodeList:
+        """Return the nodes, in an order that depends on that of the residues alone.
+
+        Parameters
+        ----------
+        residues : Residues
+            The protein, without what the task hides. Its arrays are read-only.
+        """
+
 
 class TensorFeaturizer(Featurizer):
     """Featurizer from tensors to tensors, after batching, on the device, without parameters.
@@ -212,7 +318,8 @@ class TensorFeaturizer(Featurizer):
     Attributes
     ----------
     optional : tuple of str
-        Fields that are passed if the graph has them, even if no featurizer writes them.
+        Fields that are passed if the graph has them, even if no featurizer writes them; of the sources of edges that
+        join two node sets, e.g. ``source_pos``, those that ``reads`` has for the targets.
     """
 
     optional: ClassVar[tuple[str, ...]] = ()

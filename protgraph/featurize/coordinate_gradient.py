@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protgraph.data.graph.levels import prefixed
 from protgraph.errors import GradientError
 from protgraph.structure.residues.chain_breaks import bonded_to_next
 from protgraph.structure.residues.residues import CA
@@ -34,11 +35,18 @@ def recompute_features(
     """Return the fields of a batch, with those of the structure stage computed in torch for complete gradients."""
     f = dict(f)
     constant = _join_coordinates(plan, f, read)
+    for node, node_featurizer in plan.nodes:
+        fields = {prefixed(node_featurizer.name, name): x for name, x in node_featurizer.differentiable(f).items()}
+        f |= fields
+        written = {prefixed(node_featurizer.name, "pos"), *map(node.output_field, node_featurizer.out)}
+        of_coordinates = {name for name in written & set(read) if plan.fields[name].dtype.startswith("float")}
+        if of_coordinates - set(fields):
+            constant.append(node.name)
     for node, featurizer in plan.structure:
         written = {node.output_field(local) for local in featurizer.out}
         if not written & set(read) or not featurizer.needs_coordinates or featurizer.zero_gradient:
             continue
-        is_possible = plan.node_type == "residue" and "backbone" in f
+        is_possible = plan.node_type == "residue" and not node.nodes and "backbone" in f
         values = featurizer.differentiable(f) if is_possible else None
         if values is None:
             constant.append(node.name)

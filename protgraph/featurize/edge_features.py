@@ -48,6 +48,8 @@ class EdgeVector(TensorFeaturizer):
     Reads
     -----
     pos : (N, 3), point, Å
+    source_pos : (M, 3), point, Å
+        Positions of the sources, if they are of another node set.
     edges : the edges j → i
 
     Writes
@@ -56,10 +58,11 @@ class EdgeVector(TensorFeaturizer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("source_pos",)
     writes: ClassVar[tuple[str, ...]] = ("edge_vec",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        return {"edge_vec": _vector(f["pos"], f["edges"])}
+        return {"edge_vec": _vector(f)}
 
 
 class EdgeDistance(TensorFeaturizer):
@@ -68,6 +71,8 @@ class EdgeDistance(TensorFeaturizer):
     Reads
     -----
     pos : (N, 3), point, Å
+    source_pos : (M, 3), point, Å
+        As for ``edge_vector``.
     edges : the edges j → i
 
     Writes
@@ -76,10 +81,14 @@ class EdgeDistance(TensorFeaturizer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("source_pos",)
     writes: ClassVar[tuple[str, ...]] = ("edge_dist",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        squared = _squared_distance(f["pos"].t().contiguous(), f["edges"]).view(-1, 1)
+        if "source_pos" in f:
+            squared = _vector(f).square().sum(1, keepdim=True)
+        else:
+            squared = _squared_distance(f["pos"].t().contiguous(), f["edges"]).view(-1, 1)
         coincident = squared == 0  # their length is computed from 1, for a finite derivative
         return {"edge_dist": squared.masked_fill(coincident, 1.0).sqrt().masked_fill(coincident, 0.0)}
 
@@ -90,6 +99,8 @@ class EdgeDirection(TensorFeaturizer):
     Reads
     -----
     pos : (N, 3), point, Å
+    source_pos : (M, 3), point, Å
+        As for ``edge_vector``.
     edges : the edges j → i
 
     Writes
@@ -98,10 +109,11 @@ class EdgeDirection(TensorFeaturizer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("pos", "edges")
+    optional: ClassVar[tuple[str, ...]] = ("source_pos",)
     writes: ClassVar[tuple[str, ...]] = ("edge_direction",)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        return {"edge_direction": unit_or_zero(_vector(f["pos"], f["edges"]))}
+        return {"edge_direction": unit_or_zero(_vector(f))}
 
 
 class EdgeRbf(TensorFeaturizer):
@@ -218,8 +230,9 @@ class EdgeResidue(TensorFeaturizer):
         return {"edge_residue": torch.cat([f["edges"].source(one_hot), f["edges"].target(one_hot)], 1)}
 
 
-def _vector(pos: Tensor, edges: Edges) -> Tensor:
-    return edges.source(pos) - edges.target(pos)
+def _vector(f: Mapping[str, Any]) -> Tensor:
+    """Return ``x_j - x_i``, ``(E, 3)``."""
+    return f["edges"].source(f.get("source_pos", f["pos"])) - f["edges"].target(f["pos"])
 
 
 def _squared_distance(axes: Tensor, edges: Edges) -> Tensor:

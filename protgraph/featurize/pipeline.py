@@ -118,7 +118,7 @@ class _Run:
 
 def graph_digest(plan: FeaturePlan, step: GraphStep) -> str | None:
     """Return the digest of the features and the code that graphs depend on; None if the code has no source."""
-    featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
+    featurizers = [featurizer for _, featurizer in plan.featurizers]
     digests = [component_digest(part) for part in (*featurizers, step)]
     return None if None in digests else digest(digests, plan.key(), [n.to_dict() for n in plan.components])
 

@@ -17,25 +17,40 @@ from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.graph.fields import (
     EDGES,
+    NODES,
     FieldSpec,
     edge_index_name,
     edge_set_of,
     field,
     is_field,
+    is_node_set,
+    node_sets_of,
     require_readable,
 )
-from protgraph.data.graph.levels import LocalLevels, is_edge_field, prefixed, rows_of
+from protgraph.data.graph.levels import EdgeEnds, LocalLevels, field_on, is_edge_field, is_source, prefixed, rows_of
 from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
 from protgraph.errors import EmptyStructureError, FieldError, MissingCoordinatesError, OptionError, WiringError, suggest
-from protgraph.featurize.base import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.base import (
+    EdgeFeaturizer,
+    EdgeList,
+    Featurizer,
+    NodeFeaturizer,
+    NodeList,
+    StructureFeaturizer,
+    TensorFeaturizer,
+)
+from protgraph.featurize.node_sets import join_members, member_edge_sets, nodes_of_graph, values_at
 from protgraph.featurize.run_featurizer import (
     run_edge_featurizer,
+    run_edges_between,
+    run_node_featurizer,
     run_structure_featurizer,
     run_tensor_featurizer,
 )
 from protgraph.ops import Edges, Proteins
 from protgraph.registry.component import ComponentSpec, as_components
 from protgraph.structure import LossReport, Residues, Structure, clean
+from protgraph.structure.neighbors import argsort_edges
 from protgraph.structure.residues.alphabet import UNKNOWN
 from protgraph.structure.residues.atoms import NODE_TYPES, NodeAtoms, nodes_of
 from protgraph.structure.residues.ligands import Ligands
@@ -85,8 +100,10 @@ class FeaturePlan:
         True if a featurizer reads ligands, so that files must be read with them.
     inserts_unresolved : bool
         True if design and scoring insert a residue without coordinates for each missing residue number.
-    line_graphs : dict of str to str
-        Line graph → edge set whose edges are its nodes.
+    node_sets : dict of str to NodeFeaturizer
+        Node set → its featurizer.
+    ends : dict of str to EdgeEnds
+        Edge set → what it joins: node sets or, in a line graph, the edges of another set.
 
     Raises
     ------
@@ -98,7 +115,8 @@ class FeaturePlan:
     -----
     ``component("radius", edges="far")`` makes the edge set ``far`` beside ``edges``: the object ``far``, the tensor
     ``far_edge_index``, and fields with this prefix of the featurizers that read it, e.g. ``far_edge_dist`` of
-    ``component("edge_distance", edges="far")``.
+    ``component("edge_distance", edges="far")``. In the same way, the featurizer of a node set, e.g. "residues", makes
+    the object ``residues``, ``residues_pos`` and further fields, and featurizers with ``nodes="residues"`` add others.
     """
 
     def __init__(
@@ -112,12 +130,11 @@ class FeaturePlan:
             hint = suggest(str(node_type), NODE_TYPES)
             raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
         self.node_type = node_type
-        self.components: tuple[ComponentSpec, ...] = tuple(map(_with_edges, as_components(features, "features")))
         self.given = dict(given)
+        self.nodes: list[tuple[ComponentSpec, NodeFeaturizer]] = []
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
-        self.line_graphs: dict[str, str] = {}
         self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
         if node_type != "residue":
             self.fields |= {name: field(name) for name in ATOM_FIELDS}
@@ -125,17 +142,25 @@ class FeaturePlan:
             self.fields[name] = field(name).as_(name, irreps=irreps)
 
         # All options are checked before the wiring.
-        placed: list[_PlacedFeaturizer] = []
-        for i, component in enumerate(self.components):
+        created: list[_PlacedFeaturizer] = []
+        for i, component in enumerate(as_components(features, "features")):
             path = f"features[{i}] ({component.name})"
             featurizer = registry.featurizers.create(component.name, path=path, options=component.options)
-            placed.append(_PlacedFeaturizer(path, component, featurizer))
+            created.append(_PlacedFeaturizer(path, component, featurizer))
+        self.node_sets: dict[str, NodeFeaturizer] = {}
+        self.ends: dict[str, EdgeEnds] = {}
+        for item in created:
+            self._add_sets(*item)
+        placed = [item._replace(component=self._with_sets(item.component, item.featurizer)) for item in created]
+        self.components: tuple[ComponentSpec, ...] = tuple(item.component for item in placed)
         self.needs_ligands = any(item.featurizer.needs_ligands for item in placed)
         self.inserts_unresolved = any(item.featurizer.inserts_unresolved for item in placed)
         self.needs_coordinates: str | None = next((item.path for item in placed if item.needs_coordinates), None)
 
-        # Edges exist before all other features, wherever their featurizers are in the list.
+        # Nodes and edges exist before all other features, wherever their featurizers are in the list.
         for item in placed:
+            if isinstance(item.featurizer, NodeFeaturizer):
+                self.nodes.append((item.component, item.featurizer))
             if isinstance(item.featurizer, EdgeFeaturizer):
                 self.edges.append((item.component, item.featurizer))
         self._add_edge_fields()
@@ -143,15 +168,64 @@ class FeaturePlan:
             self._add(*item)
 
     @property
+    def featurizers(self) -> list[tuple[ComponentSpec, Featurizer]]:
+        """All featurizers, those of the precompute stage first."""
+        return [*self.nodes, *self.structure, *self.edges, *self.tensor]
+
+    def _add_sets(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Add the node set of a featurizer with its edge sets, or what the edges of a featurizer join."""
+        if isinstance(featurizer, NodeFeaturizer):
+            name = featurizer.name
+            if not is_node_set(name) or component.output_field(name) != name or name in self.node_sets:
+                raise WiringError(
+                    f"{path}: node set {component.output_field(name)!r}. Allowed: a registered name, once. Register "
+                    f"it: register_field(FieldSpec({name!r}, 'node', 'object')), and leave out writes."
+                )
+            self.node_sets[name] = featurizer
+            self.ends |= member_edge_sets(name)
+        if isinstance(featurizer, EdgeFeaturizer):
+            nodes, edges = component.nodes or NODES, component.edges or EDGES
+            ends = EdgeEnds(component.sources or nodes, nodes)
+            if ends != EdgeEnds() and edges == EDGES:
+                raise WiringError(f"{path}: the edges to {nodes!r} have no name. Give one: edges='near'.")
+            before = self.ends.setdefault(edges, ends)
+            if before != ends:
+                raise WiringError(
+                    f"{path}: the edges {edges!r} lead from {ends.sources!r} to {ends.nodes!r}, those of another "
+                    f"featurizer from {before.sources!r} to {before.nodes!r}. Choose another name."
+                )
+
+    def _with_sets(self, component: ComponentSpec, featurizer: Featurizer) -> ComponentSpec:
+        """Return a featurizer with the names of its fields on its sets: ``edge_dist`` is ``far_edge_dist``."""
+        ends = self._ends_of(component)
+        if isinstance(featurizer, NodeFeaturizer):
+            ends = EdgeEnds(featurizer.name, featurizer.name)
+        names: dict[str, str] = {}
+        for local in (*featurizer.reads, *featurizer.writes):
+            if local != "edges" and not is_node_set(local):
+                names[local] = field_on(local, component.edges or EDGES, ends)
+        reads = {local: names[local] for local in featurizer.reads if names.get(local, local) != local}
+        writes = {local: names[local] for local in featurizer.writes if names.get(local, local) != local}
+        return replace(component, reads=reads | dict(component.reads), writes=writes | dict(component.writes))
+
+    @property
     def edge_sets(self) -> dict[str, list[tuple[ComponentSpec, EdgeFeaturizer]]]:
-        """The edge featurizers of each edge set, by its name; ``edges`` is the one without a name."""
+        """The edge featurizers of each edge set, by its name; ``edges`` is the one without a name.
+
+        The edge sets between a node set and the nodes of the graph have none.
+        """
         sets: dict[str, list[tuple[ComponentSpec, EdgeFeaturizer]]] = {}
+        for nodes in self.node_sets:
+            sets |= {edges: [] for edges in member_edge_sets(nodes)}
         for component, featurizer in self.edges:
             sets.setdefault(component.edges or EDGES, []).append((component, featurizer))
         return sets
 
     def _add_edge_fields(self) -> None:
-        """Add the edge index and the reduction object of each edge set to the fields."""
+        """Add node sets, and the edge index and the reduction object of each edge set, to the fields."""
+        for nodes in self.node_sets:
+            position = prefixed(nodes, "pos")
+            self.fields |= {nodes: field(nodes).as_(nodes, on=nodes), position: field(position)}
         sets_of_graphs = [edges for edges in map(edge_set_of, self.given) if edges is not None]
         for edges in dict.fromkeys([*sets_of_graphs, *self.edge_sets]):
             featurizers = self.edge_sets.get(edges, [])
@@ -172,7 +246,7 @@ class FeaturePlan:
         if not any(name == "edges" or is_edge_field(name) for name in featurizer.reads):
             raise WiringError(f"{path} reads no edges. Leave out edges={component.edges!r}.")
         if component.edges not in self.fields:
-            sets = [*self.edge_sets, *self.line_graphs]
+            sets = dict.fromkeys([*self.edge_sets, *self.ends])
             names = ", ".join(map(repr, sets)) or "none"
             hint = suggest(component.edges, sets)
             raise WiringError(f"{path}: edges={component.edges!r} does not exist.{hint} Edge sets: {names}.")
@@ -183,10 +257,30 @@ class FeaturePlan:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if component.repeat > 1 or component.shared:
             raise WiringError(f"{path}: repeat and shared are for layers. Leave them out.")
+        if component.sources and not isinstance(featurizer, EdgeFeaturizer):
+            raise WiringError(f"{path}: sources={component.sources!r} is for edge featurizers. Leave it out.")
+        for nodes in (component.nodes, component.sources):
+            self._require_node_set(path, nodes)
         if isinstance(featurizer, EdgeFeaturizer):
             self._check_edges(path, component, featurizer)
+        elif isinstance(featurizer, NodeFeaturizer):
+            if component.reads or component.edges or component.nodes:
+                raise WiringError(f"{path} makes a node set of the structure. Leave out reads, edges and nodes.")
+            _check_names(path, component.writes, featurizer.writes, "output")
+            fields = {n: spec.as_(n, on=featurizer.name) for n, spec in featurizer.out.items() if n != featurizer.name}
+            self._add_outputs(path, component, fields)
         else:
             self._add_features(path, component, featurizer)
+
+    def _require_node_set(self, path: str, nodes: str) -> None:
+        """Raise if a featurizer names a node set that does not exist."""
+        if nodes not in ("", NODES, *self.node_sets):
+            names = ", ".join(map(repr, self.node_sets)) or "none"
+            hint = suggest(nodes, [NODES, *self.node_sets])
+            raise WiringError(
+                f"{path}: node set {nodes!r} does not exist.{hint} Node sets: {names}. Add the featurizer that makes "
+                "it, e.g. 'residues'."
+            )
 
     def _check_edges(self, path: str, component: ComponentSpec, featurizer: EdgeFeaturizer) -> None:
         """Raise if an edge featurizer is wired, or not defined for the nodes of the graph."""
@@ -197,13 +291,41 @@ class FeaturePlan:
                 f"{path} makes the edges of the graph, whose index has no other name than that of its edge set. Leave "
                 "out writes, and give edges='name' for an edge set with a name."
             )
+        if any(component.edges in member_edge_sets(nodes) for nodes in self.node_sets):
+            raise WiringError(f"{path}: edges={component.edges!r} belongs to a node set. Choose another name.")
         attributes = {n: spec.as_(n, on=component.edges) for n, spec in featurizer.out.items() if n != "edge_index"}
         self._add_outputs(path, component, attributes)
+        ends = self.ends.get(component.edges, EdgeEnds())
+        if ends != EdgeEnds():
+            if not self._joins_residues(ends) and type(featurizer).between is EdgeFeaturizer.between:
+                raise WiringError(
+                    f"{path} is defined between residues, not from {ends.sources!r} to {ends.nodes!r}. Between other "
+                    "nodes, use 'radius' or 'knn'."
+                )
+            return
         if self.node_type != "residue" and type(featurizer).among is EdgeFeaturizer.among:
             raise WiringError(
                 f"{path} is defined between residues; node_type is {self.node_type!r}.\n"
                 "Between atoms, use e.g. 'radius', 'knn', 'covalent_bond' or 'hydrogen_bond'."
             )
+
+    def _joins_residues(self, ends: EdgeEnds) -> bool:
+        """Return True if edges join nodes of one node set, and these are the residues."""
+        return not ends.is_bipartite and ends.nodes in self.node_sets and self.node_sets[ends.nodes].are_residues
+
+    def reads(self, component: ComponentSpec, featurizer: TensorFeaturizer | StructureFeaturizer) -> dict[str, str]:
+        """Return the fields that a featurizer requires, local name to field, with those of the sources of its edges."""
+        reads = {local: component.input_field(local) for local in featurizer.reads}
+        ends = self._ends_of(component)
+        if isinstance(featurizer, TensorFeaturizer) and ends.is_bipartite:
+            of_sources = filter(is_source, featurizer.optional)
+            reads |= {local: field_on(local, component.edges, ends) for local in of_sources}
+        return reads
+
+    def _ends_of(self, component: ComponentSpec) -> EdgeEnds:
+        """Return the nodes that a featurizer reads: those that its edges join, or those that it names."""
+        nodes = component.nodes or NODES
+        return self.ends.get(component.edges, EdgeEnds(nodes, nodes))
 
     def _add_features(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
         """Check that a featurizer reads what exists, and add its outputs to the fields."""
@@ -211,26 +333,29 @@ class FeaturePlan:
         _check_names(path, component.writes, featurizer.writes, "output")
         if component.edges:
             self._check_edge_set(path, component, featurizer)
-        reads = {local: component.input_field(local) for local in featurizer.reads}
+        assert isinstance(featurizer, StructureFeaturizer | TensorFeaturizer)  # contract: the other kinds
+        reads = self.reads(component, featurizer)
         for name in reads.values():
             if name not in self.fields:
                 raise WiringError(
                     f"{path} reads {name!r}, which no featurizer before it writes.\n"
                     f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
                 )
-        levels = LocalLevels.of(path, reads, self.fields, self.line_graphs)
+        levels = LocalLevels.of(path, reads, self.fields, self.ends, component.nodes)
+        if component.nodes and any(spec.level == "pair" for spec in featurizer.out.values()):
+            raise WiringError(f"{path} writes a field of pairs. Leave out nodes={component.nodes!r}.")
         for local, name in reads.items():
             require_readable(path, type(featurizer), local, levels.local(path, local, self.fields[name]))
         outputs = {n: levels.of_model(spec) for n, spec in featurizer.out.items() if spec.is_tensor}
         for local in featurizer.out.keys() - outputs.keys():
             name = component.output_field(local)
             outputs[local] = featurizer.out[local].as_(name, on=name)
-            self.line_graphs[name] = levels.edges or EDGES
+            joined = component.input_field("edges")
+            self.ends[name] = EdgeEnds(joined, joined)
         self._add_outputs(path, component, outputs)
         if isinstance(featurizer, StructureFeaturizer):
             self.structure.append((component, featurizer))
         else:
-            assert isinstance(featurizer, TensorFeaturizer)  # contract: the third kind
             self.tensor.append((component, featurizer))
 
     def _add_outputs(self, path: str, component: ComponentSpec, outputs: Mapping[str, FieldSpec]) -> None:
@@ -265,7 +390,8 @@ class FeaturePlan:
     @property
     def precomputed(self) -> frozenset[str]:
         """Names of the fields that :meth:`precompute` makes."""
-        names = {*ALWAYS, *self.given}
+        names = {*ALWAYS, *self.given, *(prefixed(nodes, "pos") for nodes in self.node_sets)}
+        names |= {c.output_field(local) for c, f in self.nodes for local in f.out if local != f.name}
         for edges, featurizers in self.edge_sets.items():
             names |= {edge_index_name(edges), prefixed(edges, "edge_kind")}
             names |= {c.output_field(local) for c, f in featurizers for local in f.out if local != "edge_index"}
@@ -275,10 +401,17 @@ class FeaturePlan:
             names |= {component.output_field(local) for local in featurizer.out}
         return frozenset(names & self.fields.keys())
 
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of the plain attributes of graphs that name the node sets that edges join, e.g. ``near_ends``."""
+        sets = {NODES, *self.node_sets}
+        joined = [edges for edges, ends in self.ends.items() if ends != EdgeEnds() and ends.nodes in sets]
+        return tuple(f"{edges}_ends" for edges in joined)
+
     def key(self) -> str:
         """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
         stored = []
-        for component, featurizer in (*self.structure, *self.edges):
+        for component, featurizer in (*self.nodes, *self.structure, *self.edges):
             specs = [repr(spec) for spec in featurizer.out.values()]
             stored.append((component.to_dict(), featurizer.depends_on(), specs))
         return json.dumps([self.node_type, *stored, *([self.given] if self.given else [])], sort_keys=True)
@@ -319,18 +452,45 @@ class FeaturePlan:
         visible = residues.read_only()
         arrays = self._residue_arrays(residues, visible, aatype)
         nodes = nodes_of(residues, self.node_type)
+        node_lists = {NODES: nodes_of_graph(nodes, len(residues))}
+        arrays_of_sets: dict[str, np.ndarray] = {}
+        for component, node_featurizer in self.nodes:
+            node_list = run_node_featurizer(component.name, node_featurizer, visible)
+            node_lists[node_featurizer.name] = node_list
+            arrays_of_sets[prefixed(node_featurizer.name, "pos")] = node_list.pos
+            arrays_of_sets |= {component.output_field(local): value for local, value in node_list.fields.items()}
+        for name in [name for name in arrays if self.fields[name].on]:
+            arrays_of_sets[name] = values_at(node_lists[self.fields[name].on], arrays.pop(name))
         if self.node_type != "residue":
             if residues.ligands is not None:
                 arrays = _with_ligands(arrays, residues, residues.ligands)
             arrays = _of_atoms(arrays, nodes)
         graph = ProteinGraph()
+        arrays |= arrays_of_sets
         set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
         for edges, featurizers in self.edge_sets.items():
-            kinds = [run_edge_featurizer(component.name, f, visible, nodes) for component, f in featurizers]
-            _add_edges(graph, edges, [(c, kind) for (c, _), kind in zip(featurizers, kinds, strict=True)])
+            ends = self.ends[edges]
+            kinds = self._edge_lists(edges, visible, nodes, node_lists)
+            ends_pos = node_lists[ends.sources].pos, node_lists[ends.nodes].pos
+            _add_edges(graph, edges, [component for component, _ in featurizers], kinds, ends_pos)
+            if ends != EdgeEnds():
+                graph[f"{edges}_ends"] = ">".join(ends)
         report = LossCounts(residues.report.to_dict())
         set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
         return graph
+
+    def _edge_lists(
+        self, edges: str, residues: Residues, nodes: NodeAtoms, node_lists: Mapping[str, NodeList]
+    ) -> list[EdgeList]:
+        """Return the edges of an edge set: those of each featurizer, or those between a node set and the graph."""
+        ends, featurizers = self.ends[edges], self.edge_sets[edges]
+        sources, targets = node_lists[ends.sources], node_lists[ends.nodes]
+        if not featurizers:
+            return [join_members(sources, targets)]
+        if ends != EdgeEnds() and not self._joins_residues(ends):
+            return [run_edges_between(c.name, featurizer, residues, sources, targets) for c, featurizer in featurizers]
+        joined = nodes if ends == EdgeEnds() else nodes_of(residues, "residue")
+        return [run_edge_featurizer(c.name, featurizer, residues, joined) for c, featurizer in featurizers]
 
     def _residue_arrays(
         self, residues: Residues, visible: Residues, aatype: np.ndarray | None
@@ -360,11 +520,13 @@ class FeaturePlan:
         dtype = f["pos"].dtype if "pos" in f else torch.get_default_dtype()
         rows = rows_of(f)
         for component, featurizer in self.tensor:
-            inputs_of_featurizer = {local: f[component.input_field(local)] for local in featurizer.reads}
-            inputs_of_featurizer |= {local: f[local] for local in featurizer.optional if local in f}
-            reads = {local: component.input_field(local) for local in featurizer.reads}
-            levels = LocalLevels.of("", reads, self.fields, self.line_graphs)
-            outputs = run_tensor_featurizer(component.name, featurizer, inputs_of_featurizer, levels.rows(rows))
+            reads = self.reads(component, featurizer)
+            levels = LocalLevels.of("", reads, self.fields, self.ends, component.nodes)
+            nodes = self._ends_of(component).nodes
+            optional = {local: prefixed(nodes, local) for local in featurizer.optional if not is_source(local)}
+            reads |= {local: name for local, name in optional.items() if name in f}
+            values = {local: f[name] for local, name in reads.items()}
+            outputs = run_tensor_featurizer(component.name, featurizer, values, levels.rows(rows))
             for local, value in outputs.items():
                 name = component.output_field(local)
                 if isinstance(value, Edges):
@@ -381,18 +543,6 @@ class FeaturePlan:
         return whole
 
 
-def _with_edges(component: ComponentSpec) -> ComponentSpec:
-    """Return a featurizer of a named edge set with the names of its fields: ``edge_dist`` is ``far_edge_dist``."""
-    if not component.edges:
-        return component
-    featurizer = registry.featurizers.get(component.name)
-    fields_of_edges = [name for name in (*featurizer.reads, *featurizer.writes) if is_edge_field(name)]
-    names = {name: prefixed(component.edges, name) for name in fields_of_edges}
-    reads = {name: names[name] for name in featurizer.reads if name in names}
-    writes = {name: names[name] for name in featurizer.writes if name in names}
-    return replace(component, reads=reads | dict(component.reads), writes=writes | dict(component.writes))
-
-
 def _check_names(path: str, wired: Mapping[str, str], names: Sequence[str], kind: str) -> None:
     """Raise if a local name is wired that a featurizer does not have."""
     unknown = sorted(set(wired) - set(names))
@@ -404,6 +554,9 @@ def inputs(graph: ProteinGraph) -> dict[str, Any]:
     """Return the fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
     f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
     f["proteins"] = Proteins.from_graph(graph)
+    for nodes in node_sets_of(list(f)):
+        f[nodes] = Proteins.from_graph(graph, nodes)
+        f.pop(f"{nodes}_batch", None)
     for name in list(f):
         edges = edge_set_of(name)
         if edges is not None:
@@ -468,21 +621,28 @@ def _of_atoms(arrays: Mapping[str, np.ndarray], nodes: NodeAtoms) -> dict[str, n
     }
 
 
-def _add_edges(graph: ProteinGraph, edges: str, kinds: list[tuple[ComponentSpec, EdgeList]]) -> None:
-    """Set the edge index of an edge set, its attributes and ``degree``; with several kinds, join them."""
-    lists = [kind for _, kind in kinds]
+def _add_edges(
+    graph: ProteinGraph,
+    edges: str,
+    components: Sequence[ComponentSpec],
+    kinds: Sequence[EdgeList],
+    ends_pos: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Set the edge index of an edge set, its attributes and ``degree``; with several kinds, join them.
+
+    ``ends_pos``: positions of the nodes that can be sources and targets, ``(M, 3)`` and ``(N, 3)``.
+    """
     values: dict[str, np.ndarray] = {}
-    if len(lists) == 1:
-        index = lists[0].index
+    if len(kinds) == 1:
+        index = kinds[0].index
         rows = [np.arange(index.shape[1])]
-        if lists[0].degree is not None and edges == EDGES:
-            graph.degree = np.int64(lists[0].degree)  # PyG's batching makes a tensor of Python's integers
+        if kinds[0].degree is not None and edges == EDGES:
+            graph.degree = np.int64(kinds[0].degree)  # PyG's batching makes a tensor of Python's integers
     else:
-        source, target, edge_kind = _join(graph.pos.numpy(), lists)
-        index = np.stack([source, target])
+        index, edge_kind = _join(*ends_pos, kinds)
         values[prefixed(edges, "edge_kind")] = edge_kind
-        rows = [_rows_of_kind(one, index) for one in lists]
-    for (component, kind), places in zip(kinds, rows, strict=True):
+        rows = [_rows_of_kind(one, index) for one in kinds]
+    for component, kind, places in zip(components, kinds, rows, strict=False):  # those of a node set have no component
         for local, value in kind.fields.items():
             attribute = np.zeros((index.shape[1], *value.shape[1:]), value.dtype)  # 0 for edges of other kinds
             attribute[places] = value
@@ -499,9 +659,9 @@ def _rows_of_kind(kind: EdgeList, index: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(joined, kind.target.astype(np.int64) * nodes + kind.source, sorter=order)]
 
 
-def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the union of edge lists, ascending by target, distance and source, and its ``(E, R)`` kinds."""
-    n = len(pos)
+def _join(source_pos: np.ndarray, pos: np.ndarray, kinds: Sequence[EdgeList]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the union of edge lists, ``(2, E)`` ascending by target, distance and source, and its ``(E, R)`` kinds."""
+    n = len(source_pos)
     codes = [e.target.astype(np.int64) * n + e.source for e in kinds]
     for e, code in zip(kinds, codes, strict=True):
         if len(np.unique(code)) != len(code):
@@ -509,9 +669,8 @@ def _join(pos: np.ndarray, kinds: list[EdgeList]) -> tuple[np.ndarray, np.ndarra
                 f"an edge featurizer returned {len(code) - len(np.unique(code))} duplicates among {len(e.source)} edges"
             )
     union = np.unique(np.concatenate(codes))
-    target, source = np.divmod(union, n)
-    exact = pos.astype(np.float64)
-    squared = ((exact[source] - exact[target]) ** 2).sum(1)
-    order = np.lexsort((source, squared, target))
+    target, source = np.divmod(union, max(n, 1))
+    index = np.stack([source, target])
+    order = argsort_edges(pos, index, source_pos)
     edge_kind = np.stack([np.isin(union, code) for code in codes], 1)[order]
-    return source[order], target[order], edge_kind.astype(np.float32)
+    return index[:, order], edge_kind.astype(np.float32)

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from protgraph.data.graph.fields import FieldSpec
-from protgraph.featurize.base import EdgeFeaturizer, EdgeList, StructureFeaturizer, TensorFeaturizer
+from protgraph.data.graph.fields import FieldSpec, field
+from protgraph.featurize.base import (
+    EdgeFeaturizer,
+    EdgeList,
+    NodeFeaturizer,
+    NodeList,
+    StructureFeaturizer,
+    TensorFeaturizer,
+)
 from protgraph.ops import Edges
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.residues.atoms import NodeAtoms
@@ -20,6 +27,8 @@ __all__ = [
     "check_returned_fields",
     "check_returned_tensor",
     "run_edge_featurizer",
+    "run_edges_between",
+    "run_node_featurizer",
     "run_structure_featurizer",
     "run_tensor_featurizer",
 ]
@@ -44,7 +53,7 @@ def _checked_arrays(
         is_float = value.dtype.kind == "f"
         if is_float != spec.dtype.startswith("float"):
             raise scope.returned(f"returns {local!r} of type {value.dtype}", allowed=f"Declared: {spec.dtype}.")
-        if is_float and not np.isfinite(value).all():
+        if is_float and local != "backbone" and not np.isfinite(value).all():
             row = int(np.argwhere(~np.isfinite(value))[0, 0])
             raise scope.returned(
                 f"returns {local!r} that is not finite in row {row}",
@@ -59,15 +68,51 @@ def run_edge_featurizer(name: str, featurizer: EdgeFeaturizer, residues: Residue
     call = featurizer.__call__ if between_residues else featurizer.among
     with _scope(name, call, residues.name) as scope:
         edges = featurizer(residues) if between_residues else featurizer.among(residues, nodes)
-        if not isinstance(edges, EdgeList):
-            raise scope.returned(f"returns {_describe(edges)}", allowed="Return an EdgeList(source, target).")
-        _check_ends(scope, edges, len(nodes))
-        declared = {local: spec for local, spec in featurizer.out.items() if local != "edge_index"}
-        fields = _checked_arrays(scope, edges.fields, declared, {"edge": len(edges.source)})
+        return _checked_edges(scope, featurizer, edges, len(nodes), len(nodes))
+
+
+def run_edges_between(
+    name: str, featurizer: EdgeFeaturizer, residues: Residues, sources: NodeList, targets: NodeList
+) -> EdgeList:
+    """Return the edges from the nodes of one set to those of another, or of the same one."""
+    with _scope(name, featurizer.between, residues.name) as scope:
+        edges = featurizer.between(sources.pos, None if targets is sources else targets.pos)
+        return _checked_edges(scope, featurizer, edges, len(sources.pos), len(targets.pos))
+
+
+def run_node_featurizer(name: str, featurizer: NodeFeaturizer, residues: Residues) -> NodeList:
+    """Return the nodes of a node set, all arrays of the shapes of their specs."""
+    with _scope(name, featurizer.__call__, residues.name) as scope:
+        nodes = featurizer(residues)
+        if not isinstance(nodes, NodeList):
+            raise scope.returned(f"returns {_describe(nodes)}", allowed="Return a NodeList(pos, residue).")
+        number = len(nodes.pos)
+        pos = _checked_arrays(scope, {"pos": nodes.pos}, {"pos": field("pos")}, {"node": number})["pos"]
+        residue = np.asarray(nodes.residue)
+        if residue.shape != (number,) or residue.dtype.kind != "i":
+            found = f"returns residue {residue.dtype} {residue.shape}"
+            raise scope.returned(found, allowed=f"Declared: ({number},) integers, one per node.")
+        if number and not (residue.min() >= -1 and residue.max() < len(residues)):
+            found = "returns nodes of residues that do not exist"
+            raise scope.returned(found, allowed=f"Residues: 0 to {len(residues) - 1}; -1 for none.")
+        declared = {local: spec for local, spec in featurizer.out.items() if local != featurizer.name}
+        fields = _checked_arrays(scope, nodes.fields, declared, {"node": number})
+    return NodeList(pos.astype(residues.pos.dtype, copy=False), residue, fields)
+
+
+def _checked_edges(
+    scope: ComponentScope, featurizer: EdgeFeaturizer, edges: object, num_sources: int, num_nodes: int
+) -> EdgeList:
+    """Return the edges of a featurizer, with their attributes as arrays of the shapes of their specs."""
+    if not isinstance(edges, EdgeList):
+        raise scope.returned(f"returns {_describe(edges)}", allowed="Return an EdgeList(source, target).")
+    _check_ends(scope, edges, num_sources, num_nodes)
+    declared = {local: spec for local, spec in featurizer.out.items() if local != "edge_index"}
+    fields = _checked_arrays(scope, edges.fields, declared, {"edge": len(edges.source)})
     return replace(edges, fields=fields)
 
 
-def _check_ends(scope: ComponentScope, edges: EdgeList, num_nodes: int) -> None:
+def _check_ends(scope: ComponentScope, edges: EdgeList, num_sources: int, num_nodes: int) -> None:
     """Raise if the ends of edges are not integers, not sorted by target, or not nodes."""
     source, target = np.asarray(edges.source), np.asarray(edges.target)
     if source.ndim != 1 or source.shape != target.shape or not source.dtype.kind == target.dtype.kind == "i":
@@ -75,8 +120,9 @@ def _check_ends(scope: ComponentScope, edges: EdgeList, num_nodes: int) -> None:
         raise scope.returned(f"returns {found}", allowed="Both are integers of shape (E,).")
     if len(target) and (target[1:] < target[:-1]).any():
         raise scope.returned("returns edges that are not sorted by target", allowed=_ORDER)
-    if len(source) and not (min(source.min(), target[0]) >= 0 and max(source.max(), target[-1]) < num_nodes):
-        raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {num_nodes - 1}.")
+    for ends, number in ((source, num_sources), (target, num_nodes)):
+        if len(ends) and not (ends.min() >= 0 and ends.max() < number):
+            raise scope.returned("returns edges of nodes that do not exist", allowed=f"Nodes: 0 to {number - 1}.")
 
 
 _ORDER = "Sort them: protgraph.structure.neighbors.sort_edges(residues.pos, np.stack([source, target]))."

@@ -79,9 +79,15 @@ class Knn(EdgeFeaturizer):
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         """Return the edges from the ``k`` nearest nodes of each node."""
-        _require_residue_nodes("knn", self.of, self.separation)
+        _require_point_nodes("knn", self.of, self.separation)
         source, target = neighbors.knn(nodes.pos, self.k)
         return EdgeList(source, target, degree=max(min(self.k, len(nodes) - 1), 0))
+
+    def between(self, sources: np.ndarray, targets: np.ndarray | None = None) -> EdgeList:
+        """Return the edges from the ``k`` nearest points to each point."""
+        _require_point_nodes("knn", self.of, self.separation)
+        edges = neighbors.knn(sources, self.k) if targets is None else neighbors.knn_between(sources, targets, self.k)
+        return EdgeList(*edges)
 
 
 class Radius(EdgeFeaturizer):
@@ -113,8 +119,16 @@ class Radius(EdgeFeaturizer):
 
     def among(self, residues: Residues, nodes: NodeAtoms) -> EdgeList:
         """Return the edges between nodes within the radius."""
-        _require_residue_nodes("radius", self.of, self.separation)
+        _require_point_nodes("radius", self.of, self.separation)
         return EdgeList(*neighbors.radius(nodes.pos, self.radius))
+
+    def between(self, sources: np.ndarray, targets: np.ndarray | None = None) -> EdgeList:
+        """Return the edges between points within the radius."""
+        _require_point_nodes("radius", self.of, self.separation)
+        if targets is None:
+            return EdgeList(*neighbors.radius(sources, self.radius))
+        pairs = neighbors.close_pairs_between(sources, targets, self.radius)
+        return EdgeList(*neighbors.sort_edges(targets, pairs, sources))
 
 
 class Contact(EdgeFeaturizer):
@@ -197,11 +211,11 @@ def _edges_between(residues: Residues, of: str, find: Callable[[np.ndarray], np.
     return edges if of == "node" else neighbors.sort_edges(residues.pos, edges)
 
 
-def _require_residue_nodes(name: str, of: str, separation: int) -> None:
+def _require_point_nodes(name: str, of: str, separation: int) -> None:
     if of != "node":
-        raise WiringError(f"{name}: of={of!r} joins residues, but nodes are atoms. Omit of=.")
+        raise WiringError(f"{name}: of={of!r} joins residues, but nodes are others. Omit of=.")
     if separation:
-        raise WiringError(f"{name}: separation={separation} counts residues, but nodes are atoms. Omit separation=.")
+        raise WiringError(f"{name}: separation={separation} counts residues, but nodes are others. Omit separation=.")
 
 
 def _select_separated(residues: Residues, edges: np.ndarray, separation: int) -> np.ndarray:

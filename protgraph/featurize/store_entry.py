@@ -18,7 +18,7 @@ _ATTRIBUTES = ("degree", "name", "residue_ids", "report")
 
 def plan_digest(plan: FeaturePlan) -> str | None:
     """Return the digest of the precompute stage of a plan, its code included; None if the code has no source."""
-    featurizers = [component_digest(featurizer) for _, featurizer in (*plan.structure, *plan.edges)]
+    featurizers = [component_digest(featurizer) for _, featurizer in (*plan.nodes, *plan.structure, *plan.edges)]
     return None if None in featurizers else digest(plan.key(), featurizers, code_digest(*_CODE))
 
 
@@ -67,6 +67,7 @@ class StoreEntry:
     def precomputed(self, plan: FeaturePlan) -> ProteinGraph:
         """Return the features of the precompute stage; see :meth:`mismatch`."""
         stored, graph = open_store(self.path)[self.number], ProteinGraph()
-        keys = [key for key in stored.keys() if key in plan.precomputed or key in _ATTRIBUTES]  # noqa: SIM118
+        read = {*_ATTRIBUTES, *plan.precomputed, *plan.attributes}
+        keys = [key for key in stored.keys() if key in read]  # noqa: SIM118
         set_attributes(graph, {key: stored[key] for key in keys})
         return graph

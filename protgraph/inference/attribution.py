@@ -328,13 +328,13 @@ class _Inputs:
             for wires, layer in network.steps
             if isinstance(layer, Embed)
             for local, name in wires.reads.items()
-            if local in layer.tables and network.plan.fields[name].level == "node"
+            if local in layer.tables and network.plan.fields[name].rows == "node"
         ]
         self.points: list[tuple[str, Tensor, Tensor]] = []  # field, interpolated input, difference from the baseline
 
     def _is_feature(self, name: str) -> bool:
         spec, value = self.network.plan.fields.get(name), self.plain.get(name)
-        if spec is None or spec.level != "node" or spec.irreps in ("point", "index", "object") or spec.is_category:
+        if spec is None or spec.rows != "node" or spec.irreps in ("point", "index", "object") or spec.is_category:
             return False
         return isinstance(value, Tensor) and value.is_floating_point() and not name.endswith("_mask")
 

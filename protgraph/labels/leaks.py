@@ -71,7 +71,11 @@ def _sample(
     is_known = known_labels(y)
     known = (is_known.flatten(1).all(1) if is_known.dim() > 1 else is_known).numpy()
     f = plan.expand(inputs(graph))
-    values = {name: f[name].numpy().reshape(len(f[name]), -1) for name in names}
+    values: dict[str, np.ndarray] = {}
+    for name in names:
+        nodes = plan.fields[name].on
+        value = f[f"from_{nodes}"].mean(f[f"from_{nodes}"].source(f[name].float())) if nodes else f[name]
+        values[name] = value.numpy().reshape(len(value), -1)
     if task.target.level == "graph":
         return y.numpy()[known], {name: x[:1] for name, x in values.items() if (x == x[0]).all()}
     return y.numpy()[known], {name: x[known] for name, x in values.items()}

@@ -141,7 +141,7 @@ def prepare(
             require_no_leak(task, plan, written.splits["train"])
         return written
     data = read_task_data(dataset, task.name)
-    used: list[object] = [featurizer for _, featurizer in (*plan.structure, *plan.edges)]
+    used: list[object] = [featurizer for _, featurizer in (*plan.nodes, *plan.structure, *plan.edges)]
     of_task = (task.derive, task.restore, task.make_graph)
     used += [dataset.source, *(function for function in of_task if function is not None)]
     code = [component_digest(one) for one in used]

@@ -69,7 +69,7 @@ def select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str, 
             )
         graph = ProteinGraph()
         set_attributes(graph, {key: labeled[key] for key in labeled.keys() if key in usable})  # noqa: SIM118
-        for key in _ATTRIBUTES:
+        for key in (*_ATTRIBUTES, *plan.attributes):
             if key in labeled:
                 graph[key] = labeled[key]
         graph.name, graph.y, graph.y_level = example.id, y, task.stored.level

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import FieldSpec, edge_index_name, field, require_readable
-from protgraph.data.graph.levels import LocalLevels, rows_of
+from protgraph.data.graph.fields import NODES, FieldSpec, edge_index_name, field, irreps_columns, require_readable
+from protgraph.data.graph.levels import LocalLevels, prefixed, rows_of
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
 from protgraph.featurize.plan import COORDINATES, inputs
@@ -68,7 +68,7 @@ class ProteinModel(nn.Module):
         shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
-            levels = LocalLevels.of(path, w.reads, self.fields, self.plan.line_graphs)
+            levels = LocalLevels.of(path, w.reads, self.fields, self.plan.ends, w.component.nodes)
             specs = {local: levels.local(path, local, self.fields[name]) for local, name in w.reads.items()}
             label = w.component.shared
             if label in shared:
@@ -97,7 +97,7 @@ class ProteinModel(nn.Module):
         self.fields |= {name: field(name) for name in head_class.task_fields if name not in self.fields}
         reads = self._head_inputs(head_class, name)
         path = f"head ({name})"
-        levels = LocalLevels.of(path, reads, self.fields, self.plan.line_graphs)
+        levels = self._head_levels(reads)
         specs = {local: levels.local(path, local, self.fields[f]) for local, f in reads.items()}
         options = self.spec.heads.get(name, {})
         with _own_seed(path):
@@ -106,6 +106,11 @@ class ProteinModel(nn.Module):
             raise WiringError(f"head {name!r} is a {type(head).__name__}, not a protgraph Head.")
         check_logits(head, name, self.target)
         return head, reads
+
+    def _head_levels(self, reads: Mapping[str, str]) -> LocalLevels:
+        """Return the levels of the head that reads these fields; a prediction per node is one of the graph's nodes."""
+        nodes = NODES if self.target.level in ("node", "pair") else ""
+        return LocalLevels.of(f"head ({self.target.head_name})", reads, self.fields, self.plan.ends, nodes)
 
     def _head_inputs(self, head_class: type[Head], name: str) -> dict[str, str]:
         """Return the fields that the head reads, by local name; raise if it cannot read one."""
@@ -127,7 +132,7 @@ class ProteinModel(nn.Module):
         needed: set[str] = set() if self.plan.given else {"pos"}
         written: set[str] = set()
         for component, featurizer in self.plan.tensor:
-            needed |= {component.input_field(local) for local in featurizer.reads} - written
+            needed |= set(self.plan.reads(component, featurizer).values()) - written
             written |= {component.output_field(local) for local in featurizer.out}
         for w in self.wires:
             needed |= set(w.reads.values()) - written
@@ -149,9 +154,13 @@ class ProteinModel(nn.Module):
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
         optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
-        edge_sets = [name for name, spec in self.plan.fields.items() if spec.level == "edge" and not spec.is_tensor]
-        of_reductions = {"chain", "residue", *map(edge_index_name, ("edges", *edge_sets))}
-        return frozenset({*self._needs, *optional, *of_reductions} - {"proteins", "edges", *edge_sets})
+        objects = {name for name, spec in self.plan.fields.items() if not spec.is_tensor}
+        edge_sets = [name for name in objects if self.plan.fields[name].level == "edge"]
+        of_reductions = {"chain", "residue", *map(edge_index_name, ("edges", *edge_sets)), *self.plan.attributes}
+        for nodes in self.plan.node_sets:
+            of_reductions |= {prefixed(nodes, "pos"), prefixed(nodes, "chain")}
+            optional |= {prefixed(nodes, local) for local in optional}
+        return frozenset({*self._needs, *optional, *of_reductions} - {"proteins", "edges", *objects})
 
     @property
     def needs_coordinates(self) -> str | None:
@@ -259,7 +268,7 @@ class ProteinModel(nn.Module):
         return f
 
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
-        """Compute the attention weights of all layers for a graph or batch.
+        """Compute the attention weights of all layers between nodes of the graph, for a graph or batch.
 
         Returns
         -------
@@ -274,8 +283,12 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
+        on_graph = {
+            number for number, levels in zip(self._module_of, self._levels, strict=True) if levels.nodes == "node"
+        }
+        recorded = {path: calls for path, calls in recorder.weights.items() if int(path.partition(".")[0]) in on_graph}
         wires = [wiring for wiring, _ in self.first_uses]
-        return attention_maps(self.spec.name, wires, self.layers, recorder.weights, proteins)
+        return attention_maps(self.spec.name, wires, self.layers, recorded, proteins)
 
     def forward(self, batch: Data) -> dict[str, Tensor]:
         """Compute ``{"logits": (N, C)}`` for a graph or batch; the target defines N and C."""
@@ -286,7 +299,7 @@ class ProteinModel(nn.Module):
         target = self.target
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
         own = {local: f[name] for local, name in self.head_reads.items()}
-        rows = LocalLevels(edges="").rows(rows_of(f))
+        rows = self._head_levels(self.head_reads).rows(rows_of(f))
         return run_head(self.head, own, scope, rows, target.shape, target.level)
 
 
@@ -399,6 +412,11 @@ def check_logits(head: Head, name: str, target: Target) -> None:
         raise WiringError(
             f"head {name!r} declares logits of {declared} columns; target {target.name!r} ({target.kind}, size "
             f"{target.size}) needs {needed}. {fix}"
+        )
+    if target.irreps and irreps_columns(head.out["logits"].irreps) != irreps_columns(target.irreps):
+        raise WiringError(
+            f"head {name!r} declares logits {head.out['logits'].irreps!r}; target {target.name!r} has irreps "
+            f"{target.irreps!r}. Allowed: a head with these, Target(…, head='NAME')."
         )
 
 

@@ -56,10 +56,10 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
     """Return a specification with other values.
 
     A path is ``features`` or ``layers``, then the number of a component from 0, its name, or ``*``, then an option or
-    one of the keys ``name``, ``reads``, ``inputs``, ``writes``, ``repeat`` and ``shared``; or ``heads.NAME.OPTION``,
-    ``readout.FIELD``, ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``. A name means all components that have it;
-    ``*`` means all that have the option. Layers that share their weights have equal options, so an option is set in
-    all of them.
+    one of the keys ``name``, ``reads``, ``inputs``, ``writes``, ``repeat``, ``shared``, ``edges``, ``nodes`` and
+    ``sources``; or ``heads.NAME.OPTION``, ``readout.FIELD``, ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``. A
+    name means all components that have it; ``*`` means all that have the option. Layers that share their weights have
+    equal options, so an option is set in all of them.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ import networkx as nx
 
 from protgraph import registry
 from protgraph.argument_types import check_fields
-from protgraph.data.graph.fields import edge_set_of, is_registered
-from protgraph.data.graph.levels import is_edge_field, prefixed
+from protgraph.data.graph.fields import EDGES, NODES, edge_set_of, is_registered
+from protgraph.data.graph.levels import EdgeEnds, field_on, is_edge_field
 from protgraph.errors import WiringError, suggest
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.nn.module import GraphLayer
@@ -318,7 +318,7 @@ def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
         layer_class = _layer_class(f"layers[{i}]", n)
         for repetition in range(n.repeat):
             path = f"layers[{i}]" if n.repeat == 1 else f"layers[{i}][{repetition}]"
-            w = _resolve(path, n, layer_class)
+            w = _resolve(path, n, layer_class, plan)
             for name in w.reads.values():
                 _check_available(name, available, f"{path} ({n.name}) reads")
             available |= set(w.writes.values())
@@ -335,15 +335,28 @@ def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
     return layer
 
 
-def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer]) -> WiredComponent:
+def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer], plan: FeaturePlan) -> WiredComponent:
     where = f"{path} ({n.name})"
     _check_local_names(where, n, layer)
-    reads = {local: _input_name(n, local) for local in layer.reads}
+    if n.sources:
+        raise WiringError(f"{where}: sources={n.sources!r} is for edge featurizers. Leave it out.")
+    if n.nodes not in ("", NODES, *plan.node_sets):
+        names = ", ".join(map(repr, plan.node_sets)) or "none"
+        hint = suggest(n.nodes, [NODES, *plan.node_sets])
+        raise WiringError(f"{where}: node set {n.nodes!r} does not exist.{hint} Node sets: {names}.")
+    edges, nodes = n.edges or n.reads.get("edges", EDGES), n.nodes or NODES
+    ends = EdgeEnds(nodes, nodes)
+    if n.edges or "edges" in layer.reads:
+        ends = plan.ends.get(edges, ends)
+    reads = {local: n.reads.get(local, field_on(local, edges, ends)) for local in layer.reads}
     reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
     if n.edges:
         reads["edges"] = n.edges
     reads |= {name: name for name in n.inputs}
-    writes = {local: n.output_field(local) for local in layer.writes}
+    writes: dict[str, str] = {}
+    for local in layer.writes:
+        default = local if is_edge_field(local) else field_on(local, edges, ends)
+        writes[local] = n.writes.get(local, default)
     for name in writes.values():
         if name in ("edges", "proteins", "logits"):
             raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
@@ -363,13 +376,6 @@ def _check_local_names(where: str, n: ComponentSpec, layer: type[GraphLayer]) ->
         raise WiringError(f"{where} has no output {unknown[0]!r}. Its outputs are {', '.join(layer.writes)}.")
     if n.edges and "edges" not in (*layer.reads, *layer.optional):
         raise WiringError(f"{where} reads no edges. Leave out edges={n.edges!r}.")
-
-
-def _input_name(n: ComponentSpec, local: str) -> str:
-    """Return the field that a layer reads; fields of edges are by default those of its edge set."""
-    if n.edges and local not in n.reads and is_edge_field(local):
-        return prefixed(n.edges, local)
-    return n.input_field(local)
 
 
 def _check_available(name: str, available: set[str], reader: str) -> None:

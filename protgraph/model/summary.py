@@ -52,7 +52,7 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
     """
     rows = []
     plan = model.plan
-    featurizers = {id(n): f for n, f in (*plan.structure, *plan.edges, *plan.tensor)}
+    featurizers = {id(n): f for n, f in plan.featurizers}
     for i, n in enumerate(plan.components):
         featurizer = featurizers[id(n)]
         reads = _names({local: n.input_field(local) for local in featurizer.reads}) or ("structure",)
@@ -101,6 +101,8 @@ def _names(reads: Mapping[str, str]) -> tuple[str, ...]:
 def _shape(spec: FieldSpec, name: str) -> str:
     if edge_set_of(name) is not None:
         return f"{name} (2, E)"
+    if not spec.is_tensor:
+        return f"{name} ({spec.level} set)"
     rows = _ROWS[spec.level] + (f" of {spec.on}" if spec.on else "")
     shape = (rows, *map(str, spec.trailing_shape))
     kind = f"{spec.classes} classes" if spec.is_category else spec.irreps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from protgraph.ops.spmm import Dot, GatherSum, PairSum
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Edges", "check_edges", "common_degree"]
+__all__ = ["Edges", "check_edges", "common_degree", "count_nodes", "edge_ends"]
 
 
 def common_degree(graph: Data) -> int | None:
@@ -56,11 +56,13 @@ def check_edges(graph: Data, edges: str = "edges") -> None:
         raise FieldError(f"{name} of {_name(graph)} is {tuple(index.shape)} {index.dtype}; it must be (2, E) int64")
     if index.numel() == 0:
         return
-    num_nodes, degree = graph.num_nodes, common_degree(graph) if edges == "edges" else None
+    num_sources, num_nodes = count_ends(graph, edges)
+    degree = common_degree(graph) if edges == "edges" else None
     is_regular = degree is not None and _is_regular(index[1], num_nodes, degree)  # hence sorted, and targets are nodes
-    _check_nodes(graph, name, index[0] if is_regular else index)
+    _check_nodes(graph, name, index[0], num_sources)
     if is_regular:
         return
+    _check_nodes(graph, name, index[1], num_nodes)
     if bool((index[1, 1:] < index[1, :-1]).any()):
         raise FieldError(
             f"{name} of {_name(graph)} is not sorted by target (row 1).\nSort it: graph = graph.sort(sort_by_row=False)"
@@ -77,11 +79,33 @@ def _index_name(edges: str) -> str:
     return "edge_index" if edges == "edges" else f"{edges}_edge_index"
 
 
-def _check_nodes(graph: Data, name: str, nodes: Tensor) -> None:
+def edge_ends(graph: Data | Mapping[str, Any], edges: str) -> tuple[str, str]:
+    """Return the node sets of sources and targets of the edges of a graph or batch; "nodes": the nodes of the graph.
+
+    They are the attribute ``far_ends`` of the edge set ``far``, e.g. "points>residues"; without it, nodes of the graph.
+    PyG's batching makes a list with one value per graph.
+    """
+    ends = graph.get(f"{edges}_ends") or "nodes>nodes"
+    sources, _, targets = (ends[0] if isinstance(ends, list) else ends).partition(">")
+    return sources, targets
+
+
+def count_nodes(graph: Data, nodes: str) -> int:
+    """Return the number of nodes of a graph or batch, or of one of its node sets."""
+    return int(graph.num_nodes or 0) if nodes == "nodes" else len(graph[f"{nodes}_pos"])
+
+
+def count_ends(graph: Data, edges: str) -> tuple[int, int]:
+    """Return the number of nodes that can be sources and targets of the edges of a graph or batch."""
+    sources, targets = edge_ends(graph, edges)
+    return count_nodes(graph, sources), count_nodes(graph, targets)
+
+
+def _check_nodes(graph: Data, name: str, nodes: Tensor, num_nodes: int) -> None:
     low, high = _extremes(nodes)
-    if low < 0 or high >= graph.num_nodes:
+    if low < 0 or high >= num_nodes:
         node = low if low < 0 else high
-        raise FieldError(f"{name} of {_name(graph)} contains node {node}; nodes are 0 to {graph.num_nodes - 1}")
+        raise FieldError(f"{name} of {_name(graph)} contains node {node}; nodes are 0 to {num_nodes - 1}")
 
 
 def _is_regular(targets: Tensor, num_nodes: int, degree: int) -> bool:
@@ -192,7 +216,9 @@ class Edges:
         if "sizes" not in graph:  # batches of protgraph.data.collate are checked when collated
             check_edges(graph, edges)
         if edges != "edges":
-            return cls(graph[name], graph.num_nodes, max_degree=graph.get(f"{edges}_max_degree"))
+            num_sources, num_nodes = count_ends(graph, edges)
+            max_degree = graph.get(f"{edges}_max_degree")
+            return cls(graph[name], num_nodes, num_sources=num_sources, max_degree=max_degree)
         degree, max_degree = common_degree(graph), graph.get("max_degree")
         return cls(graph.edge_index, graph.num_nodes, degree=degree, max_degree=max_degree)
 

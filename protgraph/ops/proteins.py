@@ -75,8 +75,16 @@ class Proteins:
         self._segments = Segments(batch, len(self.sizes), length=length)
 
     @classmethod
-    def from_graph(cls, graph: Data) -> Proteins:
-        """Create the partition of a batch; a single graph is one protein."""
+    def from_graph(cls, graph: Data, nodes: str = "nodes") -> Proteins:
+        """Create the partition of a batch; a single graph is one protein.
+
+        Parameters
+        ----------
+        nodes : str
+            Name of a node set of the graph, whose nodes are divided instead of those of the graph.
+        """
+        if nodes != "nodes":
+            return cls._of_node_set(graph, nodes)
         if "batch" not in graph or graph.batch is None:
             size, pos = graph.num_nodes, graph.get("pos")
             is_given = isinstance(pos, Tensor)  # the device of the first field of nodes is the same, but takes longer
@@ -87,6 +95,18 @@ class Proteins:
             sizes = graph.sizes if "sizes" in graph else graph.ptr.diff().tolist()  # PyG's batching has no sizes
         numbers = {name: graph[name] for name in ("chain", "residue") if name in graph}
         return cls(batch, sizes, **numbers)
+
+    @classmethod
+    def _of_node_set(cls, graph: Data, nodes: str) -> Proteins:
+        """Create the partition of a node set; batches of PyG have the rows of each graph in ``_slice_dict``."""
+        pos, chain = graph[f"{nodes}_pos"], graph.get(f"{nodes}_chain")
+        if f"{nodes}_batch" in graph:
+            return cls(graph[f"{nodes}_batch"], graph[f"{nodes}_sizes"], chain=chain)
+        is_batch = graph.get("batch") is not None
+        starts = torch.as_tensor(graph._slice_dict[f"{nodes}_pos"] if is_batch else [0, len(pos)])
+        sizes = starts.diff()
+        batch = torch.repeat_interleave(sizes).to(pos.device)  # the number of each size, so many times
+        return cls(batch, tuple(sizes.tolist()), chain=chain)
 
     def __len__(self) -> int:
         return self._number

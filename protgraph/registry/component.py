@@ -24,6 +24,8 @@ _TYPES = {
     "repeat": int,
     "shared": str,
     "edges": str,
+    "nodes": str,
+    "sources": str,
 }
 #: Keys of a component as plain data.
 COMPONENT_KEYS = tuple(_TYPES)
@@ -52,6 +54,12 @@ class ComponentSpec:
     edges : str
         Name of the edge set that an edge featurizer makes, or that a layer or tensor featurizer reads as ``edges``;
         "" for the edges without a name.
+    nodes : str
+        Name of the node set, e.g. "residues", whose fields a component reads and writes, or between whose nodes an edge
+        featurizer makes edges; "" for the nodes of the graph.
+    sources : str
+        Edge featurizers only: node set of the sources of the edges, if it is not that of the targets, ``nodes``;
+        "nodes" for the nodes of the graph.
 
     Raises
     ------
@@ -67,6 +75,8 @@ class ComponentSpec:
     repeat: int = 1
     shared: str = ""
     edges: str = ""
+    nodes: str = ""
+    sources: str = ""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -102,7 +112,8 @@ class ComponentSpec:
             arguments.append(f"{'inputs' if self.reads else 'reads'}={list(self.inputs)!r}")
         arguments += [f"{key}={dict(value)!r}" for key in ("reads", "writes") if (value := getattr(self, key))]
         arguments += [f"repeat={self.repeat}"] if self.repeat > 1 else []
-        arguments += [f"{key}={value!r}" for key in ("shared", "edges") if (value := getattr(self, key))]
+        names = ("shared", "edges", "nodes", "sources")
+        arguments += [f"{key}={value!r}" for key in names if (value := getattr(self, key))]
         return f"component({', '.join([repr(self.name), *arguments])})"
 
     def __hash__(self) -> int:
@@ -135,6 +146,8 @@ class ComponentSpec:
             "repeat": 0 if self.repeat == 1 else self.repeat,
             "shared": self.shared,
             "edges": self.edges,
+            "nodes": self.nodes,
+            "sources": self.sources,
         }
         return {k: v for k, v in data.items() if k == "name" or v}
 
@@ -169,6 +182,8 @@ def component(
     repeat: int = 1,
     shared: str = "",
     edges: str = "",
+    nodes: str = "",
+    sources: str = "",
     **options: Any,
 ) -> ComponentSpec:
     """Create a component: ``component("gat", heads=4, reads={"edge_attr": "edge_rbf"}, writes={"h": "message"})``.
@@ -186,6 +201,11 @@ def component(
     edges : str
         Name of the edge set that is made or read: ``component("radius", edges="far")``, ``component("gcn",
         edges="far")``.
+    nodes : str
+        Name of the node set that is read and written: ``component("linear", nodes="residues")``.
+    sources : str
+        Node set of the sources of edges, if it is another one: ``component("knn", nodes="residues", sources="nodes",
+        edges="near")``.
     **options
         Options of the component, checked against its signature when the model is built.
 
@@ -195,10 +215,10 @@ def component(
     {'name': 'gat', 'options': {'heads': 4}, 'reads': {'edge_attr': 'edge_rbf'}}
     """
     if isinstance(reads, Mapping):
-        return ComponentSpec(name, options, reads, (), writes, repeat, shared, edges)
+        return ComponentSpec(name, options, reads, (), writes, repeat, shared, edges, nodes, sources)
     if isinstance(reads, str) or not isinstance(reads, Sequence):
         raise WiringError(f"component {name!r}: reads={reads!r}. Allowed: a dict or a list of fields.")
-    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared, edges)
+    return ComponentSpec(name, options, _EMPTY, tuple(reads), writes, repeat, shared, edges, nodes, sources)
 
 
 def as_component(item: ComponentSpec | str | Mapping[str, Any]) -> ComponentSpec:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _FEATURIZER = ComponentType(
-    "a subclass of protgraph.StructureFeaturizer, EdgeFeaturizer or TensorFeaturizer",
+    "a subclass of protgraph.StructureFeaturizer, EdgeFeaturizer, NodeFeaturizer or TensorFeaturizer",
     "protgraph.featurize.base:Featurizer",
     classes=True,
 )

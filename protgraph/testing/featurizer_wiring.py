@@ -13,7 +13,15 @@ from torch import Tensor, nn
 from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec, field, is_registered
 from protgraph.errors import WiringError
-from protgraph.featurize import EdgeFeaturizer, EdgeList, Featurizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize import (
+    EdgeFeaturizer,
+    EdgeList,
+    Featurizer,
+    NodeFeaturizer,
+    NodeList,
+    StructureFeaturizer,
+    TensorFeaturizer,
+)
 from protgraph.ops import Edges
 from protgraph.registry.component_fault import code_location
 from protgraph.structure import Residues
@@ -52,7 +60,7 @@ def wire_featurizer(component: type[Featurizer], conformity: Conformity) -> Wiri
             find_reads=read_names,
             make_regular=lambda: make_inputs(specs, is_regular=True),
         )
-    assert issubclass(component, StructureFeaturizer | EdgeFeaturizer)  # contract: the other kinds
+    assert issubclass(component, StructureFeaturizer | EdgeFeaturizer | NodeFeaturizer)  # contract: the other kinds
     create = partial(component, **options)
     return Wiring(
         label="",
@@ -108,15 +116,20 @@ class _TensorModule(nn.Module):
 
 
 class StructureModule(nn.Module):
-    """A structure or edge featurizer as a module of proteins.
+    """A structure, edge or node featurizer as a module of proteins.
 
     Edges are a 0/1 value of every pair of nodes, and their attributes are values of pairs that are 0 without an edge.
+    Of a node set, each residue has the sums over the nodes that belong to it, and the protein their center.
     """
 
-    def __init__(self, featurizer: StructureFeaturizer | EdgeFeaturizer) -> None:
+    def __init__(self, featurizer: StructureFeaturizer | EdgeFeaturizer | NodeFeaturizer) -> None:
         super().__init__()
         self.featurizer = featurizer
-        if isinstance(featurizer, EdgeFeaturizer):
+        if isinstance(featurizer, NodeFeaturizer):
+            self.outputs = {n: spec for n, spec in featurizer.out.items() if _is_summed(spec)}
+            self.outputs |= {_COUNT: FieldSpec(_COUNT, "node", "1x0e"), _MEAN: FieldSpec(_MEAN, "node", "point")}
+            self.outputs[_CENTER] = FieldSpec(_CENTER, "graph", "point")
+        elif isinstance(featurizer, EdgeFeaturizer):
             attributes = {name: spec.as_(name, level="pair") for name, spec in featurizer.out.items()}
             self.outputs = {**attributes, "edge_index": FieldSpec("adjacency", "pair", "1x0e")}
         else:
@@ -129,6 +142,8 @@ class StructureModule(nn.Module):
         self._require_form(results)
         fields = []
         for residues, result in zip(proteins, results, strict=True):
+            if isinstance(result, NodeList):
+                result = {name: value for name, value in _sums(result, residues).items() if name in self.outputs}
             fields.append(_pairs(result, len(residues)) if isinstance(result, EdgeList) else result)
         values = {}
         for name in fields[0]:
@@ -136,12 +151,33 @@ class StructureModule(nn.Module):
         return values
 
     def _require_form(self, results: list[Any]) -> None:
-        is_edges = isinstance(self.featurizer, EdgeFeaturizer)
-        wrong = next((one for one in results if not isinstance(one, EdgeList if is_edges else Mapping)), self)
+        kinds = {EdgeFeaturizer: EdgeList, NodeFeaturizer: NodeList, StructureFeaturizer: Mapping}
+        expected = next(form for kind, form in kinds.items() if isinstance(self.featurizer, kind))
+        wrong = next((one for one in results if not isinstance(one, expected)), self)
         if wrong is not self:
             found = "None" if wrong is None else f"a {type(wrong).__name__}"
             place = code_location(self.featurizer.__call__)
-            raise WiringError(f"__call__ returns {found} ({place}). Return {'an EdgeList' if is_edges else 'a dict'}.")
+            raise WiringError(f"__call__ returns {found} ({place}). Return a {expected.__name__}.")
+
+
+_COUNT, _MEAN, _CENTER = "number of nodes", "mean of pos", "center of all nodes"
+
+
+def _is_summed(spec: FieldSpec) -> bool:
+    """Return True for fields of a node set whose sums transform as they do."""
+    return spec.is_tensor and spec.irreps not in ("point", "index") and spec.dtype.startswith("float")
+
+
+def _sums(nodes: NodeList, residues: Residues) -> dict[str, np.ndarray]:
+    """Return the sums over the nodes of each residue, ``(L, …)`` each, and the center of all nodes, ``(1, 3)``."""
+    is_member = nodes.residue >= 0
+    sums: dict[str, np.ndarray] = {}
+    for name, value in {_COUNT: np.ones((len(nodes.pos), 1)), _MEAN: nodes.pos, **nodes.fields}.items():
+        sums[name] = np.zeros((len(residues), *value.shape[1:]), np.float64)
+        np.add.at(sums[name], nodes.residue[is_member], value[is_member])
+    sums[_MEAN] = np.where(sums[_COUNT] > 0, sums[_MEAN] / np.maximum(sums[_COUNT], 1), residues.pos)
+    sums[_CENTER] = (nodes.pos if len(nodes.pos) else residues.pos).mean(0, keepdims=True)
+    return sums
 
 
 def _pairs(edges: EdgeList, n: int) -> dict[str, np.ndarray]:

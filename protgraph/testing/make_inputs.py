@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.data.graph.fields import FieldSpec, Level, edge_set_of, field, field_owner, is_registered
+from protgraph.data.graph.fields import FieldSpec, Level, edge_set_of, field, field_owner, is_registered, node_sets_of
 from protgraph.data.graph.protein_graph import ProteinGraph, collate
 from protgraph.errors import FieldError, ProtgraphError
 from protgraph.featurize import EdgeFeaturizer, Featurizer
 from protgraph.featurize.plan import ALWAYS, ATOM_FIELDS, FeaturePlan, inputs
+from protgraph.ops.edges import edge_ends
 from protgraph.registry import BUILT_IN
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure import Residues
@@ -131,14 +132,18 @@ def degenerate_inputs(specs: Mapping[str, FieldSpec], *, nonnegative: Iterable[s
 
 def inputs_of_batch(batch: Any) -> TensorInputs:
     """Return the precomputed fields of a batch as inputs of a model."""
-    tensors = {n: x for n, x in batch.items() if n not in ("batch", "ptr") and torch.is_tensor(x)}
+    more_nodes = {nodes: batch[f"{nodes}_sizes"] for nodes in node_sets_of(batch.keys())}
+    left_out = {"batch", "ptr", *(f"{nodes}_batch" for nodes in more_nodes)}
+    tensors = {n: x for n, x in batch.items() if n not in left_out and torch.is_tensor(x)}
     edge_sets = {edges: x for n, x in tensors.items() if (edges := edge_set_of(n)) is not None}
     values = {n: _double(x) for n, x in tensors.items() if edge_set_of(n) is None}
     specs = {name: field(name) for name in values}
     specs |= {edges: field("edges").as_(edges) for edges in edge_sets}
     index = edge_sets.pop("edges", torch.zeros(2, 0, dtype=torch.long))
     degree = batch.degree if "degree" in batch else None
-    return TensorInputs(specs, values, index, batch.sizes, degree, is_batch=True, more_edges=edge_sets)
+    ends = {edges: edge_ends(batch, edges) for edges in edge_sets if f"{edges}_ends" in batch}
+    tensor_inputs = TensorInputs(specs, values, index, batch.sizes, degree, is_batch=True)
+    return replace(tensor_inputs, more_edges=edge_sets, more_nodes=more_nodes, ends=ends)
 
 
 def _random(name: str, spec: FieldSpec, rows: int, pos: Tensor, nonnegative: bool) -> Tensor:

@@ -69,7 +69,7 @@ def _proteins_for(plan: FeaturePlan, *, hide: bool) -> tuple[Residues, ...]:
         usual = tuple(residues.without_types(np.arange(len(residues)) % 5 == 2) for residues in usual)
     if not plan.edges or plan.needs_ligands or plan.node_type != "residue":
         return usual
-    edges_only = FeaturePlan([component for component, _ in plan.edges])
+    edges_only = FeaturePlan([component for component, _ in (*plan.nodes, *plan.edges)])
     batch = collate([edges_only.precompute(copy_residues(one)) for one in usual])
     has_edges = [batch[edge_index_name(edges)].numel() > 0 for edges in plan.edge_sets]
     return usual if all(has_edges) else folded_proteins()
@@ -80,7 +80,7 @@ def model_parts(wiring: Wiring) -> list[object]:
     module = wiring.sample()
     assert isinstance(module, MultiHeadModel)
     plan = module.model.plan
-    featurizers = [featurizer for _, featurizer in (*plan.structure, *plan.edges, *plan.tensor)]
+    featurizers = [featurizer for _, featurizer in plan.featurizers]
     return [*featurizers, *module.model.layers, *module.heads]
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from protgraph.data.graph.fields import FieldSpec, Level, edge_index_name
+from protgraph.data.graph.fields import NODES, FieldSpec, Level, edge_index_name
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.ops import Edges, Proteins
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
@@ -41,6 +41,10 @@ class TensorInputs(Inputs):
         Pass one batch, as models read it, instead of a dict of fields.
     more_edges : mapping of str to Tensor
         Named edge sets of a batch, ``(2, E)`` each as ``edge_index``.
+    more_nodes : mapping of str to tuple of int
+        Node sets of a batch: nodes of each protein.
+    ends : mapping of str to tuple of str
+        Node sets of the sources and the targets of edge sets; those that are not named join nodes of the graph.
     """
 
     specs: Mapping[str, FieldSpec]
@@ -51,23 +55,40 @@ class TensorInputs(Inputs):
     nonnegative: frozenset[str] = field(default_factory=frozenset)
     is_batch: bool = False
     more_edges: Mapping[str, Tensor] = field(default_factory=dict)
+    more_nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def batch(self) -> Tensor:
         """``(N,)`` int64, protein of each node."""
-        return torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
+        return _numbers(self.sizes)
+
+    def _sizes_of(self, nodes: str) -> tuple[int, ...]:
+        """Return the nodes of each protein in a node set; "nodes": in the graph."""
+        return self.more_nodes.get(nodes, self.sizes)
+
+    def _ends_of(self, edges: str) -> tuple[str, str]:
+        """Return the node sets of the sources and the targets of an edge set."""
+        return self.ends.get(edges, (NODES, NODES))
+
+    def _first_nodes(self, edges: str, protein: int) -> Tensor:
+        """Return the first nodes of a protein that can be source and target of an edge set, ``(2, 1)``."""
+        return torch.tensor([[sum(self._sizes_of(nodes)[:protein])] for nodes in self._ends_of(edges)])
 
     def rows(self, level: str) -> tuple[int, ...]:
         """Return each protein's number of rows of a level; edges are counted from ``edge_index``."""
         if level == "edge" or level in self.more_edges:
             index = self.edge_index if level == "edge" else self.more_edges[level]
-            return tuple(torch.bincount(self.batch[index[1]], minlength=len(self.sizes)).tolist())
+            protein = _numbers(self._sizes_of(self._ends_of(level)[1]))[index[1]]
+            return tuple(torch.bincount(protein, minlength=len(self.sizes)).tolist())
+        if level in self.more_nodes:
+            return self.more_nodes[level]
         return super().rows(level)
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels of the rows of :attr:`values`, and the names of the named edge sets."""
-        return (*get_args(Level), *self.more_edges)
+        """The levels of the rows of :attr:`values`, and the names of the edge and node sets."""
+        return (*get_args(Level), *self.more_edges, *self.more_nodes)
 
     def argument(self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float64) -> Any:
         """Return fresh tensors with reduction objects, or a batch.
@@ -96,7 +117,11 @@ class TensorInputs(Inputs):
         for edges, index in self.more_edges.items():
             name = edge_index_name(edges)
             tensors[name], rows[name] = index, self.rows(edges)
-        attributes = {} if self.degree is None else {"degree": [self.degree] * len(self.sizes)}
+        attributes: dict[str, list[Any]] = {}
+        if self.degree is not None:
+            attributes["degree"] = [self.degree] * len(self.sizes)
+        for edges, ends in self.ends.items():
+            attributes[f"{edges}_ends"] = [">".join(ends)] * len(self.sizes)
         if "edges" in self.specs:
             tensors["edge_index"], rows["edge_index"] = self.edge_index, self.rows("edge")
         return make_batch(tensors, sizes=self.sizes, rows=rows, attributes=attributes).to(device)
@@ -109,8 +134,14 @@ class TensorInputs(Inputs):
             shifted = self.values[n] + starts.view(-1, 1, *[1] * (self.values[n].dim() - 1))
             values[n] = shifted.flatten(0, 1)
         index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
-        more = {name: (edges[:, None] + starts[:, None]).flatten(1) for name, edges in self.more_edges.items()}
-        return replace(self, values=values, edge_index=index, more_edges=more, sizes=self.sizes * len(transforms))
+        more = {}
+        for name, edges in self.more_edges.items():
+            total = torch.tensor([[sum(self._sizes_of(nodes))] for nodes in self._ends_of(name)])  # (2, 1)
+            starts = torch.arange(len(transforms)) * total  # (2, T)
+            more[name] = (edges[:, None] + starts[:, :, None]).flatten(1)
+        more_nodes = {name: sizes * len(transforms) for name, sizes in self.more_nodes.items()}
+        sizes = self.sizes * len(transforms)
+        return replace(self, values=values, edge_index=index, more_edges=more, sizes=sizes, more_nodes=more_nodes)
 
     def single(self, protein: int) -> TensorInputs:
         """Return one protein alone."""
@@ -120,8 +151,12 @@ class TensorInputs(Inputs):
         for name in self._node_numbers:
             values[name] = values[name] - first_node
         index = self.edge_index[:, rows["edge"]] - first_node
-        more = {name: edges[:, rows[name]] - first_node for name, edges in self.more_edges.items()}
-        return replace(self, values=values, edge_index=index, more_edges=more, sizes=(self.sizes[protein],))
+        more = {}
+        for name, edges in self.more_edges.items():
+            more[name] = edges[:, rows[name]] - self._first_nodes(name, protein)
+        more_nodes = {name: (sizes[protein],) for name, sizes in self.more_nodes.items()}
+        sizes = (self.sizes[protein],)
+        return replace(self, values=values, edge_index=index, more_edges=more, sizes=sizes, more_nodes=more_nodes)
 
     def _rows_of_values(self, rows: Mapping[str, slice | Tensor]) -> dict[str, Tensor]:
         """Return the values with some rows, or in another order; ``rows`` are those of each level."""
@@ -143,9 +178,15 @@ class TensorInputs(Inputs):
         edge = torch.argsort(index[1], stable=True)
         order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
         order["pair"] = pair_permutation(node, self.sizes)
+        new_numbers = {NODES: new_number}
+        for name, sizes in self.more_nodes.items():
+            noise = torch.rand(sum(sizes), generator=generator, dtype=torch.float64)
+            order[name] = torch.argsort(_numbers(sizes) + 0.5 * noise)
+            new_numbers[name] = torch.argsort(order[name])
         more = {}
         for name, edges in self.more_edges.items():
-            renumbered = new_number[edges]
+            source_set, target_set = self._ends_of(name)
+            renumbered = torch.stack([new_numbers[source_set][edges[0]], new_numbers[target_set][edges[1]]])
             order[name] = torch.argsort(renumbered[1], stable=True)
             more[name] = renumbered[:, order[name]]
         values = self._rows_of_values(order)
@@ -156,7 +197,7 @@ class TensorInputs(Inputs):
     def edges_permuted(self) -> tuple[TensorInputs, Permutation]:
         """Return the same edges in another order for each target node, and the orders, ``(M,)`` int64 per level."""
         generator = torch.Generator().manual_seed(22)
-        order = {level: torch.arange(sum(self.rows(level))) for level in ("node", "graph", "pair")}
+        order = {n: torch.arange(sum(self.rows(n))) for n in ("node", "graph", "pair", *self.more_nodes)}
         for name, edges in {"edge": self.edge_index, **self.more_edges}.items():
             noise = torch.rand(edges.size(1), generator=generator, dtype=torch.float64)
             order[name] = torch.argsort(edges[1] + 0.5 * noise)
@@ -174,14 +215,14 @@ class TensorInputs(Inputs):
         if name in ("edges", "edge_index"):
             return replace(self, edge_index=self._with_other_sources(self.edge_index))
         if name in self.more_edges:
-            changed_edges = self._with_other_sources(self.more_edges[name])
+            changed_edges = self._with_other_sources(self.more_edges[name], self._ends_of(name))
             return replace(self, more_edges={**self.more_edges, name: changed_edges})
         rows = slice(None) if protein is None else self._part(self.specs[name].rows, protein)
         value = self.values[name].clone()
         if name == "residue":
             value[rows] = self._residues_of_next_atoms()[rows]
         elif name in self._node_numbers:
-            value[rows] = self._successors()[value[rows]]
+            value[rows] = self._successors(NODES)[value[rows]]
         else:
             value[rows] = self._redrawn(name, value[rows], generator)
         return replace(self, values={**self.values, name: value})
@@ -197,22 +238,22 @@ class TensorInputs(Inputs):
         """Names of the values that are node numbers."""
         return [n for n in self.values if self.specs[n].irreps == "index"]
 
-    def _successors(self) -> Tensor:
+    def _successors(self, nodes: str) -> Tensor:
         """Return the next node of each node in its protein, ``(N,)`` int64; the first one of the last."""
-        sizes = torch.tensor(self.sizes)
+        sizes = torch.tensor(self._sizes_of(nodes))
+        batch = _numbers(self._sizes_of(nodes))
         first = sizes.cumsum(0) - sizes  # (P,) first node of each protein
-        node = torch.arange(sum(self.sizes))
-        place = node - first[self.batch]  # in the protein
-        return (place + 1) % sizes[self.batch] + first[self.batch]
+        place = torch.arange(len(batch)) - first[batch]  # in the protein
+        return (place + 1) % sizes[batch] + first[batch]
 
-    def _with_other_sources(self, edge_index: Tensor) -> Tensor:
+    def _with_other_sources(self, edge_index: Tensor, ends: tuple[str, str] = (NODES, NODES)) -> Tensor:
         """Return edges ``(2, E)`` with the next node of the protein as source, or as target if that changes nothing."""
-        successor = self._successors()
+        successor = self._successors(ends[0])
         source, target = edge_index
         other = successor[source]
         before = (target * len(successor) + source).sort().values
         after = (target * len(successor) + other).sort().values
-        if torch.equal(before, after):  # complete, with loops
+        if torch.equal(before, after) and ends[0] == ends[1]:  # complete, with loops
             other = successor[target]
         return torch.stack([other, target])
 
@@ -245,3 +286,8 @@ class TensorInputs(Inputs):
             return value * (0.5 + torch.rand(value.shape, generator=generator, dtype=value.dtype))
         scale = value.std() if value.numel() > 1 else value.new_ones(())
         return value + scale * torch.randn(value.shape, generator=generator, dtype=value.dtype)
+
+
+def _numbers(sizes: tuple[int, ...]) -> Tensor:
+    """Return the protein of each node, ``(N,)`` int64."""
+    return torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))

@@ -37,7 +37,7 @@ def check_noise_allowed(plan: FeaturePlan) -> None:
     """Raise if noise would not reach all features."""
     if plan.node_type != "residue":
         raise OptionError(f"FitConfig: noise needs nodes that are residues; node_type is {plan.node_type!r}.")
-    exact = [node.name for node, featurizer in plan.structure if featurizer.needs_coordinates]
+    exact = [node.name for node, featurizer in (*plan.nodes, *plan.structure) if featurizer.needs_coordinates]
     if exact:
         raise OptionError(
             f"FitConfig: noise is added to batches, but featurizer {exact[0]!r} is computed from the exact structure. "

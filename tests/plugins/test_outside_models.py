@@ -12,10 +12,19 @@ import torch
 
 import protgraph as pg
 from protgraph.task import default_task
-from tests.plugins.outside import dimenet, mixture, near_and_far, painn, recurrent
+from tests.plugins.outside import (
+    dimenet,
+    energy_and_force,
+    mixture,
+    near_and_far,
+    painn,
+    recurrent,
+    surface,
+    two_levels,
+)
 
-MODULES = [painn, dimenet, near_and_far, recurrent]
-WITH_HEADS = [*MODULES, mixture]
+MODULES = [painn, dimenet, near_and_far, recurrent, surface, two_levels]
+WITH_HEADS = [*MODULES, mixture, energy_and_force]
 SMALL = ("1crn", "2erl", "1ajj", "1vii")
 
 
@@ -82,6 +91,17 @@ def test_training_uses_the_loss_of_the_head(dataset, monkeypatch):
     result = pg.fit(mixture.MODEL, graphs, default_task(target), config=pg.FitConfig(epochs=1, device="cpu"))
     (row,) = result.history
     assert row["train_loss"] == 7 and row["val_loss"] != 7
+
+
+def test_a_scalar_and_a_vector_train_together(dataset):
+    config = pg.FitConfig(epochs=6, lr=1e-2, device="cpu")
+    result = pg.fit(energy_and_force.MODEL, dataset, energy_and_force.TASK, config=config)
+    losses = [row["train_loss"] for row in result.history]
+    assert losses[-1] < losses[0]
+    scale, shift = result.model.head.scale, result.model.head.shift
+    assert scale[1] == scale[2] == scale[3] and not torch.isclose(scale[0], scale[1])
+    assert shift[0] > 0 and shift[1:].abs().max() == 0
+    assert {"rms_error", "rms_error/1x0e", "rms_error/1x1o"} <= result.history[0].keys()
 
 
 @pg.testing.parametrize_with_checks([component for module in WITH_HEADS for component in module.CHECKED])

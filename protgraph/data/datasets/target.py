@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from protgraph.argument_types import check_fields
-from protgraph.errors import DatasetError
+from protgraph.data.graph.fields import irreps_columns
+from protgraph.errors import DatasetError, FieldError
 
 __all__ = ["Target"]
 
@@ -48,6 +49,9 @@ class Target:
         Registry name of the head; default: the standard head of this level and kind.
     separation : int
         For pairs: least distance in sequence of two residues of the same chain.
+    irreps : str
+        Regression: e3nn irreps of the C values, e.g. "1x0e+1x1o" for a number and a vector, which rotates with the
+        protein; "" if all are invariant.
 
     Raises
     ------
@@ -74,9 +78,10 @@ class Target:
     unit: str = "dimensionless"
     head: str | None = None
     separation: int = 0
+    irreps: str = ""
 
     def __post_init__(self) -> None:
-        check_fields(self, "name", "level", "kind", "size", "unit", "head", "separation", error=DatasetError)
+        check_fields(self, "name", "level", "kind", "size", "unit", "head", "separation", "irreps", error=DatasetError)
         if (self.level, self.kind) not in _HEADS and self.head is None:
             raise DatasetError(
                 f"target {self.name!r}: no head predicts {self.kind!r} per {self.level!r}. "
@@ -84,6 +89,20 @@ class Target:
             )
         if self.size < 1 or (self.names and len(self.names) != self.size):
             raise DatasetError(f"target {self.name!r}: size {self.size} does not match the names {self.names}")
+        if self.irreps:
+            self._check_irreps()
+
+    def _check_irreps(self) -> None:
+        """Raise if the irreps are not those of the values of a regression."""
+        try:
+            width = len(irreps_columns(self.irreps))
+        except FieldError as e:
+            raise DatasetError(f"target {self.name!r}: {e}") from e
+        if self.kind != "regression" or width != self.size:
+            raise DatasetError(
+                f"target {self.name!r}: {self.kind} of size {self.size}, irreps {self.irreps!r} of {width} values. "
+                "Allowed: irreps of all values of a regression."
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

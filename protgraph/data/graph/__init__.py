@@ -8,7 +8,15 @@ from protgraph.data.graph.convert import (
     to_networkx,
     to_pyg,
 )
-from protgraph.data.graph.fields import FieldSpec, edge_set_of, field, field_table, is_registered, register_field
+from protgraph.data.graph.fields import (
+    FieldSpec,
+    edge_set_of,
+    field,
+    field_table,
+    is_registered,
+    node_sets_of,
+    register_field,
+)
 from protgraph.data.graph.protein_graph import (
     ProteinGraph,
     collate,
@@ -32,6 +40,7 @@ __all__ = [
     "labels_on_nodes",
     "make_batch",
     "node_names",
+    "node_sets_of",
     "register_field",
     "residue_nodes",
     "set_attributes",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDGES",
+    "NODES",
     "FieldSpec",
     "Level",
     "edge_index_name",
@@ -34,9 +36,13 @@ __all__ = [
     "field",
     "field_owner",
     "field_table",
+    "irreps_columns",
     "irreps_terms",
     "is_field",
+    "is_node_set",
     "is_registered",
+    "node_sets_of",
+    "pairs_of",
     "register_field",
     "require_readable",
 ]
@@ -46,6 +52,8 @@ Level = Literal["node", "edge", "graph", "pair"]
 
 EDGES = "edges"
 """The edge set without a name."""
+NODES = "nodes"
+"""The nodes of the graph, in contrast to those of a node set with a name."""
 _EDGE_INDEX = "edge_index"
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
@@ -67,7 +75,8 @@ class FieldSpec:
         they exist only inside models.
     irreps : str
         Transformation under rotation: e3nn irreps (``"16x0e+8x1o"``), ``"point"`` (positions, which also translate),
-        ``"index"`` (node numbers, shifted on batching) or ``"object"`` (not a tensor: ``edges`` and ``proteins``).
+        ``"index"`` (node numbers, shifted on batching) or ``"object"`` (not a tensor: ``edges``, ``proteins``, and, of
+        level "node", the name of a node set).
     dtype : str
         Name of the torch dtype. Floating-point fields are converted to the dtype of the model.
     unit : str
@@ -80,7 +89,8 @@ class FieldSpec:
     chiral : bool
         True if the values mix parities: they transform as declared under rotations, not under reflections.
     on : str
-        Named edge set whose edges are the rows, e.g. "far", for a field of level "edge"; "" for ``edges``.
+        Named edge set, e.g. "far", or node set, e.g. "residues", whose edges or nodes are the rows; "" for ``edges``
+        and the nodes of the graph.
     doc : str
         Description in one line.
 
@@ -112,7 +122,8 @@ class FieldSpec:
         if self.classes is not None and self.classes < 1:
             raise FieldError(f"field {self.name!r}: classes {self.classes}. Allowed: 1 or more, or None.")
         special = [w for w in ("index", "batch") if w in self.name]
-        if special and self.name != "batch" and edge_set_of(self.name) is None:
+        is_special = self.name == "batch" or (self.on and self.name == f"{self.on}_batch")
+        if special and not is_special and edge_set_of(self.name) is None:
             raise FieldError(
                 f"field {self.name!r}: PyG treats names that contain {special[0]!r} specially. Choose another name."
             )
@@ -124,8 +135,8 @@ class FieldSpec:
 
     @property
     def rows(self) -> str:
-        """Level of the rows, or the named edge set that they are on: fields with equal rows belong together."""
-        return self.on or self.level
+        """Level of the rows, or the named edge or node set that they are on: fields with equal rows belong together."""
+        return pairs_of(self.on) if self.on and self.level == "pair" else self.on or self.level
 
     @cached_property
     def o3(self) -> Irreps:
@@ -138,7 +149,7 @@ class FieldSpec:
 
     @property
     def is_tensor(self) -> bool:
-        """False for the reduction objects ``edges`` and ``proteins``."""
+        """False for the reduction objects ``edges`` and ``proteins``, and for node sets."""
         return self.irreps != "object"
 
     @property
@@ -199,6 +210,11 @@ def edge_index_name(edges: str) -> str:
     return _EDGE_INDEX if edges == EDGES else f"{edges}_{_EDGE_INDEX}"
 
 
+def pairs_of(nodes: str) -> str:
+    """Return the rows of fields of pairs of nodes, for the rows of fields of nodes: ``pair`` for ``node``."""
+    return "pair" if nodes == "node" else f"{nodes}_pair"
+
+
 def edge_set_of(name: str) -> str | None:
     """Return the edge set whose edge index has this name; None for other fields.
 
@@ -224,6 +240,23 @@ def irreps_terms(irreps: str, *, name: str = "") -> tuple[tuple[int, int, int], 
             raise FieldError(f"field {name!r}: irreps {irreps!r}. Allowed: a sum of terms such as '16x0e+8x1o'.")
         terms.append((int(match[1] or 1), int(match[2]), 1 if match[3] == "e" else -1))
     return tuple(terms)
+
+
+def irreps_columns(irreps: str) -> list[tuple[int, int, int]]:
+    """Return number, degree and parity of the irrep of each column, e.g. to compare irreps written in two ways.
+
+    Examples
+    --------
+    >>> irreps_columns("2x0e+1o")
+    [(0, 0, 1), (1, 0, 1), (2, 1, -1), (2, 1, -1), (2, 1, -1)]
+    """
+    columns: list[tuple[int, int, int]] = []
+    number = 0
+    for count, degree, parity in irreps_terms(irreps):
+        for _ in range(count):
+            columns += [(number, degree, parity)] * (2 * degree + 1)
+            number += 1
+    return columns
 
 
 _TABLE: dict[str, FieldSpec] = {}
@@ -269,23 +302,31 @@ def register_field(spec: FieldSpec, *, replace: bool = False) -> FieldSpec:
 
 
 def is_registered(name: str) -> bool:
-    """Check if the table has a field of this name, or it is a field of the table on a named edge set."""
-    return name in _TABLE or _on_named_edges(name) is not None
+    """Check if the table has a field of this name, or it is a field of the table on a named edge or node set."""
+    return name in _TABLE or _on_set(name) is not None
+
+
+def is_node_set(name: str) -> bool:
+    """Check if this is the name of a node set: a registered object of level "node"."""
+    spec = _TABLE.get(name)
+    return spec is not None and spec.level == "node" and not spec.is_tensor
 
 
 @lru_cache(maxsize=4096)
 def _split_name(name: str) -> tuple[tuple[str, str], ...]:
-    """Return the ways to split a name at an underscore into an edge set and a field."""
+    """Return the ways to split a name at an underscore into an edge or node set and a field."""
     places = [i for i, letter in enumerate(name) if letter == "_" and 0 < i < len(name) - 1]
     return tuple((name[:i], name[i + 1 :]) for i in places)
 
 
-def _on_named_edges(name: str) -> FieldSpec | None:
-    """Return the spec of a field of edges on a named edge set, e.g. ``far_edge_dist``; None for other names."""
-    for edges, local in _split_name(name) if isinstance(name, str) else ():
+def _on_set(name: str) -> FieldSpec | None:
+    """Return the spec of a field on a set, e.g. ``far_edge_dist`` or ``residues_pos``; None for other names."""
+    for rows, local in _split_name(name) if isinstance(name, str) else ():
         spec = _TABLE.get(local)
-        if spec is not None and spec.level == "edge" and spec.is_tensor:
-            return spec.as_(name, on=edges)
+        if spec is None or not spec.is_tensor:
+            continue
+        if spec.level == "edge" or (spec.level == "node" and is_node_set(rows)):
+            return spec.as_(name, on=rows)
     return None
 
 
@@ -294,14 +335,26 @@ def is_field(name: str) -> bool:
     return is_registered(name) or name in _PYG
 
 
+def node_sets_of(names: Iterable[str]) -> list[str]:
+    """Return the node sets whose positions are among the names of fields.
+
+    Examples
+    --------
+    >>> node_sets_of(["pos", "seq_pos", "residues_pos"])
+    ['residues']
+    """
+    sets = (name.removesuffix("_pos") for name in names if name.endswith("_pos"))
+    return [nodes for nodes in sets if is_node_set(nodes)]
+
+
 def field_owner(name: str) -> str:
     """Return the module that registered a field; "" if it was read from a file."""
-    edges_spec = None if name in _OWNERS else _on_named_edges(name)
-    return _OWNERS[name if edges_spec is None else name.removeprefix(f"{edges_spec.on}_")]
+    spec = None if name in _OWNERS else _on_set(name)
+    return _OWNERS[name if spec is None else name.removeprefix(f"{spec.on}_")]
 
 
 def field(name: str) -> FieldSpec:
-    """Return the spec of a registered field, also on a named edge set, or of ``x`` and ``edge_attr`` of PyG.
+    """Return the spec of a registered field, also on a named set, or of ``x`` and ``edge_attr`` of PyG.
 
     Raises
     ------
@@ -309,7 +362,7 @@ def field(name: str) -> FieldSpec:
         If there is no such field; with similar names.
     """
     try:
-        spec = _TABLE.get(name) or _on_named_edges(name)
+        spec = _TABLE.get(name) or _on_set(name)
         return _PYG[name] if spec is None else spec
     except (KeyError, TypeError):
         raise UnknownNameError(
@@ -475,6 +528,8 @@ _BUILT_IN = (
     # reduction objects
     FieldSpec("edges", "edge", "object", doc="protgraph.ops.Edges: reductions over neighbors"),
     FieldSpec("proteins", "graph", "object", doc="protgraph.ops.Proteins: reductions over the nodes of each protein"),
+    # node sets
+    FieldSpec("residues", "node", "object", doc="node set of the residues, beside the atoms of an atom graph"),
 )
 for _spec in _BUILT_IN:
     register_field(_spec)

@@ -16,9 +16,21 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import EDGES, FieldSpec, edge_index_name, edge_set_of, field, is_registered
+from protgraph.data.graph.fields import (
+    EDGES,
+    NODES,
+    FieldSpec,
+    edge_index_name,
+    edge_set_of,
+    field,
+    is_node_set,
+    is_registered,
+    node_sets_of,
+)
+from protgraph.data.graph.levels import prefixed
 from protgraph.errors import FieldError, UnknownNameError, WiringError
 from protgraph.ops import check_edges
+from protgraph.ops.edges import count_nodes, edge_ends
 from protgraph.wording import count_noun, html_table
 
 if TYPE_CHECKING:
@@ -31,6 +43,7 @@ __all__ = [
     "collate",
     "labels_on_nodes",
     "make_batch",
+    "node_shifts",
     "residue_nodes",
     "set_attributes",
     "shared_fields",
@@ -146,10 +159,13 @@ class ProteinGraph(Data):
     def num_nodes(self, value: int | None) -> None:
         self._store.num_nodes = value
 
-    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int:
-        if is_registered(key) and field(key).irreps == "index":
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int | Tensor:
+        if not is_registered(key) or field(key).irreps != "index":
+            return 0
+        edges = edge_set_of(key)
+        if edges is None or edge_ends(self, edges) == (NODES, NODES):
             return self.num_nodes
-        return 0
+        return torch.tensor([[count_nodes(self, nodes)] for nodes in edge_ends(self, edges)])  # (2, 1)
 
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> int | None:
         if not isinstance(value, Tensor):
@@ -159,7 +175,7 @@ class ProteinGraph(Data):
     def level(self, key: str) -> str | None:
         """Return the level of a tensor, "node", "edge", "graph" or "pair"; None for plain attributes.
 
-        For a field on a named edge set, e.g. ``far_edge_dist``, it is the name of the set.
+        For a field on a named set, e.g. ``far_edge_dist`` or ``residues_pos``, it is the name of the set.
         """
         if not isinstance(self[key], Tensor):
             return None
@@ -213,7 +229,7 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     spec, where = field(key), f"field {key!r} of {graph.name if 'name' in graph else 'a graph'!r}"
     rows = _count_rows(graph, spec)
     if rows is None:
-        raise FieldError(f"{where} is on the edges {spec.on!r}, which the graph does not have.")
+        raise FieldError(f"{where} is on the {spec.level}s {spec.on!r}, which the graph does not have.")
     if value.size(0) != rows:
         raise FieldError(f"{where} has {value.size(0)} rows. {spec.rows} fields of it have {rows}.")
     is_float = spec.dtype.startswith("float")  # of any precision
@@ -223,12 +239,12 @@ def _check_field(graph: ProteinGraph, key: str, value: Tensor) -> None:
     fixed = spec.shape if spec.irreps != "point" else spec.trailing_shape  # plain irreps: width is an option
     if fixed is not None and not _fits(tuple(value.shape[1:]), fixed):
         raise FieldError(f"{where} has trailing shape {tuple(value.shape[1:])}. The field table has {fixed}.")
-    if is_float and key != "backbone":
+    if is_float and key.removeprefix(f"{spec.on}_") != "backbone":
         _check_finite(graph, key, value, where)
 
 
 def _count_rows(graph: ProteinGraph, spec: FieldSpec) -> int | None:
-    """Return the number of rows of a field; None if it is on edges that the graph does not have."""
+    """Return the number of rows of a field; None if it is on a set that the graph does not have."""
     if spec.rows == "node":
         return graph.num_nodes
     if spec.rows == "edge":
@@ -238,6 +254,8 @@ def _count_rows(graph: ProteinGraph, spec: FieldSpec) -> int | None:
     if spec.rows == "pair":
         sizes = graph.sizes if "sizes" in graph else [graph.num_nodes]
         return sum(n * n for n in sizes)
+    if is_node_set(spec.rows):
+        return count_nodes(graph, spec.rows) if prefixed(spec.rows, "pos") in graph else None
     index = edge_index_name(spec.rows)
     return graph[index].size(1) if index in graph else None
 
@@ -261,7 +279,7 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     """Collate graphs to a batch.
 
     Adds ``batch`` ``(N,)``, ``ptr`` ``(B + 1,)``, ``sizes`` (nodes per protein, on the host) and either ``degree`` (if
-    all proteins have the same) or ``max_degree``.
+    all proteins have the same) or ``max_degree``; for each node set ``residues_batch`` and ``residues_sizes``.
 
     Not PyG's ``Batch.from_data_list``: same values, but shifts follow the field table and ``sizes`` and ``max_degree``
     save synchronizations with the device (PyG 2.8.1, 2026-11-22).
@@ -274,7 +292,6 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
     if not graphs:
         raise FieldError("cannot collate an empty list of graphs")
     sizes = tuple(g.num_nodes for g in graphs)
-    starts = [*accumulate(sizes, initial=0)]
     tensors: dict[str, Tensor] = {}
     attributes: dict[str, list[Any]] = {"degree": [g.get("degree") for g in graphs]}
     rows: dict[str, list[int]] = {}
@@ -288,12 +305,41 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
         assert dim is not None  # of a tensor
         rows[key] = [v.size(dim) for v in values]
         if is_registered(key) and field(key).irreps == "index":
-            values = list(map(torch.add, values, starts))
+            ends = _ends_of_index(graphs[0], key)
+            counts = {nodes: [count_nodes(g, nodes) for g in graphs] for nodes in {NODES, *ends}}
+            values = list(map(torch.add, values, node_shifts(counts, ends)))
         tensors[key] = torch.cat(values, dim)
     batch = make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
     for edges in _edge_sets(batch):
         check_edges(batch, edges)
     return batch
+
+
+def _ends_of_index(graph: Data, key: str) -> tuple[str, ...]:
+    """Return the node sets of sources and targets of an edge index; none for other fields with node numbers."""
+    edges = edge_set_of(key)
+    return () if edges is None else edge_ends(graph, edges)
+
+
+def node_shifts(counts: Mapping[str, Sequence[int]], ends: Sequence[str]) -> Tensor:
+    """Return what batching adds to the node numbers of each graph.
+
+    Parameters
+    ----------
+    counts : mapping of str to sequence of int
+        Nodes of each graph in the graph's nodes, "nodes", and in the node sets.
+    ends : sequence of str
+        Node sets of sources and targets of an edge index; empty for other fields.
+
+    Returns
+    -------
+    Tensor
+        ``(B, 2, 1)`` int64 for edges, else ``(B,)``.
+    """
+    firsts = {nodes: np.cumsum([0, *sizes])[:-1] for nodes, sizes in counts.items()}  # (B,) each
+    if not ends:
+        return torch.from_numpy(firsts[NODES])
+    return torch.from_numpy(np.stack([firsts[nodes] for nodes in ends], 1)[:, :, None])
 
 
 def shared_fields(graphs: Sequence[ProteinGraph]) -> list[str]:
@@ -335,7 +381,7 @@ def make_batch(
     one_row_each = [1] * len(sizes)
     counts: dict[str, Sequence[int]] = dict(rows)
     for key, per_protein in attributes.items():
-        if key not in ("degree", "y_level"):
+        if key not in ("degree", "y_level") and not key.endswith("_ends"):
             values[key], counts[key] = list(per_protein), one_row_each
         elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
             values[key] = int(per_protein[0]) if key == "degree" else per_protein[0]
@@ -345,9 +391,13 @@ def make_batch(
     )
     values["batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     values["ptr"] = torch.from_numpy(np.array([*accumulate(sizes, initial=0)]))
+    sizes_of = {NODES: sizes}
+    for nodes in node_sets_of(tensors):
+        sizes_of[nodes] = values[f"{nodes}_sizes"] = tuple(map(int, rows[f"{nodes}_pos"]))
+        values[f"{nodes}_batch"] = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes_of[nodes]))
     batch = type.__call__(_BATCH)  # avoids PyG's metaclass, which creates a class per call (50 µs)
     set_attributes(batch, values)
-    slices, increments = _slices_and_increments(counts, values["ptr"])
+    slices, increments = _slices_and_increments(batch, counts, sizes_of)
     batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=slices, _inc_dict=increments)
     return batch
 
@@ -364,7 +414,7 @@ def _max_degrees(tensors: Mapping[str, Tensor]) -> dict[str, int]:
 
 
 def _slices_and_increments(
-    counts: Mapping[str, Sequence[int]], ptr: Tensor
+    batch: Data, counts: Mapping[str, Sequence[int]], sizes_of: Mapping[str, Sequence[int]]
 ) -> tuple[dict[str, np.ndarray], dict[str, Tensor | None]]:
     """Return the first row of each protein in each field, and what was added to its values: PyG separates by them.
 
@@ -375,7 +425,7 @@ def _slices_and_increments(
     for key, rows in counts.items():
         slices[key] = np.array([*accumulate(rows, initial=0)])
         is_shifted = is_registered(key) and field(key).irreps == "index"
-        increments[key] = ptr[:-1] if is_shifted else None
+        increments[key] = node_shifts(sizes_of, _ends_of_index(batch, key)) if is_shifted else None
     return slices, increments
 
 

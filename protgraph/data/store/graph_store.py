@@ -23,13 +23,14 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
-from protgraph.data.graph.fields import FieldSpec, edge_set_of
-from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, set_attributes
+from protgraph.data.graph.fields import NODES, FieldSpec, edge_set_of
+from protgraph.data.graph.protein_graph import ProteinGraph, make_batch, node_shifts, set_attributes
 from protgraph.data.store.graph_shard import EDGES, GraphShard
 from protgraph.data.store.store_description import register_stored_field, store_files, store_index
 from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
+from protgraph.ops.edges import edge_ends
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["GraphStore", "Members", "collate_members", "join_edge_index", "open_store"]
@@ -294,6 +295,7 @@ def collate_members(
     spans = {level: _spans(members, level) for level in {"node", *levels.values()}}
     counts = {level: [stop - start for start, stop in rows] for level, rows in spans.items()}
     first_nodes = [*accumulate(counts["node"], initial=0)]
+    plain = _plain(members, attributes)
     tensors: dict[str, Tensor] = {}
     for key, level in levels.items():
         if key == "edge_index":
@@ -302,18 +304,29 @@ def collate_members(
         parts = [shard.arrays[key][a:b] for (shard, _), (a, b) in zip(members, spans[level], strict=True)]
         joined = np.concatenate(parts)
         if key in shifted:
-            shift = np.repeat(first_nodes[:-1], counts[level])
-            joined += shift.reshape(-1, *[1] * (joined.ndim - 1))
+            shift = np.repeat(_shifts(members, key, plain), counts[level], axis=0)
+            joined += shift.reshape(len(joined), *[-1] * (joined.ndim > 1), *[1] * (joined.ndim - 2))
         if edge_set_of(key) is not None:
             joined = joined.T.astype(np.int64, order="C")  # (2, E)
         tensors[key] = torch.from_numpy(joined)
     rows = {key: counts[level] for key, level in levels.items()}
-    return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=_plain(members, attributes))
+    return make_batch(tensors, sizes=counts["node"], rows=rows, attributes=plain)
 
 
 def _spans(members: Members, level: str) -> list[tuple[int, int]]:
     """Return the first row of each protein at a level, and the row after its last."""
     return [(shard.offsets[level][i], shard.offsets[level][i + 1]) for shard, i in members]
+
+
+def _shifts(members: Members, key: str, attributes: Mapping[str, list[Any]]) -> np.ndarray:
+    """Return what is added to the node numbers of each protein, ``(B, 1)``, or ``(B, 2)`` for the ends of edges."""
+    edges = edge_set_of(key)
+    ends = () if edges is None else edge_ends(attributes, edges)
+    counts: dict[str, list[int]] = {}
+    for nodes in {NODES, *ends}:
+        level = "node" if nodes == NODES else nodes
+        counts[nodes] = [stop - start for start, stop in _spans(members, level)]
+    return node_shifts(counts, ends).numpy().reshape(len(members), -1)
 
 
 def _plain(members: Members, attributes: Sequence[str]) -> dict[str, list[Any]]:

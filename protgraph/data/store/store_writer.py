@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.fields import edge_set_of, field, is_registered
+from protgraph.data.graph.fields import edge_set_of, field, is_node_set, is_registered
 from protgraph.data.graph.protein_graph import CA, LossCounts, ProteinGraph, shared_fields
 from protgraph.data.store.graph_shard import EDGES, flatten_residues, map_shard_file, write_shard_file
 from protgraph.data.store.graph_store import GraphStore
@@ -204,6 +204,8 @@ class _FlatGraphs:
         rows = [v.size(0 if edge_set_of(key) is None else 1) for v in values]
         if self.counts.setdefault(level, rows) != rows:
             raise FieldError(f"field {key!r} does not have one row per {level} in every protein")
+        if is_node_set(level):
+            self.layout["specs"][level] = _stored_spec(level)
         if is_registered(key):
             self.layout["specs"][key] = _stored_spec(key)
 
@@ -249,7 +251,7 @@ def _degrees(graphs: Sequence[ProteinGraph]) -> np.ndarray:
 
 
 def _stored_spec(key: str) -> dict[str, Any]:
-    """Return the spec of a field as plain data; ``on`` only if it is on a named edge set, as in earlier stores."""
+    """Return the spec of a field as plain data; ``on`` only if it is on a named set, as in earlier stores."""
     spec = asdict(field(key))
     if not spec["on"]:
         del spec["on"]

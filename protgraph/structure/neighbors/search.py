@@ -32,6 +32,7 @@ __all__ = [
     "close_pairs_between",
     "contact",
     "knn",
+    "knn_between",
     "radius",
     "sequence",
     "sort_edges",
@@ -214,14 +215,54 @@ def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return sort_edges(pos, np.concatenate([pairs, pairs[::-1]], axis=1))
 
 
-def sort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Sort ``edges (2, E)`` by target, then by distance of ``pos (N, 3)``, Å, then by source, to the same shape."""
-    return np.take(edges, argsort_edges(pos, edges), axis=1)
+def knn_between(sources: np.ndarray, targets: np.ndarray, k: int) -> np.ndarray:
+    """Return edges from the k nearest sources to each target.
+
+    Parameters
+    ----------
+    sources, targets : ndarray
+        ``(M, 3)`` and ``(R, 3)`` positions, Å.
+    k : int
+        Sources per target; all M if M ≤ k.
+
+    Returns
+    -------
+    ndarray
+        ``(2, R·min(k, M))`` int64, in the order of this module. Ties at the k-th distance go to the lower indices.
+
+    Examples
+    --------
+    >>> knn_between(np.array([[0.0, 0, 0], [5, 0, 0]]), np.array([[1.0, 0, 0], [4, 0, 0], [9, 0, 0]]), k=1)
+    array([[0, 1, 1],
+           [0, 1, 2]])
+    """
+    k = min(k, len(sources))
+    if k < 1 or len(targets) == 0:
+        return np.zeros((2, 0), np.int64)
+    sources, targets = np.asarray(sources, np.float64), np.asarray(targets, np.float64)
+    tree = cKDTree(sources)
+    farthest = tree.query(targets, [k])[0][:, 0]  # (R,) distance of the k-th
+    near = tree.query_ball_point(targets, farthest * (1 + _MARGIN))
+    counts = np.array([len(found) for found in near])
+    pairs = np.stack([np.concatenate(near), np.repeat(np.arange(len(targets)), counts)]).astype(np.int64)
+    pairs = sort_edges(targets, pairs, sources)
+    rank = np.arange(pairs.shape[1]) - np.repeat(np.cumsum(counts) - counts, counts)  # within the target
+    return pairs[:, rank < k]
 
 
-def argsort_edges(pos: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts ``edges (2, E)`` of ``pos (N, 3)``, Å."""
+def sort_edges(pos: np.ndarray, edges: np.ndarray, source_pos: np.ndarray | None = None) -> np.ndarray:
+    """Sort ``edges (2, E)`` by target, then by distance, then by source, to the same shape.
+
+    ``pos``: ``(N, 3)`` positions, Å, of targets and sources; ``source_pos``: ``(M, 3)`` those of the sources, if these
+    are others.
+    """
+    return np.take(edges, argsort_edges(pos, edges, source_pos), axis=1)
+
+
+def argsort_edges(pos: np.ndarray, edges: np.ndarray, source_pos: np.ndarray | None = None) -> np.ndarray:
+    """Return the order, ``(E,)`` int64, in which :func:`sort_edges` puts edges ``(2, E)`` of positions, Å."""
     pos = np.asarray(pos, np.float64)
     source, target = edges
-    square = squared(pos[source] - pos[target])
+    from_pos = pos if source_pos is None else np.asarray(source_pos, np.float64)
+    square = squared(from_pos[source] - pos[target])
     return np.lexsort((source, square, target))
