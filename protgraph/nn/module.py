@@ -167,7 +167,7 @@ class Head(GraphLayer):
     ``logits`` are ``(N, C)`` floats, where N counts nodes, edges, proteins or pairs, by the target's level, and C
     is the target's size. They are unnormalized log-probabilities (classification), log-odds (multilabel) or values in
     the target's unit (regression). For vectors and coordinates they are ``(N, C, 3)`` in the target's unit and rotate
-    with the protein.
+    with the protein. A regression of a number and a vector has the irreps of ``target.irreps``.
 
     Subclasses set ``reads``, take their options as keyword-only arguments with defaults, and declare the irreps of the
     logits: ``self.declare(logits=f"{target.size}x0e")``.

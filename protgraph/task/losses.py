@@ -8,6 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from protgraph.data.graph.fields import irreps_columns
+from protgraph.ops import Segments
+
 __all__ = [
     "binary_cross_entropy",
     "cross_entropy",
@@ -120,12 +123,13 @@ def huber_error(logits: Tensor, y: Tensor) -> Tensor:
     return total / mask.sum().clamp(min=1)
 
 
-def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | None:
+def label_counts(labels: Iterable[Tensor], kind: str, size: int, irreps: str = "") -> Tensor | None:
     """Sum the label statistics that :func:`label_prior` and :func:`label_std` need, over proteins.
 
     ``labels``: labels of each protein, ``(M,)`` classes or ``(M, C)``. Returns float64. Classification: count of each
     class, ``(C,)``. Multilabel: counts of 1 and of 0, ``(2, C)``. Regression: sum, number and sum of squares, ``(3,
-    C)``. None for other kinds.
+    C)``. None for other kinds. ``irreps``: those of the values of a regression. Rotations mix the components of a
+    vector and leave only 0 unchanged, so their sums are 0 and their squares those of all components.
     """
     if kind not in ("classification", "multilabel", "regression"):
         return None
@@ -138,7 +142,16 @@ def label_counts(labels: Iterable[Tensor], kind: str, size: int) -> Tensor | Non
             total += torch.stack([(y == 1).sum(0), (y == 0).sum(0)])
         else:
             total += torch.stack([y.double().nansum(0), known_labels(y).sum(0), y.double().square().nansum(0)])
-    return total
+    return _same_for_all_orientations(total, irreps) if irreps else total
+
+
+def _same_for_all_orientations(counts: Tensor, irreps: str) -> Tensor:
+    """Return the statistics ``(3, C)`` of a regression, those of the components of each irrep made equal."""
+    numbers, degrees, parities = torch.tensor(irreps_columns(irreps)).unbind(1)
+    irrep = Segments(numbers, int(numbers[-1]) + 1)
+    common = irrep.expand(irrep.mean(counts.T)).T  # (3, C)
+    common[0] = torch.where((degrees == 0) & (parities == 1), common[0], 0.0)
+    return common
 
 
 def label_std(counts: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pkgutil import resolve_name
@@ -38,7 +38,7 @@ __all__ = [
     "compute_metrics",
     "confusion_matrix",
     "mean_ranks",
-    "metric_of_value",
+    "metric_of_values",
     "pearson_correlation",
     "registered_metric",
 ]
@@ -62,6 +62,7 @@ ENTRY_POINTS = {
         "recovery": "recovery",
         "recovery_mean": "recovery_mean",
         "recovery_median": "recovery_median",
+        "rms_error": "rms_error",
         "rmsd": "rmsd",
         "rmse": "rmse",
         "spearman_overall": "spearman_overall",
@@ -149,14 +150,14 @@ def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions, *,
     return values
 
 
-def metric_of_value(metric: Metric, number: int, name: str) -> Metric:
-    """Return a metric for one of the values of a target, e.g. "rmse/tm" for the value "tm"."""
-    return Metric(f"{metric.name}/{name}", metric.mode, partial(_compute_for_value, metric, number))
+def metric_of_values(metric: Metric, numbers: Sequence[int], name: str) -> Metric:
+    """Return a metric for some of the values of a target, e.g. "rmse/tm" for the value "tm"."""
+    return Metric(f"{metric.name}/{name}", metric.mode, partial(_compute_for_values, metric, list(numbers)))
 
 
-def _compute_for_value(metric: Metric, number: int, o: SplitPredictions) -> float:
-    scale = None if o.scale is None else o.scale[[number]]
-    return metric(replace(o, logits=o.logits[:, [number]], y=o.y[:, [number]], scale=scale))
+def _compute_for_values(metric: Metric, numbers: list[int], o: SplitPredictions) -> float:
+    scale = None if o.scale is None else o.scale[numbers]
+    return metric(replace(o, logits=o.logits[:, numbers], y=o.y[:, numbers], scale=scale))
 
 
 def confusion_matrix(o: SplitPredictions) -> Tensor:
@@ -336,6 +337,17 @@ def nrmse(o: SplitPredictions) -> float:
         spread = (y - mean).square().mean().sqrt() if o.scale is None else o.scale[c].double()
         relative.append(float(error.square().mean().sqrt() / spread.clamp(min=torch.finfo(torch.float32).tiny)))
     return _mean(relative)
+
+
+@as_metric("min")
+def rms_error(o: SplitPredictions) -> float:
+    """Root-mean-square error of all values together, each relative to ``o.scale``.
+
+    For values that rotations mix, such as the components of a vector: no orientation of the proteins is better.
+    """
+    known = known_labels(o.y)
+    error = ((o.logits - o.y) / (1 if o.scale is None else o.scale))[known].double()
+    return float(error.square().mean().sqrt()) if len(error) else math.nan
 
 
 def _errors(o: SplitPredictions) -> Iterable[tuple[Tensor, Tensor]]:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from protgraph.argument_types import check_fields
 from protgraph.data.datasets.labels import Labels, align
 from protgraph.data.datasets.target import Target
+from protgraph.data.graph.fields import irreps_columns
 from protgraph.errors import DatasetError, LabelError
 from protgraph.ops import Proteins
 from protgraph.registry.component_fault import ComponentScope
@@ -259,6 +260,8 @@ def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
         loss, metrics, monitor = binary_cross_entropy, (m.auprc, m.auroc, m.mcc), "auprc"
     elif target.is_geometric:
         loss, metrics, monitor = squared_error, (m.rmsd,), "rmsd"
+    elif target.irreps:
+        loss, metrics, monitor = squared_error, _metrics_of_irreps(target), "rms_error"
     elif target.size == 1:
         loss, metrics, monitor = squared_error, (m.rmse, m.mae, m.pearson_overall), "rmse"
     else:
@@ -271,5 +274,16 @@ def _metrics_of_values(target: Target) -> tuple[Metric, ...]:
     """Return the metrics of a regression with several values: means over the values, then those of each value."""
     shared = (m.rmse, m.mae, m.pearson_overall)
     names = target.names or tuple(map(str, range(target.size)))
-    single = [m.metric_of_value(metric, number, name) for number, name in enumerate(names) for metric in shared]
+    single = [m.metric_of_values(metric, [number], name) for number, name in enumerate(names) for metric in shared]
     return (m.nrmse, *shared, *single)
+
+
+def _metrics_of_irreps(target: Target) -> tuple[Metric, ...]:
+    """Return the error of all values of a regression, and that of each term of its irreps, e.g. of "1x1o"."""
+    metrics, first = [m.rms_error], 0
+    terms = target.irreps.replace(" ", "").split("+")
+    for term in terms if len(terms) > 1 else []:
+        width = len(irreps_columns(term))
+        metrics.append(m.metric_of_values(m.rms_error, range(first, first + width), term))
+        first += width
+    return tuple(metrics)

@@ -200,7 +200,7 @@ def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:
     """Sum the label statistics of all proteins; see :func:`protgraph.task.losses.label_counts`."""
     generator = torch.Generator().manual_seed(seed)
     labels = (task.inputs.apply(protein, generator, training=True)[1] for protein in store)
-    return label_counts(labels, task.target.kind, task.target.size)
+    return label_counts(labels, task.target.kind, task.target.size, task.target.irreps)
 
 
 def positive_weight(task: Task, config: FitConfig, counts: Tensor | None) -> Tensor | float | None:

@@ -211,6 +211,7 @@ class _TaskSchema(_Schema):
     unit: str = "dimensionless"
     head: str | None = None
     separation: int = 0
+    irreps: str = ""
     labels: str
     examples: str
     splits: dict[str, _CountSchema]
@@ -293,7 +294,8 @@ def parse_card(table: Mapping[str, Any], *, where: str = "card") -> DatasetCard:
 def _task(name: str, task: _TaskSchema, splits: set[str], where: str) -> TaskCard:
     names, size = tuple(task.names), len(task.names) if task.size is None else task.size
     try:
-        target = Target(name, task.level, task.kind, size, names, task.unit, task.head, task.separation)
+        options = (task.unit, task.head, task.separation, task.irreps)
+        target = Target(name, task.level, task.kind, size, names, *options)
     except DatasetError as e:
         raise DatasetError(f"{where}: tasks.{name}: {e}") from e
     for split, count in task.splits.items():

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 from protgraph.testing.rigid_transforms import rotations
@@ -52,7 +53,7 @@ def derived_labels(runner: Runner) -> None:
 
 
 def label_symmetry(runner: Runner) -> float:
-    """Check that derived classes and values are the same after rotations and translations of the protein."""
+    """Check that derived classes and values are the same after motions of the protein, or rotate as their irreps."""
     inputs = _inputs(runner)
     task = inputs.task
     if not task.derives_labels:
@@ -63,13 +64,17 @@ def label_symmetry(runner: Runner) -> float:
     for residues in inputs.residues:
         with runner.errors_as_failures("derived labels"):
             expected = inputs.labels(residues)
-            moved = [inputs.labels(one) for one in rotations()[:_ROTATIONS].move(residues)]
+            transforms = rotations()[:_ROTATIONS]
+            moved = np.stack([inputs.labels(one) for one in transforms.move(residues)])
+        if task.stored.irreps:
+            spec = FieldSpec("y", task.stored.level, task.stored.irreps)
+            moved = transforms.undo(torch.from_numpy(moved).double(), spec).numpy()
         for labels in moved:
             worst = max(worst, _difference(labels, expected))
     if worst > _SAME_LABEL:
         raise runner.failure(
             f"derived labels change with the orientation or position of the protein "
-            f"(relative change {worst:.0e}). Derive them from distances and angles."
+            f"(relative change {worst:.0e}). Derive them from distances and angles, or state irreps of the target."
         )
     return worst
 
