@@ -15,7 +15,15 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.fields import NODES, FieldSpec, edge_index_name, field, irreps_columns, require_readable
+from protgraph.data.graph.fields import (
+    NODES,
+    FieldSpec,
+    edge_index_name,
+    field,
+    irreps_columns,
+    is_node_set,
+    require_readable,
+)
 from protgraph.data.graph.levels import LocalLevels, prefixed, rows_of
 from protgraph.errors import ComponentError, FieldError, OptionError, UnknownNameError, WiringError
 from protgraph.featurize.coordinate_gradient import recompute_features, require_gradients
@@ -48,6 +56,8 @@ class ProteinModel(nn.Module):
         All fields after the last layer.
     layers : ModuleList
         One module per layer; layers that share their weights are one module, see :attr:`steps`.
+    levels : list of LocalLevels
+        Edges and nodes of each of the :attr:`steps`.
     partial_gradients : bool
         True: accept gradients with respect to coordinates that lack the part of features which are not computed in
         torch, instead of :class:`protgraph.errors.GradientError`.
@@ -64,7 +74,7 @@ class ProteinModel(nn.Module):
         self.fields = dict(self.plan.fields)
         layers: list[GraphLayer] = []
         self._module_of: list[int] = []
-        self._levels: list[LocalLevels] = []
+        self.levels: list[LocalLevels] = []
         shared: dict[str, tuple[WiredComponent, int]] = {}
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
@@ -80,7 +90,7 @@ class ProteinModel(nn.Module):
             if label:
                 shared.setdefault(label, (w, number))
             self._module_of.append(number)
-            self._levels.append(levels)
+            self.levels.append(levels)
             out = layers[number].out
             self.fields |= {name: levels.of_model(out[local].as_(name)) for local, name in w.writes.items()}
         self.layers: Sequence[GraphLayer] = nn.ModuleList(layers)  # type: ignore[assignment]
@@ -122,6 +132,8 @@ class ProteinModel(nn.Module):
         path = f"readout of model {self.spec.name!r}, head {name!r}"
         for local, f in reads.items():
             spec = self.fields[f]
+            if local == "proteins" and is_node_set(f):
+                continue
             require_readable(path, head_class, local, spec)
             if local == "h" and self.target.level == "node" and spec.level != "node":
                 raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
@@ -257,7 +269,7 @@ class ProteinModel(nn.Module):
         """
         f = dict(f)
         rows = rows_of(f)
-        steps = list(zip(self.steps, self._levels, strict=True))
+        steps = list(zip(self.steps, self.levels, strict=True))
         for (w, layer), levels in steps[:stop]:
             scope = ComponentScope(
                 "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
@@ -284,7 +296,7 @@ class ProteinModel(nn.Module):
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
         on_graph = {
-            number for number, levels in zip(self._module_of, self._levels, strict=True) if levels.nodes == "node"
+            number for number, levels in zip(self._module_of, self.levels, strict=True) if levels.nodes == "node"
         }
         recorded = {path: calls for path, calls in recorder.weights.items() if int(path.partition(".")[0]) in on_graph}
         wires = [wiring for wiring, _ in self.first_uses]

@@ -56,13 +56,14 @@ def summarize_model(model: ProteinModel) -> list[ComponentSummary]:
     for i, n in enumerate(plan.components):
         featurizer = featurizers[id(n)]
         reads = _names({local: n.input_field(local) for local in featurizer.reads}) or ("structure",)
-        writes = tuple(_shape(spec, n.output_field(local)) for local, spec in featurizer.out.items())
+        names = [n.output_field(local) for local in featurizer.out]
+        writes = tuple(_shape(plan.fields[name], name) for name in names)
         rows.append(ComponentSummary(f"features[{i}]", n.name, _options(n.options), reads, writes, 0))
     counted: set[int] = set()
-    for w, layer in model.steps:
+    for (w, layer), levels in zip(model.steps, model.levels, strict=True):
         parameters = 0 if id(layer) in counted else _count(layer)  # of shared weights once
         counted.add(id(layer))
-        writes = tuple(_shape(layer.out[local], name) for local, name in w.writes.items())
+        writes = tuple(_shape(levels.of_model(layer.out[local]), name) for local, name in w.writes.items())
         rows.append(
             ComponentSummary(
                 w.path, w.component.name, _options(w.component.options), _names(w.reads), writes, parameters

@@ -68,7 +68,8 @@ def test_lining_residues_own_the_atoms_at_the_spheres(protein, pockets):
 
 def test_a_ligand_is_named_and_changes_nothing(protein, probability, pockets):
     first = pockets[0]
-    atoms = np.stack([first.center, first.center + [0, 0, 1.0], first.center + [60.0, 0, 0]]).astype(np.float32)
+    shifts = np.array([[0, 0, 0], [0, 0, 1.0], [60.0, 0, 0]])
+    atoms = (first.center + shifts).astype(np.float32)
     ligand = Ligands(
         chain=np.array(["A"]),
         res_id=np.array([900]),
