@@ -57,9 +57,10 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
 
     A path is ``features`` or ``layers``, then the number of a component from 0, its name, or ``*``, then an option or
     one of the keys ``name``, ``reads``, ``inputs``, ``writes``, ``repeat``, ``shared``, ``edges``, ``nodes`` and
-    ``sources``; or ``heads.NAME.OPTION``, ``readout.FIELD``, ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``. A
-    name means all components that have it; ``*`` means all that have the option. Layers that share their weights have
-    equal options, so an option is set in all of them.
+    ``sources``; or ``heads.NAME.OPTION``, ``readout.FIELD``, ``inputs.FIELD``, ``node_type``, ``name`` and ``doc``.
+    ``features`` and ``layers`` alone are replaced by a list of components. A name means all components that have it;
+    ``*`` means all that have the option. Layers that share their weights have equal options, so an option is set in
+    all of them.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _with_value(data: Mapping[str, Any], path: str, value: Any, where: str) -> dict[str, Any]:
     """Return the plain data of a model with another value at one path."""
     key, *below = path.split(".")
-    if key in _TEXTS and not below:
+    if key in (*_TEXTS, *_LISTS) and not below:
         return {**data, key: value}
     if key in _TABLES and len(below) == 1:
         return {**data, key: {**data.get(key, {}), below[0]: value}}
@@ -114,7 +115,7 @@ def _with_value(data: Mapping[str, Any], path: str, value: Any, where: str) -> d
     if key in _LISTS and len(below) >= 2:
         component_path = _ComponentPath(key, below[0], below[1], tuple(below[2:]))
         return {**data, key: _with_value_in_components(data[key], component_path, value, where)}
-    forms = "features.N.OPTION, layers.N.OPTION, heads.NAME.OPTION, readout.FIELD, inputs.FIELD"
+    forms = "features, layers, features.N.OPTION, layers.N.OPTION, heads.NAME.OPTION, readout.FIELD, inputs.FIELD"
     raise OptionError(f"{where} has no such path. Allowed: {forms}, {', '.join(_TEXTS)}.")
 
 

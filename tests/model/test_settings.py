@@ -152,3 +152,9 @@ def test_a_wrong_file_is_named(text, error, part, tmp_path):
     with pytest.raises(error) as e:
         ModelSpec.from_toml(path)
     assert str(path) in str(e.value) and part in str(e.value)
+
+
+def test_a_list_replaces_all_features():
+    changed = change_model(SPEC, {"features": ["dihedral", {"name": "knn", "options": {"k": 8}}]})
+    assert [(c.name, dict(c.options)) for c in changed.features] == [("dihedral", {}), ("knn", {"k": 8})]
+    assert changed.layers == SPEC.layers
