@@ -120,6 +120,8 @@ class RandomLongRange(EdgeFeaturizer):
     distance).
     """
 
+    conformity = Conformity(expected_failures={"numbering": "the random numbers of a residue come from its identity"})
+
     def __init__(
         self,
         *,

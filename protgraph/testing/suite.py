@@ -120,7 +120,7 @@ CHECKS: tuple[Check, ...] = (
     Check("large_proteins", large_proteins, _PARTS, needs_finite=True),
     Check("memory", memory, _PARTS, needs_finite=True, is_slow=True),
     Check("copies", copies, _PARTS, needs_finite=True),
-    Check("options", options, _PARTS, needs_finite=True, is_slow=True),
+    Check("options", options, ("layer", "head"), needs_finite=True, is_slow=True),
     Check("compiled", compiled, ("layer",), needs_finite=True, is_slow=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),

@@ -161,14 +161,9 @@ class _AutocastInside(HonestScalars):
         return {"h": h.to(f["h"].dtype)}
 
 
-@twin("autocast", first="float32")
+@twin("float32")
 class AutocastInside(_AutocastInside):
     pass
-
-
-@twin("autocast")
-class AutocastOnGpusInside(_AutocastInside):
-    device_type = "cuda"
 
 
 @twin("autocast")

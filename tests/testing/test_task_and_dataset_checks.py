@@ -152,7 +152,7 @@ BROKEN_LOSSES = {
     "least at y + 1": (lambda x, y: squared_error(x - 1, y), "is added to all"),
     "least at y - 1": (lambda x, y: squared_error(x + 1, y), "is added to all"),
     "no punishment above": (lambda x, y: squared_error(x - 0.2, y).clamp(min=0), "is added to all"),
-    "values above 0 only": (lambda x, y: squared_error(x[y[:, 0] > 8], y[y[:, 0] > 8]), "ignores"),
+    "values above 0 only": (lambda x, y: squared_error(x[y[:, 0] > 0], y[y[:, 0] > 0]), "ignores"),
 }
 
 
