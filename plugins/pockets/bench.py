@@ -17,6 +17,7 @@ from protgraph.errors import DatasetError
 
 if TYPE_CHECKING:
     import numpy as np
+    from protgraph_plugins.pockets.find import PocketFinder
     from protgraph_plugins.pockets.pockets import Pocket
 
 __all__ = ["bench_pockets_command"]
@@ -73,7 +74,7 @@ def bench_pockets_command(
     if fit is not None:
         check_output(fit, option="--fit", inputs=[folder], overwrite=True, suffixes=[".json"])
     proteins = _read_proteins(folder, split)[:limit]
-    fitted = {}
+    fitted: dict[str, dict[str, object]] = {}
     typer.echo("| pockets of | proteins | ligands | top-n | top-(n+2) | ECE |\n|---|---:|---:|---|---|---:|")
     with tempfile.TemporaryDirectory() as unpacked:
         _unpack(folder, {protein.file for protein in proteins}, Path(unpacked))
@@ -98,10 +99,10 @@ def _read_proteins(folder: Path, split: str) -> list[_Protein]:
     clusters = {file: cluster for file, name, cluster in zip(*splits, strict=True) if name == split}
     if not clusters:
         raise DatasetError(f"bench pockets: {folder} has no split {split!r}. Allowed: train, val, test, near_test.")
-    atoms = defaultdict(lambda: defaultdict(list))
+    atoms: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for file, ligand, *pos in zip(*_columns(folder / "ligands.tsv.gz", "file", "ligand", *"xyz"), strict=True):
         atoms[file][ligand].append([float(x) for x in pos])
-    labeled = defaultdict(set)
+    labeled: dict[str, set[tuple[str, int, str]]] = defaultdict(set)
     labels = _columns(folder / "labels.tsv.gz", "file", "chain", "res_id", "ins_code", "label")
     for file, chain, number, code, label in zip(*labels, strict=True):
         if label == "1" and file in clusters:
@@ -134,7 +135,7 @@ def _unpack(folder: Path, files: set[str], target: Path) -> None:
                     tar.extract(member.replace(name=name), target, filter="data")
 
 
-def _scored(finder, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
+def _scored(finder: PocketFinder, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
     """Yield the pockets of each protein with what they find."""
     import numpy as np
     from protgraph_plugins.pockets.pockets import pocket_features
@@ -169,7 +170,7 @@ def _line(name: str, scored: list[_Scored]) -> str:
     """Return the row of a model, with intervals over clusters."""
     import numpy as np
 
-    by_cluster = defaultdict(list)
+    by_cluster: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for protein in scored:
         by_cluster[protein.cluster] += protein.hits
     clusters = [np.array(hits, float) for hits in by_cluster.values()]

@@ -80,6 +80,7 @@ def pockets_cif(name: str, pockets: Sequence[Pocket]) -> str:
         "label_seq_id": np.full(count, ""),
         "auth_asym_id": np.full(count, "P"),
         "auth_seq_id": rank,
+        "pdbx_PDB_ins_code": np.full(count, ""),
         "Cartn_x": center[:, 0],
         "Cartn_y": center[:, 1],
         "Cartn_z": center[:, 2],

@@ -140,7 +140,7 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
     (score,) = volume_around(spheres._replace(volume=spheres.volume * weight), [_RANGE])
     pockets = []
     for members in _clusters(spheres, score):
-        if spheres.volume[members].sum() >= _LEAST_VOLUME:
+        if spheres.volume[members].sum() >= _LEAST_VOLUME and score[members].max() > 0:
             pockets.append(_pocket(residues, spheres, score, members))
     # of equal scores, e.g. of two equal chains, the one at the first residue is first
     pockets.sort(key=lambda pocket: (-round(pocket.score, 3), pocket.residues.tolist()))
