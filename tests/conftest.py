@@ -21,6 +21,7 @@ from hypothesis import settings
 
 from protgraph.cli.app import main
 from protgraph.registry import registries
+from protgraph.testing.suite import CHECKS
 
 gc.disable()  # until the tests are collected, see pytest_collection_finish
 
@@ -235,15 +236,18 @@ def one_cuda_item_per_module(items: list[pytest.Item]) -> tuple[list[pytest.Item
     return kept, left_out
 
 
+#: Ends of the ids of tests of the slow checks.
+SLOW_CHECKS = tuple(f"-{check.name}]" for check in CHECKS if check.is_slow)
+
 #: Id of each collected test, before any selection, and True if it needs a CUDA device.
 COLLECTED = pytest.StashKey[list[tuple[str, bool]]]()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Record the id, and mark checks that compile as slow."""
+    """Record the id, and mark the slow checks of the conformity suite."""
     collected = item.config.stash.setdefault(COLLECTED, [])
     collected.append((item.nodeid, item.get_closest_marker("cuda") is not None))
-    if item.name.endswith("-compiled]"):
+    if item.name.endswith(SLOW_CHECKS):
         item.add_marker(pytest.mark.slow)
 
 

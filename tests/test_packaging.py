@@ -33,7 +33,7 @@ def test_installed_entry_points_are_those_of_pyproject() -> None:
 @pytest.mark.parametrize("plural", registries)
 def test_every_entry_point_is_used_under_its_own_name(plural: str) -> None:
     points = PROJECT["entry-points"][f"protgraph.{plural}"]
-    pattern = r"[a-z]+([.-][a-z]+)?" if plural == "commands" else r"[a-z][a-z0-9_]*"
+    pattern = r"[a-z]+([.-][a-z]+)*" if plural == "commands" else r"[a-z][a-z0-9_]*"
     assert all(re.fullmatch(pattern, name) for name in points)
 
 

@@ -937,19 +937,39 @@ def draw_registries(path: Path) -> None:
 def draw_view(path: Path) -> None:
     """Take a picture of ``protgraph view`` in Chromium: ubiquitin with its prediction and graph edges."""
     from protgraph_plugins.view import view, write_page
-    from selenium import webdriver
 
     scene = view(STRUCTURES / "1ubq.bcif", edges=["hydrogen_bond"], prediction="secondary_structure", color="p_H")
+    with tempfile.TemporaryDirectory() as folder:
+        _photograph(write_page(scene, Path(folder) / "view.html"), path)
+
+
+def draw_pockets(path: Path) -> None:
+    """Take a picture of the page of ``protgraph pockets``: dihydrofolate reductase, with its best pocket selected."""
+    from protgraph_plugins.pockets import PocketFinder
+    from protgraph_plugins.pockets.output import write_pocket_page
+
+    protein = PocketFinder()(STRUCTURES / "1rx2.bcif")
+    with tempfile.TemporaryDirectory() as folder:
+        page = write_pocket_page(Path(folder) / "pockets.html", protein)
+        _photograph(page, path, action="document.querySelector('input[name=surface]').click()")
+
+
+def _photograph(page: Path, path: Path, *, action: str = "") -> None:
+    """Open a page of Mol* in Chromium, run a script on it, and write a picture of it."""
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     flags = ("headless=new", "no-sandbox", "use-angle=swiftshader", "enable-unsafe-swiftshader")
     for flag in (*flags, "disable-dev-shm-usage", "window-size=900,780"):
         options.add_argument(f"--{flag}")
     service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with tempfile.TemporaryDirectory() as folder, webdriver.Chrome(options=options, service=service) as browser:
-        browser.get(write_page(scene, Path(folder) / "view.html").as_uri())
-        while browser.execute_script("return document.body.getAttribute('aria-busy')") != "false":
-            time.sleep(0.5)
+    with webdriver.Chrome(options=options, service=service) as browser:
+        browser.get(page.as_uri())
+        for script in ("", action):
+            browser.execute_script(script)
+            while browser.execute_script("return document.body.getAttribute('aria-busy')") != "false":
+                time.sleep(0.5)
         time.sleep(5.0)
         path.write_bytes(browser.get_screenshot_as_png())
 
@@ -962,6 +982,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "trained_models.svg": draw_trained_models,
     "predictions.svg": draw_predictions,
     "view.png": draw_view,
+    "pockets.png": draw_pockets,
     "model_quality.svg": draw_model_quality,
     "files.svg": draw_files,
     "descriptors.svg": draw_descriptors,

@@ -308,7 +308,8 @@ def _stockholm(lines: Iterator[bytes], path: str) -> Iterable[_Record]:
         if line.startswith(b"//"):
             return _joined(sequences)
         if not line.startswith(b"#") and line.strip(_SPACE):
-            _add_piece(sequences, line, path)
+            name, piece = _name_and_piece(line, path)
+            sequences.setdefault(name, []).append(piece)
     raise AlignmentError(f"{path}: the file ends before '//', it is cut off", path=path, row=len(sequences))
 
 
@@ -317,16 +318,17 @@ def _blocks(lines: Iterator[bytes], path: str) -> Iterable[_Record]:
     sequences: dict[bytes, list[bytes]] = {}
     for line in lines:
         if line.strip(_SPACE) and not line[:1].isspace():
-            _add_piece(sequences, line, path)
+            name, piece = _name_and_piece(line, path)
+            sequences.setdefault(name, []).append(piece)
     return _joined(sequences)
 
 
-def _add_piece(sequences: dict[bytes, list[bytes]], line: bytes, path: str) -> None:
-    """Append "name letters" to the pieces of this name; Clustal may add the number of residues so far."""
-    parts = line.split()
-    if len(parts) not in (2, 3) or (len(parts) == 3 and not parts[2].isdigit()):
+def _name_and_piece(line: bytes, path: str) -> tuple[bytes, bytes]:
+    """Return the name and the letters of "name letters"; Clustal may add the number of residues so far."""
+    words = line.split()
+    if len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
         raise AlignmentError(f"{path}: line {line[:_SHOWN]!r} is not a name and a sequence", path=path)
-    sequences.setdefault(parts[0], []).append(parts[1])
+    return words[0], words[1]
 
 
 def _joined(sequences: dict[bytes, list[bytes]]) -> Iterable[_Record]:

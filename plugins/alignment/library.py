@@ -127,20 +127,30 @@ def _queries(files: tuple[tuple[str, int], ...]) -> list[_Query]:
 
 def _find(types: bytes, queries: Sequence[_Query], residues: Residues, chain: str) -> tuple[_Query, ChainMatch]:
     """Return the alignment of a chain; of several equally good ones, that of the file named like the protein."""
-    matches = [(query, match_chain(types, query.types)) for query in _candidates(types, queries)]
-    accepted = [(query, match) for query, match in matches if match.is_accepted]
-    if not accepted:
+    best = _best_matches(types, queries)
+    if not best:
         _raise_mismatch(types, queries, residues, chain)
-    fewest = min(_residues_that_differ(match) for _, match in accepted)
-    best = [(query, match) for query, match in accepted if _residues_that_differ(match) == fewest]
     names = {residues.name.lower(), f"{residues.name}_{chain}".lower()}
-    named = [item for item in best if _stem(item[0].path).lower() in names]
-    if len({query.path for query, _ in named or best}) > 1:
+    named = [(query, match) for query, match in best if _stem(query.path).lower() in names]
+    preferred = named if named else best
+    paths = {query.path for query, _ in preferred}
+    if len(paths) > 1:
         files = list_first([query.path for query, _ in best], _SHOWN)
         raise AlignmentError(
             f"{residues.name}: chain {chain!r} has several alignments: {files}.\nKeep one of them, or give its file."
         )
-    return (named or best)[0]
+    return preferred[0]
+
+
+def _best_matches(types: bytes, queries: Sequence[_Query]) -> list[tuple[_Query, ChainMatch]]:
+    """Return the accepted matches of a chain with the fewest residues that differ; none if none is accepted."""
+    accepted: list[tuple[_Query, ChainMatch]] = []
+    for query in _candidates(types, queries):
+        match = match_chain(types, query.types)
+        if match.is_accepted:
+            accepted.append((query, match))
+    fewest = min((_residues_that_differ(match) for _, match in accepted), default=0)
+    return [(query, match) for query, match in accepted if _residues_that_differ(match) == fewest]
 
 
 def _residues_that_differ(match: ChainMatch) -> int:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from protgraph_plugins.mutations import DDG_UNIT, Mutation, ResidueIndex, mutation_graph
-from protgraph_plugins.trained.registered import DDG, DDG_BINDING
+from protgraph_plugins.trained import DDG, DDG_BINDING
 
 from protgraph import Residues, TrainedModel, load_checkpoint
 from protgraph.checkpoint import CallRule, Checkpoint, find_card

@@ -63,6 +63,16 @@ def msa_width(layer: GraphLayer) -> int:
     return spec.dim
 
 
+def _hidden(present: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the term of the logits that hides absent places of the last axis.
+
+    It is 0 where all places are absent: float32 has no digits for logits beside a large term.
+    """
+    is_present = present.bool()
+    is_hidden = ~is_present & is_present.any(-1, keepdim=True)
+    return -_MASKED * is_hidden.to(dtype)
+
+
 def _entries(chunk: int | None, per_row: int) -> int:
     """Return the numbers at a time for chunks of rows; by default, as many as fit in 128 MB of float64."""
     return _ENTRIES if chunk is None else chunk * per_row
@@ -159,7 +169,7 @@ class MsaRowAttention(GraphLayer):
             linear(x).unflatten(2, (self.heads, -1)).permute(1, 2, 0, 3)  # (S, H, L, D), line 2
             for linear in (self.linear_q, self.linear_k, self.linear_v)
         )
-        hidden = _MASKED * (mask.t().to(x.dtype) - 1)[:, None, None]  # (S, 1, 1, L)
+        hidden = _hidden(mask.t(), x.dtype)[:, None, None]  # (S, 1, 1, L)
 
         def within(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, bias: Tensor, rows: slice) -> Tensor:
             return scaled_dot_product_attention(q[rows], k[rows], v[rows], attn_mask=hidden[rows] + bias)
@@ -210,7 +220,7 @@ class MsaColumnAttention(GraphLayer):
             linear(x).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (N, H, S, D), line 2
             for linear in (self.linear_q, self.linear_k, self.linear_v)
         )
-        hidden = _MASKED * (f["msa_mask"].to(x.dtype) - 1)[:, None, None]  # (N, 1, 1, S)
+        hidden = _hidden(f["msa_mask"], x.dtype)[:, None, None]  # (N, 1, 1, S)
 
         def within(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, columns: slice) -> Tensor:
             return scaled_dot_product_attention(q[columns], k[columns], v[columns], attn_mask=hidden[columns])

@@ -111,16 +111,15 @@ def scan_command(
       protgraph scan 1ubq.cif --mode unconditional -o scan.csv
       protgraph scan 1ubq.cif --orders 8 --no-heat-map -o scan.parquet
     """
-    from protgraph_plugins.mutations.answers import scan_columns
-
     from protgraph.inference import TABLE_SUFFIXES
 
     sources = protein_files(files)
     inputs = [*files, *sources, weights]
     output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
-    drawn = _heat_maps(out, sources) if heat_map and not output.is_standard_output else {}
-    for path in (path for paths in drawn.values() for path in paths):
-        check_output(path, option="heat map of --out", inputs=inputs, overwrite=overwrite)
+    heat_maps = _heat_maps(out, sources) if heat_map and not output.is_standard_output else {}
+    for picture, page in heat_maps.values():
+        check_output(picture, option="heat map of --out", inputs=inputs, overwrite=overwrite)
+        check_output(page, option="heat map of --out", inputs=inputs, overwrite=overwrite)
     scorer = load_scorer(
         model,
         weights,
@@ -133,26 +132,42 @@ def scan_command(
     )
     read = read.with_ligands(getattr(scorer, "needs_ligands", False))
     result = _scan_files(scorer, sources, read, chain_names(chains), positions)
-    scans = result.scans
-    if scans:
-        print_reader_notes({source: scan.residues.report for source, scan in scans.items()})
-        print_convention(scorer, output)
-        _print_left_out(result)
-        columns = {source: scan_columns(scorer, scan) for source, scan in scans.items()}
-        counts = Counter(call for of_file in columns.values() for call in of_file.get("call", ()) if call)
-        if counts:
-            output.print(", ".join(f"{number} {name}" for name, number in counts.most_common()))
-        scanned = count_noun(sum(len(scan.rows) for scan in scans.values()), "residue")
-        of_files = f" of {len(scans)} of {count_noun(len(sources), 'file')}" if len(sources) > 1 else ""
-        output.write(_table(scans, columns), f"{scanned} × 20{of_files}")
+    if result.scans:
+        _write_scans(scorer, result, output, sources)
     if result.stopped is not None:
         _end(result, output.path, sources)
-    for source, scan in scans.items() if drawn else ():
-        from protgraph_plugins.mutations.heat_map import draw_scan
+    if heat_maps:
+        _draw_scans(result.scans, heat_maps)
+    report_failures(result.failures, output.path, any_succeeded=bool(result.scans))
 
-        draw_scan(*drawn[source], scan)
-        typer.echo(f"heat map → {', '.join(map(str, drawn[source]))}")
-    report_failures(result.failures, output.path, any_succeeded=bool(scans))
+
+def _write_scans(scorer: MutationScorer, result: _ScannedFiles, output: TableOutput, sources: Sequence[str]) -> None:
+    """Print notes and the number of substitutions of each call, and write the table."""
+    from protgraph_plugins.mutations.answers import scan_columns
+
+    scans = result.scans
+    print_reader_notes({source: scan.residues.report for source, scan in scans.items()})
+    print_convention(scorer, output)
+    _print_left_out(result)
+    columns = {source: scan_columns(scorer, scan) for source, scan in scans.items()}
+    counts: Counter[float | str] = Counter()
+    for columns_of_file in columns.values():
+        counts.update(call for call in columns_of_file.get("call", ()) if call)
+    if counts:
+        output.print(", ".join(f"{number} {name}" for name, number in counts.most_common()))
+    scanned = count_noun(sum(len(scan.rows) for scan in scans.values()), "residue")
+    of_files = f" of {len(scans)} of {count_noun(len(sources), 'file')}" if len(sources) > 1 else ""
+    output.write(_table(scans, columns), f"{scanned} × 20{of_files}")
+
+
+def _draw_scans(scans: Mapping[str, SubstitutionScan], heat_maps: Mapping[str, tuple[Path, Path]]) -> None:
+    """Draw the heat map of each file as a picture and a page."""
+    from protgraph_plugins.mutations.heat_map import draw_scan
+
+    for source, scan in scans.items():
+        picture, page = heat_maps[source]
+        draw_scan(picture, page, scan)
+        typer.echo(f"heat map → {picture}, {page}")
 
 
 def _heat_maps(out: Path, sources: Sequence[str]) -> dict[str, tuple[Path, Path]]:

@@ -200,7 +200,7 @@ def _calibration_error(scored: list[_Scored]) -> float:
 
 
 def _fit(scored: list[_Scored], split: str) -> dict[str, object]:
-    """Fit the logistic function of a pocket's features; the card says on what."""
+    """Fit the logistic function of a pocket's features; the card states the data."""
     import numpy as np
     from scipy.optimize import minimize
 

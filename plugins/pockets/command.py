@@ -130,13 +130,13 @@ def _stem(out: Path, source: str, sources: list[str]) -> Path:
     return out / name
 
 
-def _print_pockets(source: str, found: ProteinPockets) -> None:
+def _print_pockets(source: str, protein: ProteinPockets) -> None:
     """Print the best pockets of a file."""
     from protgraph.wording import count_noun
 
-    print_reader_notes({source: found.residues.report})
-    typer.echo(f"{source}: {count_noun(len(found.pockets), 'pocket')}")
-    for pocket in found.pockets[:_PRINTED]:
+    print_reader_notes({source: protein.residues.report})
+    typer.echo(f"{source}: {count_noun(len(protein.pockets), 'pocket')}")
+    for pocket in protein.pockets[:_PRINTED]:
         ligands = f", with {', '.join(pocket.ligands)}" if pocket.ligands else ""
         chains = ",".join(pocket.chains) or "blank"
         chance = "" if isnan(pocket.probability) else f"p {pocket.probability:.2f}  "
@@ -146,7 +146,7 @@ def _print_pockets(source: str, found: ProteinPockets) -> None:
         )
 
 
-def _write_structure(stem: Path, source: str, found: ProteinPockets, read: ReadOptions) -> None:
+def _write_structure(stem: Path, source: str, protein: ProteinPockets, read: ReadOptions) -> None:
     """Write the pseudo-atoms, the scripts and the page of a structure."""
     from protgraph_plugins.pockets.output import pockets_cif, write_pocket_page, write_pocket_scripts
 
@@ -154,13 +154,13 @@ def _write_structure(stem: Path, source: str, found: ProteinPockets, read: ReadO
     from protgraph.file_io import write_text_file
     from protgraph.structure.io import open_source
 
-    write_text_file(stem.with_name(f"{stem.name}.pockets.cif"), pockets_cif(found.residues.name, found.pockets))
+    write_text_file(stem.with_name(f"{stem.name}.pockets.cif"), pockets_cif(protein.residues.name, protein.pockets))
     # scripts load the file as it is
     if read.assembly is None and read.model_number == 1:
-        write_pocket_scripts(stem, found, open_source(source))
+        write_pocket_scripts(stem, protein, open_source(source))
     else:
         typer.echo("note: no scripts for PyMOL and ChimeraX: they show the file without --assembly and --model-number")
     try:
-        write_pocket_page(stem.with_name(f"{stem.name}.html"), found)
+        write_pocket_page(stem.with_name(f"{stem.name}.html"), protein)
     except MissingExtraError as e:
         typer.echo(f"note: no page. {e}", err=True)

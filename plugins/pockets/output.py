@@ -29,12 +29,12 @@ COLUMNS = (
 _SHOWN = 10  # pockets in pictures, the first ones
 
 
-def pocket_rows(file: str, found: ProteinPockets) -> list[tuple[str | int | float, ...]]:
+def pocket_rows(file: str, protein: ProteinPockets) -> list[tuple[str | int | float, ...]]:
     """Return a row of :data:`COLUMNS` for each pocket of a file."""
-    residues = found.residues
+    residues = protein.residues
     ids = residues.ids
     rows = []
-    for pocket in found.pockets:
+    for pocket in protein.pockets:
         owners = residues.atom_residue[pocket.atoms].tolist()
         names = residues.atom_name[pocket.atoms].tolist()
         atoms = [f"{ids[row]}:{name}" for row, name in zip(owners, names, strict=True)]
@@ -92,40 +92,57 @@ def pockets_cif(name: str, pockets: Sequence[Pocket]) -> str:
     return f"data_{name}_pockets\n" + cif_category("entity", entity) + cif_category("atom_site", site)
 
 
-def write_pocket_scripts(stem: Path, found: ProteinPockets, source: FileContent) -> None:
+def write_pocket_scripts(stem: Path, protein: ProteinPockets, source: FileContent) -> None:
     """Write STEM.pml and STEM.cxc: the structure with residues in the color of their pocket, and STEM.pockets.cif."""
-    scene = make_scene(found.residues, color=_pocket_color(found))
+    scene = make_scene(protein.residues, color=_pocket_color(protein))
     centers = f"{stem.name}.pockets.cif"
     pymol = write_scene_pymol(scene, stem.with_name(f"{stem.name}.pml"), source=source)
-    lines = [f"load {centers}, pockets", "show spheres, pockets", "spectrum b, yellow_red, pockets, 0, 100"]
-    for pocket in found.pockets[:_SHOWN]:
-        lines.append(
-            f"select pocket_{pocket.rank}, {_selection(found.residues, pocket, '(chain {} and resi {})', ' or ', '+')}"
-        )
-    _append(pymol, [*lines, "deselect"])
+    _append(pymol, _pymol_lines(protein, centers))
     chimerax = write_scene_chimerax(scene, stem.with_name(f"{stem.name}.cxc"), source=source)
-    lines = [f'open "{centers}"', "style @PCK sphere", "label @PCK text {0.residue.number}"]
-    for pocket in found.pockets[:_SHOWN]:
-        lines.append(f"name pocket_{pocket.rank} {_selection(found.residues, pocket, '/{}:{}', '', ',')}")
-    _append(chimerax, lines)
+    _append(chimerax, _chimerax_lines(protein, centers))
 
 
 def _append(path: Path, lines: Iterable[str]) -> None:
     write_text_file(path, path.read_text(encoding="utf-8") + "\n".join(lines) + "\n")
 
 
-def _selection(residues: Residues, pocket: Pocket, of_chain: str, between: str, comma: str) -> str:
-    """Return the residues of a pocket in the language of a viewer."""
+def _pymol_lines(protein: ProteinPockets, centers: str) -> list[str]:
+    """Return commands that load the centers beside the script and select the residues of each pocket."""
+    lines = ["python", f"cmd.load(os.path.join(folder, {centers!r}), 'pockets')", "python end"]
+    lines += ["show spheres, pockets", "spectrum b, yellow_red, pockets, 0, 100"]
+    for pocket in protein.pockets[:_SHOWN]:
+        chains = []
+        for chain, numbers in _numbers_by_chain(protein.residues, pocket).items():
+            escaped = "+".join(numbers).replace("-", "\\-")
+            chains.append(f"(chain '{chain}' and resi {escaped})")
+        lines.append(f"select pocket_{pocket.rank}, polymer.protein and ({' or '.join(chains)})")
+    return [*lines, "deselect"]
+
+
+def _chimerax_lines(protein: ProteinPockets, centers: str) -> list[str]:
+    """Return commands that open the centers, which become model #2, and name the residues of each pocket."""
+    lines = [f'open "{centers}"', "style @PCK sphere", "label @PCK atoms text {0.residue.number}"]
+    for pocket in protein.pockets[:_SHOWN]:
+        chains = []
+        for chain, numbers in _numbers_by_chain(protein.residues, pocket).items():
+            chain_specifier = f"/{chain}" if chain else ""
+            chains.append(f"{chain_specifier}:{','.join(numbers)}")
+        lines.append(f"name pocket_{pocket.rank} #1{''.join(chains)}")
+    return lines
+
+
+def _numbers_by_chain(residues: Residues, pocket: Pocket) -> dict[str, list[str]]:
+    """Return the numbers of the residues of a pocket, with insertion codes, by chain."""
     numbers: dict[str, list[str]] = {}
     for row in pocket.residues.tolist():
         number = f"{residues.res_id[row]}{residues.ins_code[row]}"
         numbers.setdefault(str(residues.chain[row]), []).append(number)
-    return between.join(of_chain.format(chain, comma.join(places)) for chain, places in numbers.items())
+    return numbers
 
 
-def write_pocket_page(path: Path, found: ProteinPockets) -> Path:
+def write_pocket_page(path: Path, protein: ProteinPockets) -> Path:
     """Write the page: residues in the color of their pocket, and a table whose rows select and zoom."""
-    scene = make_scene(found.residues, color=_pocket_color(found), shown=_probability_colors(found))
+    scene = make_scene(protein.residues, color=_pocket_color(protein), shown=_probability_colors(protein))
     groups = tuple(
         ResidueGroup(
             name=f"pocket {pocket.rank}",
@@ -141,21 +158,21 @@ def write_pocket_page(path: Path, found: ProteinPockets) -> Path:
                 "ligands in the file": ", ".join(pocket.ligands) or "–",
             },
         )
-        for pocket in found.pockets[: 2 * _SHOWN]
+        for pocket in protein.pockets[: 2 * _SHOWN]
     )
     return write_page(replace(scene, groups=groups), path)
 
 
-def _pocket_color(found: ProteinPockets) -> Color:
+def _pocket_color(protein: ProteinPockets) -> Color:
     """Return the best pocket of each residue as categories; residues of no shown pocket have no value."""
-    number = np.full(len(found.residues), np.nan)
-    shown = found.pockets[:_SHOWN]
+    number = np.full(len(protein.residues), np.nan)
+    shown = protein.pockets[:_SHOWN]
     for i, pocket in reversed(list(enumerate(shown))):
         number[pocket.residues] = i
     return Color("pocket", number, tuple(f"pocket {pocket.rank}" for pocket in shown))
 
 
-def _probability_colors(found: ProteinPockets) -> list[Color]:
-    if found.probability is None:
+def _probability_colors(protein: ProteinPockets) -> list[Color]:
+    if protein.probability is None:
         return []
-    return [Color("probability of the residue", found.probability, is_probability=True)]
+    return [Color("probability of the residue", protein.probability, is_probability=True)]

@@ -1,4 +1,4 @@
-"""Pockets: clusters of alpha spheres, weighted by what a model says of the residues around them, and ranked."""
+"""Pockets: ranked clusters of alpha spheres, weighted by the predicted probabilities of the residues around them."""
 
 from __future__ import annotations
 

@@ -43,17 +43,22 @@ def _network(
     dropout: float = 0.2,
     backbone: bool = False,
     antibody: bool = False,
+    pocket: bool = False,
 ) -> ModelSpec:
-    """Return the network, with the embedding of ProteinMPNN if ``backbone``, numbered domains if ``antibody``."""
+    """Return the network.
+
+    ``backbone`` adds the embedding of ProteinMPNN, ``antibody`` numbered domains, ``pocket`` cavities.
+    """
     embedding = ["proteinmpnn_embedding"] if backbone else []
+    cavity = ["cavity"] if pocket else []
     domain = ["variable_domain"] if antibody else []
     numbering = [component("variable_domain", required=True)] if antibody else []
     fields = ["aatype", "dssp", "dihedral", "dihedral_mask", "sasa", "relative_sasa", "protrusion", "terminus_distance"]
     return ModelSpec(
         name,
-        features=[*RESIDUE, *SURFACE, *embedding, *numbering, component("knn", k=k), *EDGES],
+        features=[*RESIDUE, *SURFACE, *cavity, *embedding, *numbering, component("knn", k=k), *EDGES],
         layers=[
-            component("embed", reads=[*fields, *domain, *SURFACE, *embedding], dim=dim, dropout=dropout),
+            component("embed", reads=[*fields, *domain, *SURFACE, *cavity, *embedding], dim=dim, dropout=dropout),
             component("mlp", hidden=dim, dropout=dropout),
             component("embed", reads=EDGE_FIELDS, dim=edge_dim, writes={"h": "edge_attr"}),
             component("mlp", hidden=edge_dim, reads={"h": "edge_attr"}, writes={"h": "edge_attr"}),
@@ -69,6 +74,7 @@ FAMILY = Family(
         "small": _network("site_mpnn"),
         "backbone": _network("site_mpnn.backbone", backbone=True),
         "antibody": _network("site_mpnn.antibody", backbone=True, antibody=True),
+        "pocket": _network("site_mpnn.pocket", backbone=True, pocket=True),
         "wide": _network("site_mpnn.wide", dim=96, depth=4, backbone=True),
     },
     doc="Message passing networks for binding sites.",

@@ -148,16 +148,30 @@ def _quality(card: dict[str, Any]) -> str:
     result = card.get("splits", {}).get(split, {})
     if not result.get("metrics"):
         return ""
-    floors = [other for other in _compared(card, "floor") if other["split"] == split]
+    floors = [floor for floor in _compared(card, "floor") if floor["split"] == split]
     metric = rivals[0]["metric"] if rivals else next(iter(result["metrics"]))
-    texts = [f"{split}: {_with_floor(metric, result, floors)}"]
-    texts += [_rival_text(other) for other in rivals if (other["split"], other["metric"]) == (split, metric)]
-    if not rivals:
+    metric_text = _with_floor(metric, result, floors)
+    texts = [f"{split}: {metric_text}"]
+    if rivals:
+        texts += _rival_texts(rivals, split, metric)
+    else:
         texts.append("rival: none on these rows")
     if "floor" not in texts[0]:
-        others = [name for name in dict.fromkeys(other["metric"] for other in floors) if name != metric]
-        texts.append(_with_floor(others[0], result, floors) if others else "floor: none on these rows")
+        texts.append(_other_with_floor(metric, result, floors))
     return f"[{'; '.join(texts)}]"
+
+
+def _rival_texts(rivals: list[dict[str, Any]], split: str, metric: str) -> list[str]:
+    """Return the rivals on a split by a metric: "X .544"."""
+    return [_rival_text(rival) for rival in rivals if rival["split"] == split and rival["metric"] == metric]
+
+
+def _other_with_floor(metric: str, result: dict[str, Any], floors: list[dict[str, Any]]) -> str:
+    """Return the first metric other than this one that has a floor, or that there is none."""
+    for floor in floors:
+        if floor["metric"] != metric:
+            return _with_floor(floor["metric"], result, floors)
+    return "floor: none on these rows"
 
 
 def _with_floor(metric: str, result: dict[str, Any], floors: list[dict[str, Any]]) -> str:

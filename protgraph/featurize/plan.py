@@ -27,7 +27,7 @@ from protgraph.data.graph.fields import (
     node_sets_of,
     require_readable,
 )
-from protgraph.data.graph.levels import EdgeEnds, LocalLevels, field_on, is_edge_field, is_source, prefixed, rows_of
+from protgraph.data.graph.levels import EdgeEnds, LocalLevels, field_on, is_edge_field, prefixed, reads_source, rows_of
 from protgraph.data.graph.protein_graph import LossCounts, ProteinGraph, set_attributes
 from protgraph.errors import (
     AlignmentError,
@@ -86,6 +86,23 @@ class _PlacedFeaturizer(NamedTuple):
         return self.featurizer.needs_coordinates or not reads.isdisjoint(COORDINATES)
 
 
+def _create_featurizers(features: Sequence[ComponentSpec | str | Mapping[str, Any]]) -> list[_PlacedFeaturizer]:
+    """Create the featurizers of a specification, in its order."""
+    created: list[_PlacedFeaturizer] = []
+    for i, component in enumerate(as_components(features, "features")):
+        path = f"features[{i}] ({component.name})"
+        featurizer = registry.featurizers.create(component.name, path=path, options=component.options)
+        created.append(_PlacedFeaturizer(path, component, featurizer))
+    return created
+
+
+def _require_node_type(node_type: str) -> None:
+    """Raise if graphs cannot have nodes of a type."""
+    if node_type not in NODE_TYPES:
+        hint = suggest(str(node_type), NODE_TYPES)
+        raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
+
+
 class FeaturePlan:
     """Ordered featurizers, checked and divided into the two stages.
 
@@ -136,47 +153,54 @@ class FeaturePlan:
         node_type: str = "residue",
         given: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        if node_type not in NODE_TYPES:
-            hint = suggest(str(node_type), NODE_TYPES)
-            raise OptionError(f"node_type {node_type!r}.{hint} Allowed: {', '.join(map(repr, NODE_TYPES))}.")
-        self.node_type = node_type
         self.given = dict(given)
+        _require_node_type(node_type)
+        self.node_type = node_type
         self.nodes: list[tuple[ComponentSpec, NodeFeaturizer]] = []
         self.structure: list[tuple[ComponentSpec, StructureFeaturizer]] = []
         self.edges: list[tuple[ComponentSpec, EdgeFeaturizer]] = []
         self.tensor: list[tuple[ComponentSpec, TensorFeaturizer]] = []
-        self.fields: dict[str, FieldSpec] = {name: field(name) for name in (*ALWAYS, "proteins")}
-        if node_type != "residue":
-            self.fields |= {name: field(name) for name in ATOM_FIELDS}
-        for name, irreps in self.given.items():
-            self.fields[name] = field(name).as_(name, irreps=irreps)
+        self.fields: dict[str, FieldSpec] = self._fields_of_graphs()
 
         # All options are checked before the wiring.
-        created: list[_PlacedFeaturizer] = []
-        for i, component in enumerate(as_components(features, "features")):
-            path = f"features[{i}] ({component.name})"
-            featurizer = registry.featurizers.create(component.name, path=path, options=component.options)
-            created.append(_PlacedFeaturizer(path, component, featurizer))
+        created = _create_featurizers(features)
         self.node_sets: dict[str, NodeFeaturizer] = {}
         self.ends: dict[str, EdgeEnds] = {}
         for item in created:
             self._add_sets(*item)
         placed = [item._replace(component=self._with_sets(item.component, item.featurizer)) for item in created]
         self.components: tuple[ComponentSpec, ...] = tuple(item.component for item in placed)
+
+        # What the featurizers need of a protein. An error names the first one.
         self.needs_ligands = any(item.featurizer.needs_ligands for item in placed)
-        self.needs_alignment: str | None = next((item.path for item in placed if item.featurizer.needs_alignment), None)
         self.inserts_unresolved = any(item.featurizer.inserts_unresolved for item in placed)
-        self.needs_coordinates: str | None = next((item.path for item in placed if item.needs_coordinates), None)
+        of_alignments = (item.path for item in placed if item.featurizer.needs_alignment)
+        of_coordinates = (item.path for item in placed if item.needs_coordinates)
+        self.needs_alignment: str | None = next(of_alignments, None)
+        self.needs_coordinates: str | None = next(of_coordinates, None)
 
         # Nodes and edges exist before all other features, wherever their featurizers are in the list.
         for item in placed:
-            if isinstance(item.featurizer, NodeFeaturizer):
-                self.nodes.append((item.component, item.featurizer))
-            if isinstance(item.featurizer, EdgeFeaturizer):
-                self.edges.append((item.component, item.featurizer))
+            self._add_nodes_and_edges(item.component, item.featurizer)
         self._add_edge_fields()
         for item in placed:
             self._add(*item)
+
+    def _fields_of_graphs(self) -> dict[str, FieldSpec]:
+        """Return the fields that graphs have without any featurizer."""
+        fields = {name: field(name) for name in (*ALWAYS, "proteins")}
+        if self.node_type != "residue":
+            fields |= {name: field(name) for name in ATOM_FIELDS}
+        for name, irreps in self.given.items():
+            fields[name] = field(name).as_(name, irreps=irreps)
+        return fields
+
+    def _add_nodes_and_edges(self, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Add a featurizer to those that make nodes or edges, if it is one of them."""
+        if isinstance(featurizer, NodeFeaturizer):
+            self.nodes.append((component, featurizer))
+        if isinstance(featurizer, EdgeFeaturizer):
+            self.edges.append((component, featurizer))
 
     @property
     def featurizers(self) -> list[tuple[ComponentSpec, Featurizer]]:
@@ -264,6 +288,16 @@ class FeaturePlan:
 
     def _add(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
         """Check the wiring of a featurizer, and add its outputs to the fields."""
+        self._check_component(path, component, featurizer)
+        if isinstance(featurizer, EdgeFeaturizer):
+            self._check_edges(path, component, featurizer)
+        elif isinstance(featurizer, NodeFeaturizer):
+            self._check_nodes(path, component, featurizer)
+        else:
+            self._add_features(path, component, featurizer)
+
+    def _check_component(self, path: str, component: ComponentSpec, featurizer: Featurizer) -> None:
+        """Raise if a component has attributes of layers or of other featurizers, or a node set that does not exist."""
         if component.inputs:
             raise WiringError(f"{path}: a featurizer takes reads={{local: field}}, not a list")
         if component.repeat > 1 or component.shared:
@@ -272,16 +306,6 @@ class FeaturePlan:
             raise WiringError(f"{path}: sources={component.sources!r} is for edge featurizers. Leave it out.")
         for nodes in (component.nodes, component.sources):
             self._require_node_set(path, nodes)
-        if isinstance(featurizer, EdgeFeaturizer):
-            self._check_edges(path, component, featurizer)
-        elif isinstance(featurizer, NodeFeaturizer):
-            if component.reads or component.edges or component.nodes:
-                raise WiringError(f"{path} makes a node set of the structure. Leave out reads, edges and nodes.")
-            _check_names(path, component.writes, featurizer.writes, "output")
-            fields = {n: spec.as_(n, on=featurizer.name) for n, spec in featurizer.out.items() if n != featurizer.name}
-            self._add_outputs(path, component, fields)
-        else:
-            self._add_features(path, component, featurizer)
 
     def _require_node_set(self, path: str, nodes: str) -> None:
         """Raise if a featurizer names a node set that does not exist."""
@@ -292,6 +316,14 @@ class FeaturePlan:
                 f"{path}: node set {nodes!r} does not exist.{hint} Node sets: {names}. Add the featurizer that makes "
                 "it, e.g. 'residues'."
             )
+
+    def _check_nodes(self, path: str, component: ComponentSpec, featurizer: NodeFeaturizer) -> None:
+        """Raise if the featurizer of a node set is wired; add its outputs to the fields."""
+        if component.reads or component.edges or component.nodes:
+            raise WiringError(f"{path} makes a node set of the structure. Leave out reads, edges and nodes.")
+        _check_names(path, component.writes, featurizer.writes, "output")
+        fields = {n: spec.as_(n, on=featurizer.name) for n, spec in featurizer.out.items() if n != featurizer.name}
+        self._add_outputs(path, component, fields)
 
     def _check_edges(self, path: str, component: ComponentSpec, featurizer: EdgeFeaturizer) -> None:
         """Raise if an edge featurizer is wired, or not defined for the nodes of the graph."""
@@ -329,7 +361,7 @@ class FeaturePlan:
         reads = {local: component.input_field(local) for local in featurizer.reads}
         ends = self._ends_of(component)
         if isinstance(featurizer, TensorFeaturizer) and ends.is_bipartite:
-            of_sources = filter(is_source, featurizer.optional)
+            of_sources = filter(reads_source, featurizer.optional)
             reads |= {local: field_on(local, component.edges, ends) for local in of_sources}
         return reads
 
@@ -347,11 +379,7 @@ class FeaturePlan:
         assert isinstance(featurizer, StructureFeaturizer | TensorFeaturizer)  # contract: the other kinds
         reads = self.reads(component, featurizer)
         for name in reads.values():
-            if name not in self.fields:
-                raise WiringError(
-                    f"{path} reads {name!r}, which no featurizer before it writes.\n"
-                    f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
-                )
+            self._require_field(path, name)
         levels = LocalLevels.of(path, reads, self.fields, self.ends, component.nodes)
         if component.nodes and any(spec.level == "pair" for spec in featurizer.out.values()):
             raise WiringError(f"{path} writes a field of pairs. Leave out nodes={component.nodes!r}.")
@@ -368,6 +396,14 @@ class FeaturePlan:
             self.structure.append((component, featurizer))
         else:
             self.tensor.append((component, featurizer))
+
+    def _require_field(self, path: str, name: str) -> None:
+        """Raise if a featurizer reads a field that none before it writes."""
+        if name not in self.fields:
+            raise WiringError(
+                f"{path} reads {name!r}, which no featurizer before it writes.\n"
+                f"Available: {', '.join(sorted(self.fields))}. Add the featurizer that writes it before this one."
+            )
 
     def _add_outputs(self, path: str, component: ComponentSpec, outputs: Mapping[str, FieldSpec]) -> None:
         """Add the fields that a featurizer writes."""
@@ -450,6 +486,38 @@ class FeaturePlan:
         ComponentError
             A featurizer fails, or returns something else than it declares.
         """
+        self._require_computable(residues)
+        visible = residues.read_only()
+
+        # Structure featurizers compute one row per residue, from which those of node sets and of atoms are taken.
+        arrays = self._residue_arrays(residues, visible, aatype)
+        nodes = nodes_of(residues, self.node_type)
+        node_lists = {NODES: nodes_of_graph(nodes, len(residues))}
+        for component, node_featurizer in self.nodes:
+            node_lists[node_featurizer.name] = run_node_featurizer(component.name, node_featurizer, visible)
+        arrays_of_sets = self._node_set_arrays(arrays, node_lists)
+        arrays = {name: value for name, value in arrays.items() if not self.fields[name].on}
+        if self.node_type != "residue":
+            if residues.ligands is not None:
+                arrays = _with_ligands(arrays, residues, residues.ligands)
+            arrays = _of_atoms(arrays, nodes)
+        graph = ProteinGraph()
+        arrays |= arrays_of_sets
+        set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+
+        for edges, featurizers in self.edge_sets.items():
+            ends = self.ends[edges]
+            kinds = self._edge_lists(edges, visible, nodes, node_lists)
+            ends_pos = node_lists[ends.sources].pos, node_lists[ends.nodes].pos
+            _add_edges(graph, edges, [component for component, _ in featurizers], kinds, ends_pos)
+            if ends != EdgeEnds():
+                graph[f"{edges}_ends"] = ">".join(ends)
+        report = LossCounts(residues.report.to_dict())
+        set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
+        return graph
+
+    def _require_computable(self, residues: Residues) -> None:
+        """Raise if the protein lacks what the featurizers require, or graphs have fields that none computes."""
         if len(residues) == 0:
             raise EmptyStructureError(f"{residues.name}: no protein residues, hence no graph")
         if self.given:
@@ -468,35 +536,21 @@ class FeaturePlan:
                 "--alignment FILE or FOLDER, ReadOptions(alignment=…). A task that hides residue types removes it, "
                 "since it shows them."
             )
-        visible = residues.read_only()
-        arrays = self._residue_arrays(residues, visible, aatype)
-        nodes = nodes_of(residues, self.node_type)
-        node_lists = {NODES: nodes_of_graph(nodes, len(residues))}
+
+    def _node_set_arrays(
+        self, arrays: Mapping[str, np.ndarray], node_lists: Mapping[str, NodeList]
+    ) -> dict[str, np.ndarray]:
+        """Return the fields of the node sets: their positions and further fields, and features of residues on them."""
         arrays_of_sets: dict[str, np.ndarray] = {}
         for component, node_featurizer in self.nodes:
-            node_list = run_node_featurizer(component.name, node_featurizer, visible)
-            node_lists[node_featurizer.name] = node_list
+            node_list = node_lists[node_featurizer.name]
             arrays_of_sets[prefixed(node_featurizer.name, "pos")] = node_list.pos
             arrays_of_sets |= {component.output_field(local): value for local, value in node_list.fields.items()}
-        for name in [name for name in arrays if self.fields[name].on]:
-            arrays_of_sets[name] = values_at(node_lists[self.fields[name].on], arrays.pop(name))
-        if self.node_type != "residue":
-            if residues.ligands is not None:
-                arrays = _with_ligands(arrays, residues, residues.ligands)
-            arrays = _of_atoms(arrays, nodes)
-        graph = ProteinGraph()
-        arrays |= arrays_of_sets
-        set_attributes(graph, {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
-        for edges, featurizers in self.edge_sets.items():
-            ends = self.ends[edges]
-            kinds = self._edge_lists(edges, visible, nodes, node_lists)
-            ends_pos = node_lists[ends.sources].pos, node_lists[ends.nodes].pos
-            _add_edges(graph, edges, [component for component, _ in featurizers], kinds, ends_pos)
-            if ends != EdgeEnds():
-                graph[f"{edges}_ends"] = ">".join(ends)
-        report = LossCounts(residues.report.to_dict())
-        set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
-        return graph
+        for name, value in arrays.items():
+            nodes = self.fields[name].on
+            if nodes:
+                arrays_of_sets[name] = values_at(node_lists[nodes], value)
+        return arrays_of_sets
 
     def _edge_lists(
         self, edges: str, residues: Residues, nodes: NodeAtoms, node_lists: Mapping[str, NodeList]
@@ -542,7 +596,7 @@ class FeaturePlan:
             reads = self.reads(component, featurizer)
             levels = LocalLevels.of("", reads, self.fields, self.ends, component.nodes)
             nodes = self._ends_of(component).nodes
-            optional = {local: prefixed(nodes, local) for local in featurizer.optional if not is_source(local)}
+            optional = {local: prefixed(nodes, local) for local in featurizer.optional if not reads_source(local)}
             reads |= {local: name for local, name in optional.items() if name in f}
             values = {local: f[name] for local, name in reads.items()}
             outputs = run_tensor_featurizer(component.name, featurizer, values, levels.rows(rows))

@@ -90,11 +90,15 @@ def run_node_featurizer(name: str, featurizer: NodeFeaturizer, residues: Residue
         pos = _checked_arrays(scope, {"pos": nodes.pos}, {"pos": field("pos")}, {"node": number})["pos"]
         residue = np.asarray(nodes.residue)
         if residue.shape != (number,) or residue.dtype.kind != "i":
-            found = f"returns residue {residue.dtype} {residue.shape}"
-            raise scope.returned(found, allowed=f"Declared: ({number},) integers, one per node.")
+            raise scope.returned(
+                f"returns residue {residue.dtype} {residue.shape}",
+                allowed=f"Declared: ({number},) integers, one per node.",
+            )
         if number and not (residue.min() >= -1 and residue.max() < len(residues)):
-            found = "returns nodes of residues that do not exist"
-            raise scope.returned(found, allowed=f"Residues: 0 to {len(residues) - 1}; -1 for none.")
+            raise scope.returned(
+                "returns nodes of residues that do not exist",
+                allowed=f"Residues: 0 to {len(residues) - 1}; -1 for none.",
+            )
         declared = {local: spec for local, spec in featurizer.out.items() if local != featurizer.name}
         fields = _checked_arrays(scope, nodes.fields, declared, {"node": number})
     return NodeList(pos.astype(residues.pos.dtype, copy=False), residue, fields)

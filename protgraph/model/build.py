@@ -131,13 +131,15 @@ class ProteinModel(nn.Module):
             raise WiringError(f"head {name!r} reads {missing[0]!r}, which model {self.spec.name!r} does not have.")
         path = f"readout of model {self.spec.name!r}, head {name!r}"
         for local, f in reads.items():
-            spec = self.fields[f]
-            if local == "proteins" and is_node_set(f):
-                continue
-            require_readable(path, head_class, local, spec)
-            if local == "h" and self.target.level == "node" and spec.level != "node":
-                raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
+            if local != "proteins" or not is_node_set(f):
+                self._check_head_input(path, head_class, local, self.fields[f])
         return reads
+
+    def _check_head_input(self, path: str, head_class: type[Head], local: str, spec: FieldSpec) -> None:
+        """Raise if the head cannot read a field under a local name."""
+        require_readable(path, head_class, local, spec)
+        if local == "h" and self.target.level == "node" and spec.level != "node":
+            raise WiringError(f"{path}: {spec.name!r} is of level {spec.level}. Allowed: a field of level node.")
 
     def _fields_needed(self) -> tuple[str, ...]:
         """Return the fields that an input graph must have."""
@@ -295,9 +297,8 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        on_graph = {
-            number for number, levels in zip(self._module_of, self.levels, strict=True) if levels.nodes == "node"
-        }
+        levels_of_modules = zip(self._module_of, self.levels, strict=True)
+        on_graph = {number for number, levels in levels_of_modules if levels.nodes == "node"}
         recorded = {path: calls for path, calls in recorder.weights.items() if int(path.partition(".")[0]) in on_graph}
         wires = [wiring for wiring, _ in self.first_uses]
         return attention_maps(self.spec.name, wires, self.layers, recorded, proteins)

@@ -244,15 +244,19 @@ class ModelSpec:
         with the attributes ``kind``, ``name`` and ``step``.
         """
         plan = self.plan()
-        dag, writer = nx.DiGraph(), dict.fromkeys(plan.fields, "structure")
+        dag = nx.DiGraph()
+        writer = dict.fromkeys(plan.fields, "structure")  # field → path of the component that wrote it last
         dag.add_node("structure", kind="structure", name="structure", step=0)
         for i, n in enumerate(plan.components):
             featurizer = registry.featurizers.get(n.name)
             reads = {local: n.input_field(local) for local in featurizer.reads}
             writes = {local: n.output_field(local) for local in featurizer.writes}
-            _join(dag, writer, WiredComponent(f"features[{i}]", n, reads, writes), "feature")
-        for w in wire(self, plan):
-            _join(dag, writer, w, "layer")
+            feature = WiredComponent(f"features[{i}]", n, reads, writes)
+            _join(dag, writer, feature, "feature")
+            writer |= _writer_of_fields(feature)
+        for layer in wire(self, plan):
+            _join(dag, writer, layer, "layer")
+            writer |= _writer_of_fields(layer)
         _join(dag, writer, WiredComponent("head", ComponentSpec("head"), self.readout, {}), "head")
         return dag
 
@@ -295,7 +299,7 @@ class WiredComponent:
     writes: Mapping[str, str]
 
 
-def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str) -> None:
+def _join(dag: nx.DiGraph, writer: Mapping[str, str], w: WiredComponent, kind: str) -> None:
     """Add a component to the graph, with an edge from each component that it reads from."""
     dag.add_node(w.path, kind=kind, name=w.component.name, step=len(dag))
     read: dict[str, list[str]] = {} if w.reads else {"structure": []}
@@ -303,11 +307,17 @@ def _join(dag: nx.DiGraph, writer: dict[str, str], w: WiredComponent, kind: str)
         read.setdefault(writer[name], []).append(name)
     for source, names in read.items():
         dag.add_edge(source, w.path, fields=tuple(names))
+
+
+def _writer_of_fields(w: WiredComponent) -> dict[str, str]:
+    """Return the path of a component for each field that it writes, and for the edge set of an edge index."""
+    writer: dict[str, str] = {}
     for name in w.writes.values():
         writer[name] = w.path
         edges = edge_set_of(name)
         if edges is not None:
             writer[edges] = w.path
+    return writer
 
 
 def wire(spec: ModelSpec, plan: FeaturePlan) -> list[WiredComponent]:
@@ -336,31 +346,50 @@ def _layer_class(path: str, n: ComponentSpec) -> type[GraphLayer]:
 
 
 def _resolve(path: str, n: ComponentSpec, layer: type[GraphLayer], plan: FeaturePlan) -> WiredComponent:
+    """Return a layer with the fields that it reads and writes, from its wiring and the sets that it is on."""
     where = f"{path} ({n.name})"
     _check_local_names(where, n, layer)
+    _check_sets(where, n, plan)
+    edges = n.edges or n.reads.get("edges", EDGES)
+    nodes = n.nodes or NODES
+    ends = EdgeEnds(nodes, nodes)
+    if n.edges or "edges" in layer.reads:
+        ends = plan.ends.get(edges, ends)
+    reads = _resolve_reads(n, layer, edges, ends)
+    writes = _resolve_writes(n, layer, edges, ends)
+    for name in writes.values():
+        if name in ("edges", "proteins", "logits"):
+            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
+    return WiredComponent(path, n, reads, writes)
+
+
+def _check_sets(where: str, n: ComponentSpec, plan: FeaturePlan) -> None:
+    """Raise if a layer names sources of edges, or a node set that does not exist."""
     if n.sources:
         raise WiringError(f"{where}: sources={n.sources!r} is for edge featurizers. Leave it out.")
     if n.nodes not in ("", NODES, *plan.node_sets):
         names = ", ".join(map(repr, plan.node_sets)) or "none"
         hint = suggest(n.nodes, [NODES, *plan.node_sets])
         raise WiringError(f"{where}: node set {n.nodes!r} does not exist.{hint} Node sets: {names}.")
-    edges, nodes = n.edges or n.reads.get("edges", EDGES), n.nodes or NODES
-    ends = EdgeEnds(nodes, nodes)
-    if n.edges or "edges" in layer.reads:
-        ends = plan.ends.get(edges, ends)
+
+
+def _resolve_reads(n: ComponentSpec, layer: type[GraphLayer], edges: str, ends: EdgeEnds) -> dict[str, str]:
+    """Return the fields that a layer reads, by local name: as wired, else those on its edge and node sets."""
     reads = {local: n.reads.get(local, field_on(local, edges, ends)) for local in layer.reads}
     reads |= {local: n.reads[local] for local in layer.optional if local in n.reads}
     if n.edges:
         reads["edges"] = n.edges
     reads |= {name: name for name in n.inputs}
+    return reads
+
+
+def _resolve_writes(n: ComponentSpec, layer: type[GraphLayer], edges: str, ends: EdgeEnds) -> dict[str, str]:
+    """Return the fields that a layer writes, by local name; fields of edges are not renamed by its edge set."""
     writes: dict[str, str] = {}
     for local in layer.writes:
         default = local if is_edge_field(local) else field_on(local, edges, ends)
         writes[local] = n.writes.get(local, default)
-    for name in writes.values():
-        if name in ("edges", "proteins", "logits"):
-            raise WiringError(f"{where} writes {name!r}, which is reserved. Choose another field.")
-    return WiredComponent(path, n, reads, writes)
+    return writes
 
 
 def _check_local_names(where: str, n: ComponentSpec, layer: type[GraphLayer]) -> None:

@@ -123,12 +123,13 @@ def equivariance_markdown(rows: Sequence[EquivarianceRow], *, command: str) -> s
     titles = [c.title for c in _columns()]
     lines = ["# Equivariance errors", "", _introduction(command), ""]
     lines += _line(["component", *titles, "float32 tolerance"]), _line(["---", *["---:"] * (len(titles) + 1)])
-    notes = [row.notes[title] for row in rows for title in titles if title in row.notes]
-    numbers = {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
-    for row in (row for row in rows if not row.is_exact):
-        cells = [_cell(row, title, numbers) for title in titles]
-        lines.append(_line([row.component, *cells, "–" if row.tolerance is None else f"{row.tolerance:.0e}"]))
-    exact = [row.component for row in rows if row.is_exact]
+    numbers = _number_notes(rows, titles)
+    exact: list[str] = []
+    for row in rows:
+        if row.is_exact:
+            exact.append(row.component)
+        else:
+            lines.append(_row_line(row, titles, numbers))
     if exact:
         lines += ["", f"Exactly 0 in every column: {', '.join(exact)}."]
     if numbers:
@@ -154,6 +155,23 @@ def _introduction(command: str) -> str:
     """
     source = f"Written by `{command}` on {machine}; Python {platform.python_version()}, {versions}."
     return f"{dedent(text).strip()}\n\n{source}"
+
+
+def _number_notes(rows: Sequence[EquivarianceRow], titles: Sequence[str]) -> dict[str, int]:
+    """Return the number of each different note, from 1, in the order of rows and columns."""
+    numbers: dict[str, int] = {}
+    for row in rows:
+        for title in titles:
+            if title in row.notes:
+                numbers.setdefault(row.notes[title], len(numbers) + 1)
+    return numbers
+
+
+def _row_line(row: EquivarianceRow, titles: Sequence[str], numbers: Mapping[str, int]) -> str:
+    """Format the errors and the tolerance of a component."""
+    cells = [_cell(row, title, numbers) for title in titles]
+    tolerance = "–" if row.tolerance is None else f"{row.tolerance:.0e}"
+    return _line([row.component, *cells, tolerance])
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -188,9 +188,16 @@ def inputs_of_batch(batch: Any) -> TensorInputs:
     """Return the precomputed fields of a batch as inputs of a model."""
     more_nodes = {nodes: batch[f"{nodes}_sizes"] for nodes in node_sets_of(batch.keys())}
     left_out = {"batch", "ptr", *(f"{nodes}_batch" for nodes in more_nodes)}
-    tensors = {n: x for n, x in batch.items() if n not in left_out and torch.is_tensor(x)}
-    edge_sets = {edges: x for n, x in tensors.items() if (edges := edge_set_of(n)) is not None}
-    values = {n: _double(x) for n, x in tensors.items() if edge_set_of(n) is None}
+    edge_sets: dict[str, Tensor] = {}
+    values: dict[str, Tensor] = {}
+    for name, value in batch.items():
+        if name in left_out or not torch.is_tensor(value):
+            continue
+        edges = edge_set_of(name)
+        if edges is None:
+            values[name] = _double(value)
+        else:
+            edge_sets[edges] = value
     specs = {name: field(name) for name in values}
     specs |= {edges: field("edges").as_(edges) for edges in edge_sets}
     index = edge_sets.pop("edges", torch.zeros(2, 0, dtype=torch.long))

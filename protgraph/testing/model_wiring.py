@@ -143,6 +143,7 @@ def unused_featurizers(wiring: Wiring) -> list[str]:
     assert isinstance(module, MultiHeadModel)
     needed: set[str] = set()
     for head, reads in zip(module.heads, module.head_reads, strict=True):
+        assert isinstance(head, Head)
         model = copy.copy(module.model)
         model._modules = dict(module.model._modules)
         model.head, model.head_reads = head, reads

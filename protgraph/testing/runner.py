@@ -32,7 +32,7 @@ __all__ = [
     "permute_outputs",
     "release_modules",
     "sum_of_outputs",
-    "weighted_sum",
+    "weighted_total",
 ]
 
 #: Largest relative error in float64 of a property that holds by construction.
@@ -258,11 +258,11 @@ def difference(got: Mapping[str, Tensor], expected: Mapping[str, Tensor], output
 
 def sum_of_outputs(out: Mapping[str, Tensor]) -> Tensor | None:
     """Return the sum of the outputs that have gradients, each element with its own weight; None if there are none."""
-    terms = [weighted_sum(x) for x in out.values() if x.requires_grad]
+    terms = [weighted_total(x) for x in out.values() if x.requires_grad]
     return sum(terms[1:], start=terms[0]) if terms else None
 
 
-def weighted_sum(x: Tensor) -> Tensor:
+def weighted_total(x: Tensor) -> Tensor:
     """Return the sum of all elements, each with its own weight."""
     weight = torch.linspace(-1, 2, x.numel(), dtype=x.dtype, device=x.device).view_as(x).sin()
     return (x * weight).sum()

@@ -117,7 +117,7 @@ CHECKS: tuple[Check, ...] = (
     Check("training", training, ("layer", "head"), needs_finite=True),
     Check("scale", scale, ("layer", "head"), needs_finite=True),
     Check("autocast", autocast, ("layer", "head"), needs_finite=True),
-    Check("large_proteins", large_proteins, _PARTS, needs_finite=True),
+    Check("large_proteins", large_proteins, _PARTS, needs_finite=True, is_slow=True),
     Check("memory", memory, _PARTS, needs_finite=True, is_slow=True),
     Check("copies", copies, _PARTS, needs_finite=True),
     Check("options", options, ("layer", "head"), needs_finite=True, is_slow=True),

@@ -12,12 +12,13 @@ from torch import Tensor
 
 import protgraph as pg
 from protgraph.errors import GradientError
-from protgraph.featurize.base import EdgeFeaturizer, StructureFeaturizer, TensorFeaturizer
+from protgraph.featurize.base import EdgeFeaturizer, NodeFeaturizer, StructureFeaturizer, TensorFeaturizer
 from protgraph.featurize.coordinate_gradient import recompute_features
 from protgraph.featurize.plan import ALWAYS, FeaturePlan, inputs
 from protgraph.registry.component import ComponentSpec
 from protgraph.structure.residues.residues import Residues
 from protgraph.testing import offline_models
+from protgraph.testing.protein_fixtures import make_alignment
 
 ATOMS = ("N", "CA", "C", "O")
 FEATURE_STEP = 1e-5  # Å; the relative error of the difference is at most 1e-7 here, and 1.4e-6 (rounding) at 1e-7 Å
@@ -32,7 +33,7 @@ def residues(structures_dir) -> Residues:
     keep = keep[keep < len(found)]
     found = found.select(np.isin(np.arange(len(found)), keep))
     double = {name: getattr(found, name).astype(np.float64) for name in ("pos", "backbone", "atom_pos")}
-    return replace(found, **double)
+    return replace(found, **double, alignment=make_alignment(found.aatype, seed=0))
 
 
 def moved(residues: Residues, step: np.ndarray) -> Residues:
@@ -102,7 +103,8 @@ def components_for(name: str) -> list[ComponentSpec]:
 def test_gradients_of_featurizers_are_complete_or_an_error(name, leaf, residues):
     kind = pg.featurizers.get(name)
     if not issubclass(kind, StructureFeaturizer | TensorFeaturizer):
-        assert issubclass(kind, EdgeFeaturizer)  # edges change in steps: their gradient is 0
+        # edges change in steps, so their gradient is 0; gradients of node sets: tests/model/test_node_sets.py
+        assert issubclass(kind, EdgeFeaturizer | NodeFeaturizer)
         return
     plan = FeaturePlan(["knn", *components_for(name)])
     written = plan.fields.keys() & set(kind.writes)

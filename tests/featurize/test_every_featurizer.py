@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from protgraph import featurizers
-from protgraph.featurize import Featurizer
+from protgraph.featurize import Featurizer, NodeFeaturizer
 from protgraph.testing.protein_fixtures import make_alignment, with_ligands
 
-# Those of line graphs need one: tests/featurize/test_line_graph.py.
-NAMES = sorted(set(featurizers.names()) - {"edge_cosine", "line_graph"})
+# Those of line graphs need one: tests/featurize/test_line_graph.py. Node sets: tests/model/test_node_sets.py.
+NAMES = sorted(
+    name
+    for name in set(featurizers.names()) - {"edge_cosine", "line_graph"}
+    if not issubclass(featurizers.get(name), NodeFeaturizer)
+)
 
 
 @pytest.fixture(scope="module")

@@ -257,4 +257,4 @@ def test_an_unknown_name_of_a_trained_model_has_the_command_that_lists_them(name
 
 def test_a_scorer_of_mutations_is_no_checkpoint_and_its_commands_are_named():
     with pytest.raises(CheckpointError, match="protgraph mutate"):
-        load_checkpoint("ddg")
+        load_checkpoint("esm2")

@@ -287,7 +287,8 @@ def test_folds_start_from_the_parent_and_are_not_resumed_from_another_one(traine
         cross_validate(tiny, small, "buried", folds=2, config=config, run_dir=tmp_path / "cv", resume=True)
 
 
-@pytest.mark.parametrize("name", pg.trained_models.names())
+# The layers of ddg_binding have no weights: it has a head alone.
+@pytest.mark.parametrize("name", sorted(set(pg.trained_models.names()) - {"ddg_binding"}))
 def test_every_trained_model_can_be_continued(name):
     """All layers are loaded for another task of residues, and all of the model for its own one."""
     parent = load_parent(name).model

@@ -121,14 +121,18 @@ class FieldSpec:
             raise FieldError(f"field {self.name!r}: dtype {self.dtype!r}.{hint} Allowed: {', '.join(_DTYPES)}.")
         if self.classes is not None and self.classes < 1:
             raise FieldError(f"field {self.name!r}: classes {self.classes}. Allowed: 1 or more, or None.")
-        special = [w for w in ("index", "batch") if w in self.name]
-        is_special = self.name == "batch" or (self.on and self.name == f"{self.on}_batch")
-        if special and not is_special and edge_set_of(self.name) is None:
+        self._check_special_name()
+        if self.irreps not in ("point", "index", "object"):
+            _ = self._terms  # raises if they are not irreps
+
+    def _check_special_name(self) -> None:
+        """Raise if PyG would shift or concatenate attributes of this name by its rules, unless they hold here."""
+        special = [word for word in ("index", "batch") if word in self.name]
+        is_batch = self.name == "batch" or (self.on and self.name == f"{self.on}_batch")
+        if special and not is_batch and edge_set_of(self.name) is None:
             raise FieldError(
                 f"field {self.name!r}: PyG treats names that contain {special[0]!r} specially. Choose another name."
             )
-        if self.irreps not in ("point", "index", "object"):
-            _ = self._terms  # raises if they are not irreps
 
     def __deepcopy__(self, memo: dict[int, object]) -> FieldSpec:
         return self  # immutable

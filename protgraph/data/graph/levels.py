@@ -14,13 +14,13 @@ from protgraph.data.graph.fields import EDGES, NODES, FieldSpec, field, is_node_
 from protgraph.errors import WiringError
 from protgraph.ops import Edges, Proteins
 
-__all__ = ["EdgeEnds", "LocalLevels", "field_on", "is_edge_field", "is_source", "prefixed", "rows_of"]
+__all__ = ["EdgeEnds", "LocalLevels", "field_on", "is_edge_field", "reads_source", "prefixed", "rows_of"]
 
 _SOURCE = "source_"
 
 
 class EdgeEnds(NamedTuple):
-    """What an edge set joins: a node set, "nodes" for the nodes of the graph, or an edge set in a line graph."""
+    """Ends of an edge set: a node set, "nodes" for the nodes of the graph, or an edge set in a line graph."""
 
     sources: str = NODES
     nodes: str = NODES
@@ -36,7 +36,7 @@ def is_edge_field(name: str) -> bool:
     return is_registered(name) and field(name).level == "edge" and field(name).is_tensor and not field(name).on
 
 
-def is_source(local: str) -> bool:
+def reads_source(local: str) -> bool:
     """Return True for the local name of a field of the sources of edges, e.g. ``source_h``."""
     return local.startswith(_SOURCE)
 
@@ -71,7 +71,7 @@ def field_on(local: str, edges: str, ends: EdgeEnds) -> str:
     level = field(local).level if is_registered(local) else local.partition("_")[0]
     if level in ("edge", "graph"):
         return local
-    return prefixed(sources, local.removeprefix(_SOURCE)) if is_source(local) else prefixed(nodes, local)
+    return prefixed(sources, local.removeprefix(_SOURCE)) if reads_source(local) else prefixed(nodes, local)
 
 
 def _rows_of_set(name: str) -> str:
@@ -137,7 +137,7 @@ class LocalLevels:
                 f"{path}: nodes={nodes!r}, but the edges {edges!r} lead to {joined.nodes!r}. Allowed: edges between "
                 f"{nodes!r}, e.g. component('knn', nodes={nodes!r}, edges='near')."
             )
-        if joined.is_bipartite and not any(map(is_source, reads)):
+        if joined.is_bipartite and not any(map(reads_source, reads)):
             raise WiringError(
                 f"{path} reads one kind of nodes, but the edges {edges!r} lead from {joined.sources!r} to "
                 f"{joined.nodes!r}. Allowed: components with an input 'source_…', e.g. the layer 'pool'."
@@ -152,8 +152,10 @@ class LocalLevels:
         WiringError
             The field is on other edges or nodes than those of the component.
         """
-        nodes = self.sources if is_source(local) else self.nodes
-        if local == "proteins":
+        nodes = self.sources if reads_source(local) else self.nodes
+        if local == "edges":  # the set itself
+            is_on_set = True
+        elif local == "proteins":
             is_on_set = _rows_of_set(spec.on or NODES) == nodes
         else:
             is_on_set = spec.level == "graph" or spec.rows in (self.edges, nodes, pairs_of(nodes))

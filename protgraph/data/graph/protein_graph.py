@@ -300,19 +300,32 @@ def collate(graphs: Sequence[ProteinGraph]) -> Batch:
         if not isinstance(values[0], Tensor):
             attributes[key] = values
             continue
-        values = list(map(torch.atleast_1d, values))
+        values = [torch.atleast_1d(value) for value in values]
         dim = graphs[0].__cat_dim__(key, values[0])
         assert dim is not None  # of a tensor
         rows[key] = [v.size(dim) for v in values]
-        if is_registered(key) and field(key).irreps == "index":
-            ends = _ends_of_index(graphs[0], key)
-            counts = {nodes: [count_nodes(g, nodes) for g in graphs] for nodes in {NODES, *ends}}
-            values = list(map(torch.add, values, node_shifts(counts, ends)))
+        if _has_node_numbers(key):
+            values = _shift_node_numbers(graphs, key, values)
         tensors[key] = torch.cat(values, dim)
     batch = make_batch(tensors, sizes=sizes, rows=rows, attributes=attributes)
     for edges in _edge_sets(batch):
         check_edges(batch, edges)
     return batch
+
+
+def _has_node_numbers(key: str) -> bool:
+    """Return True for fields of node numbers, which batching shifts."""
+    return is_registered(key) and field(key).irreps == "index"
+
+
+def _shift_node_numbers(graphs: Sequence[ProteinGraph], key: str, values: Sequence[Tensor]) -> list[Tensor]:
+    """Return the node numbers of each graph in a field, e.g. its edge index, as node numbers of the batch."""
+    ends = _ends_of_index(graphs[0], key)
+    counts: dict[str, list[int]] = {}
+    for nodes in {NODES, *ends}:
+        counts[nodes] = [count_nodes(g, nodes) for g in graphs]
+    shifts = node_shifts(counts, ends)
+    return [value + shift for value, shift in zip(values, shifts, strict=True)]
 
 
 def _ends_of_index(graph: Data, key: str) -> tuple[str, ...]:
@@ -377,14 +390,10 @@ def make_batch(
     attributes : mapping of str to sequence
         Plain attributes, one value per protein (``name``, ``residue_ids``, ``degree``, …).
     """
-    values: dict[str, Any] = dict(tensors)
+    values: dict[str, Any] = dict(tensors) | _join_attributes(attributes)
     one_row_each = [1] * len(sizes)
     counts: dict[str, Sequence[int]] = dict(rows)
-    for key, per_protein in attributes.items():
-        if key not in ("degree", "y_level") and not key.endswith("_ends"):
-            values[key], counts[key] = list(per_protein), one_row_each
-        elif per_protein[0] is not None and all(v == per_protein[0] for v in per_protein):
-            values[key] = int(per_protein[0]) if key == "degree" else per_protein[0]
+    counts |= {key: one_row_each for key in attributes if not _is_common(key)}
     values["sizes"] = sizes = tuple(int(s) for s in sizes)
     values |= _max_degrees(
         {key: index for key, index in tensors.items() if key != "edge_index" or "degree" not in values}
@@ -400,6 +409,23 @@ def make_batch(
     slices, increments = _slices_and_increments(batch, counts, sizes_of)
     batch.__dict__.update(_num_graphs=len(sizes), _slice_dict=slices, _inc_dict=increments)
     return batch
+
+
+def _is_common(key: str) -> bool:
+    """Return True for a plain attribute of which a batch has one value, if it is that of all proteins."""
+    return key in ("degree", "y_level") or key.endswith("_ends")
+
+
+def _join_attributes(attributes: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return the plain attributes of a batch: lists with a value per protein, and values that all proteins have."""
+    joined: dict[str, Any] = {}
+    for key, per_protein in attributes.items():
+        first = per_protein[0]
+        if not _is_common(key):
+            joined[key] = list(per_protein)
+        elif first is not None and all(value == first for value in per_protein):
+            joined[key] = int(first) if key == "degree" else first
+    return joined
 
 
 def _max_degrees(tensors: Mapping[str, Tensor]) -> dict[str, int]:
@@ -424,8 +450,7 @@ def _slices_and_increments(
     increments: dict[str, Tensor | None] = {}
     for key, rows in counts.items():
         slices[key] = np.array([*accumulate(rows, initial=0)])
-        is_shifted = is_registered(key) and field(key).irreps == "index"
-        increments[key] = node_shifts(sizes_of, _ends_of_index(batch, key)) if is_shifted else None
+        increments[key] = node_shifts(sizes_of, _ends_of_index(batch, key)) if _has_node_numbers(key) else None
     return slices, increments
 
 

@@ -11,11 +11,11 @@ from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.module import GraphLayer
 
-__all__ = ["Pool"]
-ENTRY_POINTS = {"protgraph.layers": {"pool": "Pool"}}
+__all__ = ["PoolSources"]
+ENTRY_POINTS = {"protgraph.layers": {"pool": "PoolSources"}}
 
 
-class Pool(GraphLayer):
+class PoolSources(GraphLayer):
     """Pool the sources of the edges of each node: ``h_i = mean_j h_j``, their sum, or their maximum.
 
     Between levels, the edges lead from one node set to another: ``component("pool", edges="to_residues")`` makes

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from protgraph.testing.runner import NotApplicable, Runner, weighted_sum
+from protgraph.testing.runner import NotApplicable, Runner, weighted_total
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 
@@ -69,7 +69,7 @@ def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
 
 def _exact_gradients(out: Mapping[str, Tensor], wrt: list[Tensor]) -> tuple[Tensor | None, ...] | None:
     """Return the gradients of the weighted sum of the outputs; None if there is nothing to differentiate."""
-    total = _weighted_sum(out)
+    total = _weighted_total(out)
     if total is None or not wrt:
         return None
     if not total.requires_grad:
@@ -145,17 +145,17 @@ def _direction(x: Tensor) -> Tensor:
 
 def _total(module: nn.Module, argument: Any) -> Tensor:
     """Return the weighted sum of the outputs whose gradient was computed."""
-    total = _weighted_sum(module(argument))
+    total = _weighted_total(module(argument))
     assert total is not None
     return total.detach()
 
 
-def _weighted_sum(out: Mapping[str, Tensor]) -> Tensor | None:
+def _weighted_total(out: Mapping[str, Tensor]) -> Tensor | None:
     """Return the sum of the numbers in all outputs, each with its own weight; None if there are none.
 
     Unlike the sum for other checks, it has outputs without a gradient: they may lack one that they should have.
     """
-    terms = [weighted_sum(x) for x in out.values() if x.is_floating_point() and x.numel()]
+    terms = [weighted_total(x) for x in out.values() if x.is_floating_point() and x.numel()]
     return sum(terms[1:], start=terms[0]) if terms else None
 
 

@@ -46,7 +46,7 @@ def energy_and_force(residues):
 NAMES, HEAD = ("energy", "x", "y", "z"), "outside_energy_and_force"
 TARGET = pg.Target("outside_spring", "node", "regression", 4, NAMES, head=HEAD, irreps="1x0e+1x1o")
 TASK = replace(default_task(TARGET), derive=energy_and_force, doc="Energy and force of springs between residues.")
-FEATURES = [pg.component("radius", radius=10.0), "edge_vector", "edge_distance"]
+FEATURES = [pg.component("radius", radius=10.0), "edge_vector"]
 LAYERS = [pg.component("embed", reads=["aatype"], dim=8), pg.component("tfn", irreps="8x0e+4x1o", repeat=2)]
 MODEL = pg.ModelSpec("outside_spring", features=FEATURES, layers=LAYERS)
 CHECKED = [EnergyAndForce, TASK, MODEL]

@@ -25,8 +25,8 @@ class Points(pg.NodeFeaturizer):
         pos = residues.pos[:, None] + 4.5 * np.concatenate([frame, -frame], 1)  # (L, 6, 3)
         pos, owner = pos.reshape(-1, 3), np.arange(len(residues)).repeat(6)
         distance = np.linalg.norm(pos[:, None] - residues.pos, axis=2)  # (6 L, L)
-        is_outside = (distance > 4.5).sum(1) >= len(residues) - 1
-        return pg.NodeList(pos[is_outside], owner[is_outside])
+        distance[np.arange(len(pos)), owner] = np.inf
+        return pg.NodeList(pos[distance.min(1) > 4.5], owner[distance.min(1) > 4.5])
 
 
 @pg.layers.register("outside_bipartite")
