@@ -295,9 +295,9 @@ def draw_trained_models(path: Path) -> None:
 def draw_predictions(path: Path) -> None:
     """Plot the probability of a ligand site on the trace and along the sequence, with the residues that touch it."""
     dataset = pg.load_dataset("pdb_core", task="ligand_binding")
-    graph = next(g for g in dataset.graphs("ligand_binding", "test", features=["knn"]) if g.name.startswith("3eiy"))
-    residues = _residues("3eiy").chains("A")
-    p = pg.predict("ligand_site", STRUCTURES / "3eiy.bcif").column("p_ligand_binding")
+    graph = next(g for g in dataset.graphs("ligand_binding", "test", features=["knn"]) if g.name.startswith("6ntj"))
+    residues = _residues("6ntj").chains("A")
+    p = pg.predict("ligand_site", STRUCTURES / "6ntj.bcif").column("p_ligand_site")
     is_site = graph.y[:, 0].numpy() == 1
     figure, (trace, line) = _panels(3.2, 2, (1, 1.7))
     xy = _projected(residues.pos)

@@ -204,11 +204,11 @@ class _Rows:
     def _raise_letter(self, record: _Record, text: bytes) -> None:
         table = _COLUMNS if self.in_columns else _A3M
         allowed = b"." if self.in_columns else _INSERTED + b"."
-        column, letter = next(
-            (i, letter) for i, letter in enumerate(text, 1) if table[letter] == _INVALID and letter not in allowed
-        )
+        wrong = [column for column, letter in enumerate(text) if table[letter] == _INVALID and letter not in allowed]
+        column = wrong[0]
         raise AlignmentError(
-            f"{self.path}: row {self.number} ({record.name!r}): letter {column} is {chr(letter)!r}, not a residue. "
+            f"{self.path}: row {self.number} ({record.name!r}): letter {column + 1} is "
+            f"{chr(text[column])!r}, not a residue. "
             f"Allowed: {ALPHABET}, {', '.join(_MORE_LETTERS)}, '-' and '.'.",
             path=self.path,
             row=self.number,

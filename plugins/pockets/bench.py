@@ -107,10 +107,11 @@ def _read_proteins(folder: Path, split: str) -> list[_Protein]:
     for file, chain, number, code, label in zip(*labels, strict=True):
         if label == "1" and file in clusters:
             labeled[file].add((chain, int(number), code))
-    return [
-        _Protein(file, cluster, [np.array(ligand) for ligand in atoms[file].values()], labeled[file])
-        for file, cluster in sorted(clusters.items())
-    ]
+    proteins: list[_Protein] = []
+    for file, cluster in sorted(clusters.items()):
+        ligands = [np.array(ligand) for ligand in atoms[file].values()]
+        proteins.append(_Protein(file, cluster, ligands, labeled[file]))
+    return proteins
 
 
 def _columns(path: Path, *names: str) -> list[list[str]]:
@@ -175,10 +176,10 @@ def _line(name: str, scored: list[_Scored]) -> str:
         by_cluster[protein.cluster] += protein.hits
     clusters = [np.array(hits, float) for hits in by_cluster.values()]
     rng = np.random.default_rng(0)
-    draws = [
-        np.concatenate([clusters[i] for i in rng.integers(len(clusters), size=len(clusters))]).mean(0)
-        for _ in range(1000)
-    ]
+    draws = []
+    for _ in range(1000):
+        drawn = rng.integers(len(clusters), size=len(clusters))
+        draws.append(np.concatenate([clusters[i] for i in drawn]).mean(0))
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     mean = np.concatenate(clusters).mean(0)
     cells = [f"{mean[k]:.3f} [{low[k]:.3f}, {high[k]:.3f}]" for k in (0, 1)]

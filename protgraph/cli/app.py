@@ -36,6 +36,7 @@ GROUPS = {
         *(
             "predict",
             "view",
+            "pockets",
             "mutate",
             "scan",
             "design",

@@ -170,7 +170,8 @@ def comparisons_of(results: Mapping[str, SplitResult], tasks: Mapping[str, TaskC
         known = results[split].metrics if split in results else {}
         for kind, methods in (("floor", task.floors), ("rival", task.published)):
             for other in methods:
-                if other.metric in known:
+                is_of_split = split == other.split or split.endswith(f"_{other.split}")
+                if is_of_split and other.metric in known:
                     data = {"kind": kind, "method": other.method, "split": split, "metric": other.metric}
                     values = {"value": other.value, "source": other.source, "confirmed": other.confirmed}
                     comparisons.append(Comparison.model_validate(data | values))

@@ -40,7 +40,8 @@ def test_a_command_runs_with_the_common_options(run, path: list[str]) -> None:
 def test_commands_are_listed_after_those_of_the_core(run) -> None:
     names = re.findall(r"^│ ([a-z]\S*) ", run("--help").out, re.MULTILINE)
     assert names[0] == "predict" and names[-2:] == ["greet", "meet"]
-    assert re.findall(r"^│ ([a-z]\S*) ", run("data", "--help").out, re.MULTILINE)[-2:] == ["verify", "greet"]
+    of_data = re.findall(r"^│ ([a-z]\S*) ", run("data", "--help").out, re.MULTILINE)
+    assert of_data.index("verify") < of_data.index("greet")
     assert "Commands: greet." in run("meet", "--help").out
     assert re.search(r"^  data.greet +acme 1.2 +greet_mod:greet$", run("list", "commands").out, re.MULTILINE)
 

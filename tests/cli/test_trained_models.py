@@ -17,7 +17,7 @@ from protgraph.inference import predict
 
 
 @pytest.mark.parametrize(
-    ("name", "column"), [("ligand_site", "p_ligand_binding"), ("secondary_structure", "p_H")], ids=["ligand", "helix"]
+    ("name", "column"), [("ligand_site", "p_ligand_site"), ("secondary_structure", "p_H")], ids=["ligand", "helix"]
 )
 @pytest.mark.parametrize("suffix", ["pdb", "cif"])
 def test_written_structures_have_the_probability_in_percent_and_scripts_open_them(
@@ -81,7 +81,7 @@ def test_the_model_that_is_read_of_an_ensemble_is_named(number, run, structures_
 
 def test_info_prints_the_card(run) -> None:
     out = run("info", "ligand_site", "--kind", "trained_models").out
-    for part in ("trained_model ligand_site", "CC0-1.0", "test  auprc", "Calibration: platt", "Limits:", "recipe"):
+    for part in ("trained_model ligand_site", "Apache-2.0", "test  auprc", "Calibration: platt", "Limits:", "recipe"):
         assert part in out
 
 
@@ -130,7 +130,7 @@ def test_inputs_without_a_protein_structure_fail_with_the_reason(run, tmp_path, 
 
 
 def test_several_chains_are_predicted_alone_and_that_is_printed(run, structures_dir, tmp_path) -> None:
-    result = run("predict", "ligand_site", structures_dir / "1hf9.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
+    result = run("predict", "cryptic_pocket", structures_dir / "1hf9.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
     assert result.code == 0 and "each chain is predicted without the others (1 file" in result.err
 
 
@@ -165,10 +165,10 @@ def test_sites_are_printed_with_the_threshold_and_its_precision_of_the_card(run,
     source, before = structures_dir / "1rx4.bcif", {path.name for path in tmp_path.iterdir()}
     result = run("predict", "ligand_site", source, "--device", "cpu")
     assert result.code == 0, result.err
-    rule = trained_models.get("ligand_site").card().call("ligand_binding")
+    rule = trained_models.get("ligand_site").card().call("ligand_site")
     validation = rule.splits["val"]
     assert f"at least {rule.at_least:.2f}" in result.out and f"{validation.precision:.0%} of the called" in result.out
-    assert "select ligand_binding_1, (chain 'A' and resi " in result.out and "ChimeraX: select /A:" in result.out
+    assert "select ligand_site_1, (chain 'A' and resi " in result.out and "ChimeraX: select /A:" in result.out
     assert {path.name for path in tmp_path.iterdir()} == before
 
     # The called residues of the table are those from the threshold upward, and each is in one site.
@@ -176,8 +176,8 @@ def test_sites_are_printed_with_the_threshold_and_its_precision_of_the_card(run,
     assert run("predict", "ligand_site", source, *options).code == 0
     with open(tmp_path / "o.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    called = [row for row in rows if row["predicted_ligand_binding"] == "1"]
-    assert called and all((float(row["p_ligand_binding"]) >= rule.at_least) == (row in called) for row in rows)
+    called = [row for row in rows if row["predicted_ligand_site"] == "1"]
+    assert called and all((float(row["p_ligand_site"]) >= rule.at_least) == (row in called) for row in rows)
     with open(tmp_path / "s.csv", newline="") as file:
         sites = list(csv.DictReader(file))
     assert sum(int(site["size"]) for site in sites) == len(called)
@@ -222,7 +222,7 @@ def test_the_calls_of_each_card_have_the_matthews_correlation_of_the_card() -> N
 def test_the_list_has_a_metric_of_the_card_beside_floor_and_rival(run) -> None:
     lines = {line.split()[0]: line for line in run("list", "trained_models").out.splitlines()[1:]}
     assert "[test: auprc .504; floor .111; GraphSite .544 (not confirmed)]" in lines["dna_site"]
-    assert "floor .111; rival: none on these rows]" in lines["ligand_site"]
+    assert "[test: auprc .615; floor .106; fpocket 4, score of the best pocket .251]" in lines["ligand_site"]
     assert "[test: pearson_overall .500; floor .205; MAESTRO .499; PROSTATA .496]" in lines["ddg"]
     expected = "pearson_of_means .808; ELBO of EigenFold .852; rmse .169; floor .266]"  # the smaller error is better
     assert expected in lines["model_quality"]
@@ -251,7 +251,7 @@ def test_a_structure_is_read_from_standard_input(structures_dir, tmp_path) -> No
     rows = list(csv.reader(done.stdout.decode().splitlines()))
     expected = predict("ligand_site", structures_dir / "1ubq.bcif", device="cpu")
     assert len(rows) == 77, done.stderr
-    np.testing.assert_allclose([float(row[5]) for row in rows[1:]], expected.column("p_ligand_binding"), atol=1e-6)
+    np.testing.assert_allclose([float(row[5]) for row in rows[1:]], expected.column("p_ligand_site"), atol=1e-6)
     assert not list(tmp_path.iterdir())
     done = subprocess.run(command, input=b"", capture_output=True, check=False)
     assert done.returncode == 2 and b"standard input is empty" in done.stderr

@@ -19,7 +19,7 @@ from protgraph.recipes.card import card_page
 RECORDED = {
     "cryptic_pocket": ("p_ligand_binding", [0.011284, 0.012484, 0.012033, 0.011015, 0.015616, 0.017101]),
     "dna_site": ("p_dna_site", [0.028113, 0.009083, 0.003355, 0.010343, 0.010339, 0.009978]),
-    "ligand_site": ("p_ligand_binding", [0.011821, 0.011963, 0.021873, 0.015555, 0.025882, 0.012131]),
+    "ligand_site": ("p_ligand_site", [0.022438, 0.001284, 0.002267, 0.050831, 0.002754, 0.001538]),
     "model_quality": ("model_quality", [0.827519, 0.826528, 0.877571, 0.844019, 0.854892, 0.837569]),
     "paratope": ("p_paratope", [0.002325, 0.002283, 0.380052, 0.00234, 0.767107, 0.082455]),
     "ppi_site": ("p_interface", [0.239373, 0.053319, 0.02623, 0.382585, 0.051955, 0.071979]),
@@ -31,9 +31,9 @@ RECORDED = {
 #: Structures of models that refuse ubiquitin.
 STRUCTURES = {"paratope": "2d7t"}
 #: Models whose proteins have several chains: they predict all chains of a part of a file together.
-TOGETHER = {"paratope"}
+TOGETHER = {"ligand_site", "paratope"}
 #: What models read that are not applied to each chain alone.
-READS = {"paratope": "antibody domains"}
+READS = {"ligand_site": "all chains", "paratope": "antibody domains"}
 
 
 #: Models of mutations, which have tests of their own.

@@ -84,7 +84,7 @@ class NaNWhereAnAtomIsMissing(HonestMeasure):
 
 
 @twin("inputs_unchanged")
-class CentresTheResiduesInPlace(HonestMeasure):
+class CentersTheResiduesInPlace(HonestMeasure):
     def vector(self, residues):
         residues.pos[:] -= residues.pos.mean(0)
         return residues.pos
