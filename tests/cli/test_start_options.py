@@ -82,7 +82,7 @@ def test_wrong_options_are_errors(run, options, message):
 
 
 def test_info_of_a_model_prints_the_parts_that_can_be_frozen(run):
-    assert "parts     layers.0 (embed), layers.1 (" in run("info", "gcn", "--kind", "models").out
+    assert "parts     layers.0 (embed, dim=64), layers.1 (gcn" in run("info", "gcn", "--kind", "models").out
     assert "parts     layers.0 (embed, 2,752)" in run("info", "cryptic_pocket").out
 
 
