@@ -35,10 +35,12 @@ def training(runner: Runner) -> float:
     stochastic = _stochastic_options(runner)
     for wiring in runner.wirings:
         module = wiring.build(dtype=runner.dtype, options=dict.fromkeys(stochastic, 0.0)).to(runner.device)
-        expected = runner.run(wiring) if not stochastic else _run(runner, wiring, module)
+        expected, changed_in_evaluation = _run_and_watch(runner, wiring, module.eval(), "in evaluation")
         state = _shapes(module)
         for when in ("in training", "in a second call in training"):
-            got = _run_unchanged(runner, wiring, module.train(), when)
+            got, changed = _run_and_watch(runner, wiring, module.train(), when)
+            if changed and not changed_in_evaluation:  # otherwise the fault of inputs_unchanged
+                raise runner.failure(f"it changes its input {changed[0]!r} {when}{wiring.suffix}. Change a copy.")
             error = difference(got, expected, wiring.outputs(module))
             worst = max(worst, runner.at_most(error, wiring, f"the output {when}", limit=_limit(runner, wiring)))
         after = _run(runner, wiring, module.eval())
@@ -76,8 +78,8 @@ def _run(runner: Runner, wiring: Wiring, module: nn.Module) -> dict[str, Tensor]
         return wiring.run(module, device=runner.device, dtype=runner.dtype)
 
 
-def _run_unchanged(runner: Runner, wiring: Wiring, module: nn.Module, when: str) -> dict[str, Tensor]:
-    """Return the outputs; raise if the call changes an input."""
+def _run_and_watch(runner: Runner, wiring: Wiring, module: nn.Module, when: str) -> tuple[dict[str, Tensor], list[str]]:
+    """Return the outputs, and the inputs that the call changes."""
     argument = wiring.inputs.argument(runner.device, runner.dtype)
     before = {name: x.clone() for name, x in argument.items() if torch.is_tensor(x)}
     names = set(argument)
@@ -86,9 +88,8 @@ def _run_unchanged(runner: Runner, wiring: Wiring, module: nn.Module, when: str)
         out = {name: x.detach() for name, x in module(argument).items()}
     changed = [name for name, x in before.items() if not torch.equal(x.nan_to_num(), argument[name].nan_to_num())]
     changed += sorted(names ^ set(argument))
-    if changed:
-        raise runner.failure(f"it changes its input {changed[0]!r} {when}{wiring.suffix}. Change a copy.")
-    return {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
+    outputs = {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
+    return outputs, changed
 
 
 def _error_of_rotation(runner: Runner, wiring: Wiring, stochastic: list[str]) -> float:
