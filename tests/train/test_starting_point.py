@@ -189,7 +189,7 @@ def test_members_of_an_ensemble_are_chosen_by_number():
     first, third = load_parent("ligand_site"), load_parent("ligand_site[2]")
     members = load_checkpoint("ligand_site").members
     assert [first.digest, third.digest] == [weights_digest(members[0]), weights_digest(members[2])]
-    with pytest.raises(CheckpointError, match=r"member 9. Allowed: 0 to 4"):
+    with pytest.raises(CheckpointError, match=r"member 9. Allowed: 0 to 2"):
         load_parent("ligand_site[9]")
 
 

@@ -238,7 +238,7 @@ def test_a_row_of_the_table_selects_its_residues(opened):
 
 def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(opened):
     names = check_keyboard(opened)
-    assert len(names) == 11  # 2 lists, 4 checkboxes, 2 buttons, 2 pictures, the sequence
+    assert len(names) == 12  # 2 lists, 4 checkboxes, 2 buttons, 2 pictures, a group, the sequence
     assert names[0].startswith("Color") and "Save PNG" in names and re.match(r"A:[A-Z]{3}:\d+B?, ", names[-1])
 
 
