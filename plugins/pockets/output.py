@@ -154,7 +154,7 @@ def write_pocket_page(path: Path, protein: ProteinPockets) -> Path:
                 "residues": str(len(pocket.residues)),
                 "chains": ", ".join(pocket.chains),
                 "hydropathy": f"{pocket.hydrophobicity:+.1f}",
-                "charge": f"{pocket.charge:+d}",
+                "charge": f"{pocket.charge:+d}" if pocket.charge else "0",
                 "ligands in the file": ", ".join(pocket.ligands) or "–",
             },
         )
