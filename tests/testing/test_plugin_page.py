@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -18,11 +20,14 @@ NAMES = {
     "far_chords": "featurizer",
     "atom_contacts": "featurizer",
     "edge_inverse_square": "featurizer",
+    "tips": "featurizer",
     "gated_conv": "layer",
     "vector_messages": "layer",
     "turn": "layer",
+    "tip_message": "layer",
     "two_layer": "head",
     "mixture": "head",
+    "energy_and_force": "head",
     "acme": "model",
     "crowding_class": "task",
     "log_b": "task",
@@ -40,8 +45,10 @@ def written(tmp_path, structures_dir, monkeypatch):
         shutil.copy(structures_dir / f"{name}.bcif", tmp_path / "my_structures")
     shutil.copy(structures_dir / "1ubq.bcif", tmp_path)
     monkeypatch.chdir(tmp_path)
+    module = ModuleType("plugin_page")  # its classes are found by pickle
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S):
-        exec(compile(block, str(PAGE), "exec"), {"__name__": "__main__"})
+        exec(compile(block, str(PAGE), "exec"), module.__dict__)
 
 
 @pytest.mark.slow
@@ -52,7 +59,9 @@ def test_every_component_of_the_page_passes_its_checks(written):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gated", "vectors", "directional", "contacts", "acme", "recurrent", "near_and_far"])
+@pytest.mark.parametrize(
+    "name", ["gated", "vectors", "directional", "contacts", "acme", "recurrent", "near_and_far", "tips_to_residues"]
+)
 def test_every_model_of_the_page_trains(written, tmp_path, name):
     losses = fit(name, "acme_mini", "glycine", config=FitConfig(epochs=3, device="cpu"), cache=tmp_path).history
     assert losses[-1]["train_loss"] < losses[0]["train_loss"]
