@@ -270,9 +270,9 @@ class NodeFeaturizer(Featurizer):
     Examples
     --------
     >>> from protgraph.data.graph import FieldSpec, register_field
-    >>> _ = register_field(FieldSpec("tips", "node", "object", doc="node set: last atom of each residue"))
-    >>> class Tips(NodeFeaturizer):
-    ...     writes = ("tips",)
+    >>> _ = register_field(FieldSpec("last_atoms", "node", "object", doc="node set: last atom of each residue"))
+    >>> class LastAtoms(NodeFeaturizer):
+    ...     writes = ("last_atoms",)
     ...     def __call__(self, residues):
     ...         is_last = np.diff(residues.atom_residue, append=-1) != 0
     ...         return NodeList(residues.atom_pos[is_last], residues.atom_residue[is_last])
