@@ -1,4 +1,4 @@
-"""``protgraph bench pockets``: share of ligands that the best pockets find, calibration, and its fit."""
+"""``protgraph bench pockets``: share of ligands that the best pockets find, beside other programs; calibration."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ import json
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from protgraph.cli import check_output, progress_bar
-from protgraph.errors import DatasetError
+from protgraph.errors import DatasetError, OptionError
+from protgraph.evaluation import draw_copies
 
 if TYPE_CHECKING:
     import numpy as np
     from protgraph_plugins.pockets.find import PocketFinder
-    from protgraph_plugins.pockets.pockets import Pocket
+    from protgraph_plugins.pockets.rivals import RankedPockets
+
+    from protgraph.structure import Residues
 
 __all__ = ["bench_pockets_command"]
 ENTRY_POINTS = {"protgraph.commands": {"bench.pockets": "bench_pockets_command"}}
 
-_FOUND = 4.0  # Å from the center of a pocket to an atom of the ligand
+_CONTACT = 4.5  # Å between heavy atoms of a residue of the site and of the ligand
 _LINING = 1 / 3  # of the residues of a pocket are labeled: a ligand binds there in some structure of the protein
 
 # Results of other programs on these files, from the README of the dataset; fpocket ran on 205 of the 465 of test.
+_HEAD = (
+    "| pockets of | proteins | ligands | DCA top-n | DCA top-(n+2) | DCC top-n | overlap | recall | ECE |\n"
+    "|---|---:|---:|---|---|---|---|---:|---:|"
+)
 _PUBLISHED = {"test": {"fpocket 4, 205 structures": (0.332, 0.571)}}
 
 
@@ -37,12 +44,23 @@ class _Protein(NamedTuple):
     labeled: set[tuple[str, int, str]]  # residues that bind a ligand in some structure of the protein
 
 
+class _Found(NamedTuple):
+    residues: Residues
+    ranked: RankedPockets
+    features: np.ndarray | None = None  # (P, 4), of which the probability is a function
+
+
 class _Scored(NamedTuple):
+    """P pockets of a protein and L ligands."""
+
     cluster: str
-    features: np.ndarray  # (P, 4)
+    to_atom: np.ndarray  # (P, L) Å, from the center to the nearest atom of the ligand
+    to_center: np.ndarray  # (P, L) Å, to the center of the ligand
+    overlap: np.ndarray  # (P, L) Jaccard index of the residues
+    score: np.ndarray  # (P,)
     probability: np.ndarray  # (P,)
     is_bound: np.ndarray  # (P,) bool
-    hits: list[tuple[bool, bool]]  # of each ligand: found by the best n pockets, by the best n + 2
+    features: np.ndarray | None
 
 
 def bench_pockets_command(
@@ -50,41 +68,55 @@ def bench_pockets_command(
     split: Annotated[str, typer.Option(help="Split of the dataset.")] = "test",
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", help="Trained model, or 'none'; repeat.  [default: none, ligand_site]"),
+        typer.Option(
+            "--model",
+            help="Trained model, 'none' for geometry alone, 'pykvfinder' or 'pocketnet' where installed; repeat.  "
+            "[default: none, ligand_site]",
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first proteins.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only this many proteins, evenly spaced in the list of the split.")
+    ] = None,
     fit: Annotated[
         Path | None, typer.Option(help="File for the probabilities of pockets, fitted here: calibration.json.")
     ] = None,
 ) -> None:
     """Compare pockets with the ligands of the dataset ligand_site.
 
-    top-n is the share of ligands with one of the n best pocket centers within 4 Å of one of their atoms; n is the
-    number of ligands of the file. ECE is the expected calibration error of the probabilities of pockets: a pocket
-    counts as bound if its center is that close, or a third of its residues are labeled in any structure of the
-    protein. Intervals are over clusters of proteins.
+    DCA top-n is the share of ligands with one of the n best pocket centers within 4 Å of one of their atoms, DCC top-n
+    within 4 Å of their center; n is the number of ligands of the file. Overlap is the mean Jaccard index of the
+    residues at a ligand and those of the best of n + 2 pockets. Recall is the share of ligands that are found if the
+    pockets of all proteins are ranked together, at one false pocket per protein. ECE is the expected calibration error
+    of the probabilities of pockets: a pocket counts as bound if its center is that close, or a third of its residues
+    are labeled in any structure of the protein. Intervals are over clusters of proteins.
 
     \b
     Examples:
       protgraph bench pockets ligand_site/
+      protgraph bench pockets ligand_site/ --limit 40 --model ligand_site --model pykvfinder --model pocketnet
       protgraph bench pockets ligand_site/ --split val --fit calibration.json
     """
-    from protgraph_plugins.pockets.find import PocketFinder
+    from protgraph_plugins.pockets.rivals import RIVALS
 
     if fit is not None:
         check_output(fit, option="--fit", inputs=[folder], overwrite=True, suffixes=[".json"])
-    proteins = _read_proteins(folder, split)[:limit]
+    proteins = _read_proteins(folder, split)
+    if limit is not None and limit < len(proteins):
+        proteins = [proteins[i * len(proteins) // limit] for i in range(limit)]
+    names = models or ["none", "ligand_site"]
+    if fit is not None and (others := sorted(RIVALS.keys() & names)):
+        raise OptionError(f"bench pockets: --fit is for models of protgraph. Leave out --model {others[0]}.")
     fitted: dict[str, dict[str, object]] = {}
-    typer.echo("| pockets of | proteins | ligands | top-n | top-(n+2) | ECE |\n|---|---:|---:|---|---|---:|")
+    typer.echo(_HEAD)
     with tempfile.TemporaryDirectory() as unpacked:
         _unpack(folder, {protein.file for protein in proteins}, Path(unpacked))
-        for name in models or ["none", "ligand_site"]:
-            finder = PocketFinder(name)
-            scored = list(_scored(finder, proteins, Path(unpacked)))
+        for name in names:
+            scored = list(_scored(name, proteins, Path(unpacked)))
             typer.echo(_line(name, scored))
-            fitted[name] = _fit(scored, split)
+            if fit is not None:
+                fitted[name] = _fit(scored, split)
     for name, (best, more) in _PUBLISHED.get(split, {}).items():
-        typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – |")
+        typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – | – | – | – |")
     if fit is not None:
         earlier = json.loads(fit.read_text(encoding="utf-8")) if fit.exists() else {}
         fit.write_text(json.dumps({**earlier, **fitted}, indent=1) + "\n", encoding="utf-8")
@@ -136,55 +168,122 @@ def _unpack(folder: Path, files: set[str], target: Path) -> None:
                     tar.extract(member.replace(name=name), target, filter="data")
 
 
-def _scored(finder: PocketFinder, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
-    """Yield the pockets of each protein with what they find."""
+def _finder(name: str) -> Callable[[Path], _Found]:
+    """Return the function from a file to its pockets, of a rival or of a model of residues."""
+    from protgraph_plugins.pockets.find import PocketFinder
+    from protgraph_plugins.pockets.rivals import RIVALS
+
+    if name in RIVALS:
+        return lambda path: _found_by_rival(name, path)
+    finder = PocketFinder(name)
+    return lambda path: _found_by_model(finder, path)
+
+
+def _found_by_rival(name: str, path: Path) -> _Found:
+    from protgraph_plugins.pockets.rivals import RIVALS
+
+    from protgraph.structure.io import read_residues
+
+    residues = read_residues(path)
+    return _Found(residues, RIVALS[name](residues))
+
+
+def _found_by_model(finder: PocketFinder, path: Path) -> _Found:
     import numpy as np
     from protgraph_plugins.pockets.pockets import pocket_features
+    from protgraph_plugins.pockets.rivals import RankedPockets
 
+    residues, probability_of_residue, pockets = finder(path)
+    is_lining = np.zeros((len(pockets), len(residues)), bool)
+    for row, pocket in enumerate(pockets):
+        is_lining[row, pocket.residues] = True
+    probability = np.array([pocket.probability for pocket in pockets])
+    score = np.array([pocket.score for pocket in pockets])
+    ranked = RankedPockets(
+        np.array([pocket.center for pocket in pockets]).reshape(-1, 3),
+        is_lining,
+        score if np.isnan(probability).any() else probability,
+        probability,
+    )
+    return _Found(residues, ranked, pocket_features(pockets, probability_of_residue))
+
+
+def _scored(name: str, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
+    """Yield the pockets of each protein with what they find."""
+    import numpy as np
+    from protgraph_plugins.pockets.metrics import CUTOFF, dca, dcc, jaccard
+
+    find = _finder(name)
     with progress_bar() as bar:
-        for protein in bar.track(proteins, description=finder.name):
-            residues, probability, pockets = finder(folder / protein.file)
-            distance = np.array([_distances(pockets, ligand) for ligand in protein.ligands]).reshape(-1, len(pockets))
-            n = len(protein.ligands)
-            close = distance <= _FOUND
-            hits = [(bool(row[:n].any()), bool(row[: n + 2].any())) for row in close]
-            keys = list(zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True))
+        for protein in bar.track(proteins, description=name):
+            residues, ranked, features = find(folder / protein.file)
+            to_atom = dca(ranked.centers, protein.ligands)
+            keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
             is_labeled = np.array([key in protein.labeled for key in keys])
-            lining = np.array([is_labeled[pocket.residues].mean() for pocket in pockets])
+            labeled_part = (ranked.residues & is_labeled).sum(1) / np.maximum(ranked.residues.sum(1), 1)
             yield _Scored(
                 protein.cluster,
-                pocket_features(pockets, probability),
-                np.array([pocket.probability for pocket in pockets]),
-                close.any(0) | (lining >= _LINING),
-                hits,
+                to_atom,
+                dcc(ranked.centers, protein.ligands),
+                jaccard(ranked.residues, _sites(residues, protein.ligands)),
+                ranked.scores,
+                ranked.probability,
+                (to_atom <= CUTOFF).any(1) | (labeled_part >= _LINING),
+                features,
             )
 
 
-def _distances(pockets: list[Pocket], ligand: np.ndarray) -> list[float]:
-    """Return the distance of each pocket's center to the nearest atom of a ligand."""
+def _sites(residues: Residues, ligands: list[np.ndarray]) -> np.ndarray:
+    """Return the residues ``(L, N)`` with a heavy atom at each ligand."""
     import numpy as np
+    from scipy.spatial import cKDTree
 
-    return [float(np.linalg.norm(ligand - pocket.center, axis=1).min()) for pocket in pockets]
+    sites = np.zeros((len(ligands), len(residues)), bool)
+    for row, ligand in enumerate(ligands):
+        distance, _ = cKDTree(ligand).query(residues.atom_pos)
+        sites[row, residues.atom_residue[distance <= _CONTACT]] = True
+    return sites
 
 
 def _line(name: str, scored: list[_Scored]) -> str:
-    """Return the row of a model, with intervals over clusters."""
+    """Return the row of a program, with intervals over clusters."""
+    import numpy as np
+    from protgraph_plugins.pockets.metrics import found_by_top_n, recall_of_ranking
+
+    values: list[np.ndarray] = []  # (L, 4) of each protein
+    for protein in scored:
+        count = protein.to_atom.shape[1]
+        best_overlap = protein.overlap[: count + 2].max(axis=0, initial=0)
+        columns = [
+            found_by_top_n(protein.to_atom),
+            found_by_top_n(protein.to_atom, extra=2),
+            found_by_top_n(protein.to_center),
+            best_overlap,
+        ]
+        values.append(np.column_stack(columns).astype(float))
+    mean, low, high = _mean_and_interval(values, [protein.cluster for protein in scored])
+    cells = [f"{mean[k]:.3f} [{low[k]:.3f}, {high[k]:.3f}]" for k in range(len(mean))]
+
+    ranking = recall_of_ranking([protein.score for protein in scored], [protein.to_atom for protein in scored])
+    allowed = ranking.false_positives <= len(scored)
+    recall = ranking.recall[allowed].max(initial=0)
+    ligands = sum(len(rows) for rows in values)
+    error = _calibration_error(scored)
+    cells += [f"{recall:.3f}", "–" if np.isnan(error) else f"{error:.3f}"]
+    return f"| {name} | {len(scored)} | {ligands} | {' | '.join(cells)} |"
+
+
+def _mean_and_interval(values: list[np.ndarray], clusters: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean over ligands ``(K,)``, and the ends of its 95 % interval, from resampled clusters."""
     import numpy as np
 
-    by_cluster: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for protein in scored:
-        by_cluster[protein.cluster] += protein.hits
-    clusters = [np.array(hits, float) for hits in by_cluster.values()]
-    rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(1000):
-        drawn = rng.integers(len(clusters), size=len(clusters))
-        draws.append(np.concatenate([clusters[i] for i in drawn]).mean(0))
-    low, high = np.percentile(draws, [2.5, 97.5], axis=0)
-    mean = np.concatenate(clusters).mean(0)
-    cells = [f"{mean[k]:.3f} [{low[k]:.3f}, {high[k]:.3f}]" for k in (0, 1)]
-    ligands = sum(len(protein.hits) for protein in scored)
-    return f"| {name} | {len(scored)} | {ligands} | {cells[0]} | {cells[1]} | {_calibration_error(scored):.3f} |"
+    total = np.stack([rows.sum(0) for rows in values])  # (P, K)
+    count = np.array([len(rows) for rows in values])
+    _, number = np.unique(clusters, return_inverse=True)
+    copies = draw_copies(number.tolist())  # (resamples, P)
+    resampled = (copies @ total) / (copies @ count)[:, None]
+    low, high = np.percentile(resampled, [2.5, 97.5], axis=0)
+    return total.sum(0) / count.sum(), low, high
 
 
 def _calibration_error(scored: list[_Scored]) -> float:
@@ -193,7 +292,7 @@ def _calibration_error(scored: list[_Scored]) -> float:
 
     probability = np.concatenate([protein.probability for protein in scored])
     is_bound = np.concatenate([protein.is_bound for protein in scored])
-    if np.isnan(probability).any():
+    if len(probability) == 0 or np.isnan(probability).any():
         return np.nan
     number = np.minimum((probability * 10).astype(int), 9)
     gaps = np.abs(np.bincount(number, probability - is_bound, 10))
@@ -205,7 +304,7 @@ def _fit(scored: list[_Scored], split: str) -> dict[str, object]:
     import numpy as np
     from scipy.optimize import minimize
 
-    features = np.concatenate([protein.features for protein in scored])
+    features = np.concatenate([protein.features for protein in scored if protein.features is not None])
     is_bound = np.concatenate([protein.is_bound for protein in scored])
     center, scale = features.mean(0), features.std(0) + 1e-9
     x = np.column_stack([(features - center) / scale, np.ones(len(features))])

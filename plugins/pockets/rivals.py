@@ -1,0 +1,129 @@
+"""Other programs that find pockets, for ``protgraph bench pockets``: pyKVFinder and PocketNet, where installed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from protgraph.errors import MissingExtraError
+from protgraph.structure import Residues
+from protgraph.structure.io import to_atom_array
+
+__all__ = ["RIVALS", "RankedPockets"]
+
+
+class RankedPockets(NamedTuple):
+    """Pockets of a program for one protein, the best first.
+
+    Attributes
+    ----------
+    centers : ndarray
+        ``(P, 3)`` Å.
+    residues : ndarray
+        ``(P, N)`` bool, the residues that line each pocket.
+    scores : ndarray
+        ``(P,)``, by which pockets of several proteins are ranked together.
+    probability : ndarray
+        ``(P,)`` that a ligand binds there; NaN if the program has none.
+    """
+
+    centers: np.ndarray
+    residues: np.ndarray
+    scores: np.ndarray
+    probability: np.ndarray
+
+
+def pykvfinder_pockets(residues: Residues) -> RankedPockets:
+    """Return the cavities of pyKVFinder with its default options, the largest first.
+
+    References
+    ----------
+    Guerra et al. 2021, BMC Bioinformatics 22, 607.
+    """
+    try:
+        import pyKVFinder
+    except ImportError as error:
+        raise MissingExtraError("bench pockets: pyKVFinder is not installed. Run: pip install pyKVFinder") from error
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = pyKVFinder.run_workflow(_write_pdb(residues, Path(folder)), nthreads=1)
+    if found is None or found.ncav == 0:
+        return _ranked(residues, [], [], [], [])
+    names = sorted(found.volume, key=lambda name: -found.volume[name])
+    order = list(found.volume)  # cavity number 2 + i of the grid is the i-th
+    centers = []
+    for name in names:
+        cells = np.argwhere(found.cavities == 2 + order.index(name))
+        centers.append(found._vertices[0] + found._step * cells.mean(axis=0))
+    lining = [[f"{chain}:{number}" for number, chain, _ in found.residues[name]] for name in names]
+    return _ranked(residues, centers, lining, [found.volume[name] for name in names], len(names) * [np.nan])
+
+
+def pocketnet_pockets(residues: Residues) -> RankedPockets:
+    """Return the pockets of PocketNet: five networks on points of the surface.
+
+    References
+    ----------
+    Arulsamy & Natarajan, https://pypi.org/project/pocketnet, version 0.3.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found = _pocketnet().predict(_write_pdb(residues, Path(folder)))
+    return _ranked(
+        residues,
+        [pocket.center for pocket in found.pockets],
+        [pocket.residues for pocket in found.pockets],
+        [pocket.score for pocket in found.pockets],
+        [pocket.probability for pocket in found.pockets],
+    )
+
+
+@cache
+def _pocketnet() -> Any:
+    """Return the ensemble of PocketNet, which takes long to load."""
+    try:
+        from pocketnet import PocketPredictor
+    except ImportError as error:
+        raise MissingExtraError("bench pockets: PocketNet is not installed. Run: pip install pocketnet") from error
+    return PocketPredictor("cpu")
+
+
+RIVALS: dict[str, Callable[[Residues], RankedPockets]] = {
+    "pykvfinder": pykvfinder_pockets,
+    "pocketnet": pocketnet_pockets,
+}
+
+
+def _write_pdb(residues: Residues, folder: Path) -> str:
+    """Write the heavy atoms of the protein as a PDB file of one chain, residues numbered by their rows from 1."""
+    from biotite.structure.io.pdb import PDBFile
+
+    atoms = to_atom_array(residues)
+    # Names of the source may not fit the format, e.g. chains of two letters.
+    atoms.chain_id = np.full(len(atoms), "A")
+    atoms.res_id = residues.atom_residue + 1
+    atoms.ins_code = np.full(len(atoms), "")
+    file = PDBFile()
+    file.set_structure(atoms)
+    path = folder / "protein.pdb"
+    file.write(path)
+    return str(path)
+
+
+def _ranked(
+    residues: Residues,
+    centers: list[np.ndarray],
+    lining: list[list[str]],
+    scores: list[float],
+    probability: list[float],
+) -> RankedPockets:
+    """Return the arrays of pockets, whose residues are given as A:NUMBER."""
+    is_lining = np.zeros((len(centers), len(residues)), bool)
+    for pocket, names in enumerate(lining):
+        rows = [int(name.partition(":")[2]) - 1 for name in names]
+        is_lining[pocket, rows] = True
+    return RankedPockets(np.array(centers).reshape(-1, 3), is_lining, np.array(scores), np.array(probability))
