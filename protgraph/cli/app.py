@@ -7,6 +7,7 @@ plugin (EX_SOFTWARE of ``sysexits.h``); 130 interrupted by Ctrl-C; 143 terminate
 from __future__ import annotations
 
 import faulthandler
+import os
 import sys
 import traceback
 import warnings
@@ -26,6 +27,7 @@ from protgraph.cli.signals import exit_code, raise_on_signals
 from protgraph.deferred_imports import defer_imports
 from protgraph.errors import ComponentTypeError, ProtgraphError, ProtgraphWarning, suggest
 from protgraph.registry import commands
+from protgraph.registry.discovery import PLUGINS_VARIABLE
 from protgraph.registry.provider import split_distribution
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -33,20 +35,18 @@ __all__ = ["COMMANDS", "app", "main"]
 #: Groups of ``protgraph --help`` and their commands; those that are in no group follow under "More commands".
 GROUPS = {
     "Ask a model about your structures": (
-        *(
-            "predict",
-            "view",
-            "pockets",
-            "mutate",
-            "scan",
-            "design",
-            "score",
-            "compare",
-            "embed",
-            "search",
-            "attention",
-            "generate",
-        ),
+        "predict",
+        "view",
+        "pockets",
+        "mutate",
+        "scan",
+        "design",
+        "score",
+        "compare",
+        "embed",
+        "search",
+        "attention",
+        "generate",
     ),
     "Data": ("fetch", "data", "featurize", "describe"),
     "Train and compare models": ("train", "recipe", "bench"),
@@ -257,10 +257,25 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
+def _use_no_plugins(requested: bool) -> None:
+    """Leave out other distributions, also in worker processes, before any command is looked up."""
+    if requested:
+        os.environ[PLUGINS_VARIABLE] = ""
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    no_plugins: Annotated[
+        bool,
+        typer.Option(
+            "--no-plugins",
+            callback=_use_no_plugins,
+            is_eager=True,
+            help="Use the components of protgraph alone, not those of other installed packages.",
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from protgraph.cli.doctor_load import Loaded, import_library, load_component
 from protgraph.registry import PluginProblem, distributions_with_components, hooks, registries
-from protgraph.registry.discovery import malformed_metadata, metadata_problems
+from protgraph.registry.discovery import PLUGINS_VARIABLE, allowed_plugins, malformed_metadata, metadata_problems
 from protgraph.registry.provider import IMPORT_VARIABLE
 from protgraph.wording import count_noun
 from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
@@ -59,6 +59,9 @@ def doctor_command(
     typer.secho("versions", bold=True)
     for label, value in (("python", platform.python_version()), *((d, _version(d)) for d in DISTRIBUTIONS)):
         typer.echo(f"  {label:<16} {value}")
+    allowed = allowed_plugins()
+    if allowed is not None:
+        typer.echo(f"  {'plugins':<16} only {', '.join(sorted(allowed)) or 'protgraph'} ({PLUGINS_VARIABLE})")
     problems = malformed_metadata()
     if problems:
         _report([*problems, *metadata_problems()])

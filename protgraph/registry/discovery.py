@@ -7,16 +7,19 @@ Not importlib.metadata.entry_points(): one distribution with a malformed entry_p
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 
-from protgraph.errors import suggest
+from protgraph.errors import UnknownNameError, suggest
 from protgraph.registry.provider import BUILT_IN, PluginProblem, Provider, is_component_name, normalized_distribution
 
 __all__ = [
     "BUILT_IN",
+    "PLUGINS_VARIABLE",
+    "allowed_plugins",
     "distributions_with_components",
     "installed_providers",
     "malformed_metadata",
@@ -24,17 +27,35 @@ __all__ = [
 ]
 
 GROUP_PREFIX = "protgraph."
+PLUGINS_VARIABLE = "PROTGRAPH_PLUGINS"
+"""Environment variable with the distributions whose components are used, separated by commas; all if it is not set."""
+
+
+def allowed_plugins() -> frozenset[str] | None:
+    """Return the normalized names of the distributions in ``PROTGRAPH_PLUGINS``; None if all are allowed."""
+    value = os.environ.get(PLUGINS_VARIABLE)
+    if value is None:
+        return None
+    return frozenset(normalized_distribution(name.strip()) for name in value.split(",") if name.strip())
 
 
 @functools.lru_cache(maxsize=8)
-def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
+def _scan(path: tuple[str, ...], allowed: frozenset[str] | None) -> dict[str, list[tuple[str, str, str, str]]]:
     """Return (name, distribution, version, value) of the entry points of each group ``protgraph.*``.
 
-    Reads the metadata of all distributions on ``sys.path``, which is the cache key. A distribution whose entry points
-    cannot be parsed is left out; :func:`protgraph.registry.discovery.malformed_metadata` reports it.
+    Reads the metadata of all distributions on ``sys.path``; the path and what is allowed are the cache key. A
+    distribution whose entry points cannot be parsed is left out; :func:`malformed_metadata` reports it.
+
+    Raises
+    ------
+    UnknownNameError
+        ``PROTGRAPH_PLUGINS`` has a distribution that is not installed, or has no components.
     """
     points_of_group: dict[str, list[tuple[str, str, str, str]]] = {}
-    for name, distribution in _distributions().items():
+    found = _distributions()
+    if allowed is not None:
+        found = _only_allowed(found, allowed)
+    for name, distribution in found.items():
         try:
             points = list(distribution.entry_points)
         except (AttributeError, TypeError, ValueError):
@@ -44,6 +65,19 @@ def _scan(path: tuple[str, ...]) -> dict[str, list[tuple[str, str, str, str]]]:
             if point.group.startswith(GROUP_PREFIX):
                 points_of_group.setdefault(point.group, []).append((point.name, name, version, point.value))
     return points_of_group
+
+
+def _only_allowed(found: dict[str, metadata.Distribution], allowed: frozenset[str]) -> dict[str, metadata.Distribution]:
+    """Return the built-in distribution and those that are allowed."""
+    name_of_key = {normalized_distribution(name): name for name in found}
+    for key in sorted(allowed):
+        if key not in name_of_key:
+            plugins = sorted(set(found) - {BUILT_IN})
+            raise UnknownNameError(
+                f"{PLUGINS_VARIABLE}: no installed distribution {key!r} has components.{suggest(key, plugins)} "
+                f"Installed: {', '.join(plugins) or 'none'}."
+            )
+    return {name_of_key[key]: found[name_of_key[key]] for key in name_of_key if key in {BUILT_IN, *allowed}}
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
@@ -77,7 +111,7 @@ def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
     Distributions that offer the same object under a name count once.
     """
     providers: dict[str, list[Provider]] = {}
-    for name, distribution, version, value in _scan(tuple(sys.path)).get(group, ()):
+    for name, distribution, version, value in _scan(tuple(sys.path), allowed_plugins()).get(group, ()):
         ref = value.partition("[")[0].replace(" ", "")
         same = providers.setdefault(name, [])
         if all(provider.ref != ref for provider in same):
@@ -87,7 +121,8 @@ def installed_providers(kind: str, group: str) -> dict[str, list[Provider]]:
 
 def distributions_with_components() -> dict[str, str]:
     """Return the versions of the distributions that provide components, by name; the built-in one first."""
-    return {name: version for points in _scan(tuple(sys.path)).values() for _, name, version, _ in points}
+    points_of_group = _scan(tuple(sys.path), allowed_plugins())
+    return {name: version for points in points_of_group.values() for _, name, version, _ in points}
 
 
 _UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in place of bytes that are not UTF-8

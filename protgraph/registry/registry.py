@@ -14,7 +14,7 @@ from typing import Generic, TypeVar, cast, overload
 
 from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
 from protgraph.registry.component import ComponentType, Family
-from protgraph.registry.discovery import BUILT_IN, installed_providers
+from protgraph.registry.discovery import BUILT_IN, PLUGINS_VARIABLE, allowed_plugins, installed_providers
 from protgraph.registry.options import check_options, reject_var_keyword
 from protgraph.registry.provider import (
     PluginProblem,
@@ -75,7 +75,8 @@ class Registry(Generic[ComponentT, InstanceT]):
         self.kind, self.group, self.type, self.session = kind, group, type_, session
         self.revision = 0  # number of changes by this process
         self._session: dict[str, Provider] = {}
-        self._installed: tuple[tuple[str, ...], dict[str, list[Provider]]] = ((), {})
+        #: What was searched, the path and the allowed distributions, and what was found.
+        self._installed: tuple[object, dict[str, list[Provider]]] = (None, {})
 
     @overload
     def register(self, name: str, *, replace: bool = False) -> Callable[[T], T]: ...
@@ -307,9 +308,9 @@ class Registry(Generic[ComponentT, InstanceT]):
             import_listed()
 
     def _entry_points(self) -> dict[str, list[Provider]]:
-        path = tuple(sys.path)
-        if self._installed[0] != path:
-            self._installed = (path, installed_providers(self.kind, self.group))
+        searched = (tuple(sys.path), allowed_plugins())
+        if self._installed[0] != searched:
+            self._installed = (searched, installed_providers(self.kind, self.group))
         return self._installed[1]
 
     def _providers(self, name: str) -> list[Provider]:
@@ -359,6 +360,8 @@ class Registry(Generic[ComponentT, InstanceT]):
         how = f'Packages provide one through the entry-point group {self.group!r} (name = "module:attribute")'
         if self.session:
             how += f", scripts with protgraph.{self.kind}s.register({name!r})"
+        if allowed_plugins() is not None:
+            how += f". {PLUGINS_VARIABLE} or --no-plugins leaves out the components of some installed packages"
         return UnknownNameError(f"no {self.kind} {name!r}.{_of_other_kinds(name, self.kind)}{hint} {listed}\n{how}.")
 
 

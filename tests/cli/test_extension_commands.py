@@ -107,3 +107,12 @@ def test_every_name_for_commands_can_be_imported() -> None:
     import protgraph.cli
 
     assert all(getattr(protgraph.cli, name) is not None for name in protgraph.cli.__all__)
+
+
+@pytest.mark.usefixtures("greet")
+def test_without_plugins_the_commands_of_other_distributions_are_absent(run, monkeypatch) -> None:
+    monkeypatch.setenv("PROTGRAPH_PLUGINS", "acme")  # the option is set for the rest of the process
+    assert run("greet", "Ada").code == 0
+    result = run("--no-plugins", "greet", "Ada")
+    assert result.code == 2 and "No such command 'greet'" in result.err
+    assert "gcn" in run("--no-plugins", "list", "layers").out

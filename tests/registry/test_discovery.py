@@ -205,3 +205,22 @@ def test_malformed_distribution_is_skipped_and_reported(shapes: Registry, instal
     assert shapes.names() == ["ok"]
     (problem,) = malformed_metadata()
     assert problem.source == "torn 1.2" and "line 2" in problem.message
+
+
+def test_only_the_distributions_of_the_variable_are_used(shapes: Registry, install: Install, monkeypatch) -> None:
+    install("round_dist", {"protgraph.shapes": {"disc": "round_mod:Disc"}}, {"round_mod": "class Disc: pass"})
+    install("Flat.dist", {"protgraph.shapes": {"plane": "flat_mod:Plane"}}, {"flat_mod": "raise RuntimeError"})
+    assert shapes.names() == ["disc", "plane"]
+    monkeypatch.setenv("PROTGRAPH_PLUGINS", "")
+    assert shapes.names() == []
+    with pytest.raises(UnknownNameError, match="PROTGRAPH_PLUGINS"):
+        shapes.get("disc")
+    monkeypatch.setenv("PROTGRAPH_PLUGINS", " flat-dist , round_dist")
+    assert shapes.names() == ["disc", "plane"]
+    monkeypatch.setenv("PROTGRAPH_PLUGINS", "round-dist")
+    assert shapes.names() == ["disc"] and shapes.get("disc").__name__ == "Disc"
+    monkeypatch.setenv("PROTGRAPH_PLUGINS", "rond-dist")
+    with pytest.raises(UnknownNameError, match="round_dist"):
+        shapes.names()
+    monkeypatch.delenv("PROTGRAPH_PLUGINS")
+    assert shapes.names() == ["disc", "plane"]
