@@ -201,17 +201,19 @@ def bootstrap_scores(
     if len(set(units)) < MIN_PROTEINS:
         return np.full(resamples, np.nan)
     times = draw_copies(units, resamples=resamples, seed=seed)  # (resamples, P)
-    rows = protein_of_row.argsort(stable=True).split(
-        protein_of_row.bincount(minlength=count).tolist()
-    )  # of each protein
+    num_rows = protein_of_row.bincount(minlength=count).tolist()
+    rows = protein_of_row.argsort(stable=True).split(num_rows)  # of each protein
     is_known = registered_metric(metric.name) is metric
     weighted = weighted_metric(metric)
     if weighted is not None and predictions.y.dim() < 3:
         return weighted(predictions, protein_of_row, times)
     if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
         return _from_values(predictions, metric, rows, times)
-    samples = (np.repeat(np.arange(count), copies).tolist() for copies in times)
-    return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in samples])
+    scores = []
+    for copies in times:
+        sample = np.repeat(np.arange(count), copies).tolist()
+        scores.append(_score(predictions, metric, [rows[protein] for protein in sample]))
+    return np.array(scores)
 
 
 def _from_values(

@@ -42,22 +42,16 @@ def require_no_leak(task: Task, plan: FeaturePlan, train: GraphStore) -> None:
         return
     per_protein = task.target.level == "graph"
 
-    # labels and fields of the first proteins that have labels
-    most = _PROTEINS_IF_ONE_LABEL if per_protein else _PROTEINS
-    samples = []
-    for number in range(min(len(train), most)):
-        sample = _sample(task, plan, train, number, writers)
-        if len(sample.y):
-            samples.append(sample)
+    samples = _samples(task, plan, train, writers)
     if not samples:
         return
     y = np.concatenate([sample.y for sample in samples])
 
     for name, writer in writers.items():
-        if any(name not in sample.fields for sample in samples):  # it varies within a protein
+        values = [sample.fields[name] for sample in samples if name in sample.fields]
+        if len(values) < len(samples):  # it varies within a protein
             continue
-        x = np.concatenate([sample.fields[name] for sample in samples])
-        how = reproduces(x, y, per_protein=per_protein)
+        how = reproduces(np.concatenate(values), y, per_protein=per_protein)
         if how:
             raise LeakError(
                 f"task {task.name!r}: featurizer {writer!r} reproduces its label: field {name!r} {how}, on "
@@ -72,6 +66,17 @@ class _Sample(NamedTuple):
 
     y: np.ndarray
     fields: dict[str, np.ndarray]
+
+
+def _samples(task: Task, plan: FeaturePlan, train: GraphStore, names: Collection[str]) -> list[_Sample]:
+    """Return labels and fields of the first proteins, without those that have no known label."""
+    most = _PROTEINS_IF_ONE_LABEL if task.target.level == "graph" else _PROTEINS
+    samples = []
+    for number in range(min(len(train), most)):
+        sample = _sample(task, plan, train, number, names)
+        if len(sample.y):
+            samples.append(sample)
+    return samples
 
 
 def _sample(task: Task, plan: FeaturePlan, train: GraphStore, number: int, names: Collection[str]) -> _Sample:

@@ -167,7 +167,11 @@ def write_shard(
     for name, value in flat.attributes.items():
         _check_plain(name, value)
     layout = json.loads(json.dumps(flat.layout))  # as it is read
-    failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
+    failed = []
+    for at, failure in failures:
+        columns = asdict(failure)
+        del columns["seconds"]  # differ from run to run
+        failed.append([at, columns])
     proteins: dict[str, object] = {"attributes": flat.attributes, "residues": described, "failures": failed}
     proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)
