@@ -136,13 +136,7 @@ def _kept_adapter(annotation: Any, text: str) -> TypeAdapter[Any]:
 
 
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is allowed.
-
-    Raises
-    ------
-    OptionError
-        If it is not; the message lists the allowed values.
-    """
+    """Return ``value`` if it is allowed."""
     if value not in allowed:
         raise OptionError(
             f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"

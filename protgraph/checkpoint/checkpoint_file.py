@@ -293,11 +293,6 @@ def load_parent(source: str) -> Parent:
     """Load the model of a trained model's name, a model's name with published weights, or a checkpoint file.
 
     ``NAME[2]`` is a member of an ensemble; the default is the first one.
-
-    Raises
-    ------
-    CheckpointError
-        There is no such file or name, no such member, or the model has no published weights.
     """
     member = None if Path(source).is_file() else _ENSEMBLE_MEMBER.fullmatch(source)
     name, number = (source, 0) if member is None else (member["name"], int(member["number"]))

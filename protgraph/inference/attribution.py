@@ -268,10 +268,7 @@ def integrate_gradients(
     The attribution of an input x is ``(x − x') ∫₀¹ ∂F/∂x (x' + α (x − x')) dα``, by Gauss–Legendre quadrature, with
     twice as many points until the attributions sum to F(x) − F(x').
 
-    Parameters
-    ----------
-    output : callable
-        ``(N, C)`` mean logits to a scalar, F.
+    ``output``: ``(N, C)`` mean logits to a scalar, F.
 
     Notes
     -----

@@ -126,12 +126,7 @@ def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> st
     For labels per protein, there is one value per class. Other labels: for each component of a label, the absolute
     Pearson correlation with a column exceeds 0.9999.
 
-    Parameters
-    ----------
-    x : ndarray
-        ``(K, W)`` feature.
-    y : ndarray
-        ``(K,)`` classes, or ``(K, C)`` or ``(K, C, 3)`` floats, all known.
+    ``x``: ``(K, W)`` feature. ``y``: ``(K,)`` classes, or ``(K, C)`` or ``(K, C, 3)`` floats, all known.
     """
     if y.dtype.kind == "i":
         return _discrete(x, y, per_protein)

@@ -220,12 +220,7 @@ def _fit(size: np.ndarray, padded: bool) -> bool:
 class NodePartition(Protocol):
     """Attributes of :class:`protgraph.ops.Proteins` that the layout uses.
 
-    Attributes
-    ----------
-    batch : Tensor
-        ``(N,)`` int64, number of the protein of each node.
-    longest : int
-        Nodes of the largest protein, L.
+    ``batch``: ``(N,)`` int64, number of the protein of each node. ``longest``: nodes of the largest protein, L.
     """
 
     batch: Tensor

@@ -276,12 +276,8 @@ def training_loss(
 def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tensor | float | None = None) -> None:
     """Set the bias of a head to the constant with the least loss, and its scale and shift to those of the labels.
 
-    Parameters
-    ----------
-    counts : Tensor, optional
-        Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
-    weight : Tensor or float, optional
-        Weight of positives, one number or ``(C,)``, or of each class, ``(C,)``.
+    ``counts``: result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``. ``weight``:
+    weight of positives, one number or ``(C,)``, or of each class, ``(C,)``.
     """
     kind = task.target.kind
     if kind == "classification":

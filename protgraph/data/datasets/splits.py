@@ -332,10 +332,7 @@ class LabelStrata:
 def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
     """Return the strata of labels: each class; positives and negatives of each label; or quantile ranges of each value.
 
-    Parameters
-    ----------
-    values : ndarray
-        ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
+    ``values``: ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
 
     Examples
     --------
@@ -402,20 +399,10 @@ def imbalance(totals: np.ndarray, shares: np.ndarray, weights: np.ndarray, requi
     It is Σ_s Σ_k w_k (n_sk / T_k − p_s)² / p_s, plus r_k for each required column k that a split s lacks. n_sk is the
     count in the split, T_k the count in all splits, and p_s the share of the split.
 
-    Parameters
-    ----------
-    totals : ndarray
-        ``(…, S, K)`` counts n of each split. Columns without any count have no effect.
-    shares : ndarray
-        ``(S,)`` share of each split; they sum to 1.
-    weights, required : ndarray
-        ``(K,)`` weight w of each column, and cost r of a split that lacks it. The cost is up to 10 % higher for earlier
-        splits, so that a column of few groups is in these.
-
-    Returns
-    -------
-    ndarray
-        ``(…)``.
+    ``totals``: ``(…, S, K)`` counts n of each split. Columns without any count have no effect. ``shares``: ``(S,)``
+    share of each split; they sum to 1. ``weights``, ``required``: ``(K,)`` weight w of each column, and cost r of a
+    split that lacks it. The cost is up to 10 % higher for earlier splits, so that a column of few groups is in these.
+    Returns ``(…)``.
     """
     sums = totals.sum(-2, keepdims=True)
     fraction = totals / np.where(sums > 0, sums, 1)
@@ -432,18 +419,10 @@ def balance_groups(
 ) -> np.ndarray:
     """Assign groups to splits with small :func:`imbalance`: greedily in random order, then by moves and swaps.
 
-    Parameters
-    ----------
-    counts : ndarray
-        ``(G, K)`` non-negative whole numbers, the counts of each group. Column 0 is the number of proteins.
-    shares, weights, required : ndarray
-        ``(S,)``, ``(K,)`` and ``(K,)``; see :func:`imbalance`.
-
-    Returns
-    -------
-    ndarray
-        ``(G,)`` int64, number of the split of each group. No move of one group to another split reduces the imbalance.
-        Up to 400 groups, no swap of two does, and it is the best of four random orders.
+    ``counts``: ``(G, K)`` non-negative whole numbers, the counts of each group. Column 0 is the number of proteins.
+    ``shares``, ``weights``, ``required``: ``(S,)``, ``(K,)`` and ``(K,)``; see :func:`imbalance`. Returns ``(G,)``
+    int64, number of the split of each group. No move of one group to another split reduces the imbalance. Up to 400
+    groups, no swap of two does, and it is the best of four random orders.
     """
     counts = counts.astype(np.float64)
     required = required.astype(np.float64)

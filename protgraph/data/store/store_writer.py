@@ -82,14 +82,8 @@ def write_store(
 class ShardWriter:
     """Write graphs one after the other to a folder that :class:`GraphStore` opens; only one shard is in memory.
 
-    Parameters
-    ----------
-    folder : str or Path
-        The store. It is complete after :meth:`close`.
-    shard_bytes : int
-        Bytes of arrays and tensors after which a shard is written.
-    info : mapping, optional
-        Plain data to keep beside the graphs.
+    ``folder``: the store. It is complete after :meth:`close`. ``shard_bytes``: bytes of arrays and tensors after which
+    a shard is written. ``info``: plain data to keep beside the graphs.
 
     Examples
     --------

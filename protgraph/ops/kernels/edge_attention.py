@@ -46,18 +46,9 @@ def _entries() -> int:
 class NeighborTile:
     """Consecutive target nodes with their incoming edges, padded to the same number of slots.
 
-    Parameters
-    ----------
-    nodes, edges : slice
-        n target nodes and their incoming edges.
-    slots : int
-        Largest number of incoming edges of these nodes, K.
-    sources : Tensor
-        ``(n K,)`` int64, source of each slot; 0 where padded.
-    place : Tensor, optional
-        ``(n K,)`` int64, edge of each slot; None: every node has K edges.
-    mask : Tensor, optional
-        ``(n, K)`` bool, False where padded; None like ``place``.
+    ``nodes``, ``edges``: n target nodes and their incoming edges. ``slots``: largest number of incoming edges of these
+    nodes, K. ``sources``: ``(n K,)`` int64, source of each slot; 0 where padded. ``place``: ``(n K,)`` int64, edge of
+    each slot; None: every node has K edges. ``mask``: ``(n, K)`` bool, False where padded; None like ``place``.
     """
 
     nodes: slice

@@ -215,10 +215,7 @@ _DECODERS: dict[str, Callable[[Any, Mapping[str, Any]], np.ndarray]] = {
 class BinaryTable:
     """A category of BinaryCIF; a column is decoded when it is read.
 
-    Parameters
-    ----------
-    category : mapping
-        An element of ``categories`` in the result of :func:`unpack_categories`.
+    ``category``: an element of ``categories`` in the result of :func:`unpack_categories`.
     """
 
     def __init__(self, category: Mapping[str, Any]) -> None:
@@ -254,10 +251,7 @@ class BinaryTable:
 class BinaryBlock:
     """A data block of BinaryCIF.
 
-    Parameters
-    ----------
-    block : mapping
-        An element of ``dataBlocks`` in the result of :func:`unpack_categories`.
+    ``block``: an element of ``dataBlocks`` in the result of :func:`unpack_categories`.
     """
 
     def __init__(self, block: Mapping[str, Any]) -> None:

@@ -135,14 +135,8 @@ def edited_cif(
 class _Source:
     """A file apart from its atoms.
 
-    Parameters
-    ----------
-    site : CategoryTable
-        ``atom_site`` of the first block that has one.
-    before : bytes
-        The blocks before this one, and its name and other categories.
-    after : bytes
-        The blocks after it.
+    ``site``: ``atom_site`` of the first block that has one. ``before``: the blocks before this one, and its name and
+    other categories. ``after``: the blocks after it.
     """
 
     site: CategoryTable

@@ -47,10 +47,7 @@ _USE_CIF = "Give --structure a name that ends in .cif."
 class WrittenText(NamedTuple):
     """A PDB file.
 
-    Parameters
-    ----------
-    changes : tuple of str
-        What is written otherwise than in the source, one text each.
+    ``changes``: what is written otherwise than in the source, one text each.
     """
 
     text: str

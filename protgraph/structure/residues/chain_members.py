@@ -22,14 +22,8 @@ _N, _C = 0, 2  # columns of the backbone
 class ChainMembers:
     """Selection of the candidates that are residues of a chain.
 
-    Parameters
-    ----------
-    member : ndarray
-        ``(M,)`` bool.
-    order : ndarray
-        ``(M,)`` int64, candidates in the order of their chains.
-    moved : int
-        Residues that are at another place than in the file.
+    ``member``: ``(M,)`` bool. ``order``: ``(M,)`` int64, candidates in the order of their chains. ``moved``: residues
+    that are at another place than in the file.
     """
 
     member: np.ndarray
