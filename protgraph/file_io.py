@@ -49,25 +49,9 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
 
     Not atomicwrites: archived since 2022, and it writes no folders (atomicwrites 1.4.1, 2026-11-22).
 
-    Parameters
-    ----------
-    path : str or Path
-        Final place. An existing file is replaced.
-    folder : bool
-        Create a folder instead of an empty file.
-    overwrite : bool
-        Replace an existing folder that is not empty. It is renamed, and removed when the new one is in its place.
-
-    Yields
-    ------
-    Path
-        Temporary file or folder to write into.
-
-    Raises
-    ------
-    OutputFileError
-        The file cannot be created or renamed, or a write failed because the disk is full or the file too large. It has
-        ``filename``, the final place, and ``errno``.
+    ``path``: final place. An existing file is replaced. ``folder``: create a folder instead of an empty file.
+    ``overwrite``: replace an existing folder that is not empty. It is renamed, and removed when the new one is in its
+    place. Yields the temporary file or folder to write into.
 
     Examples
     --------
@@ -252,12 +236,6 @@ def _output_error(path: str | Path, number: int | None, reason: str) -> OutputFi
 
 
 def file_sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file as 64 hexadecimal digits.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

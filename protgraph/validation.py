@@ -43,23 +43,31 @@ def read_toml(path: Path, kind: str) -> dict[str, Any]:
 
 def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:
     """Return one line per wrong key: its path, its value, and the allowed values."""
-    grouped: dict[tuple[int | str, ...], list[Any]] = {}
+    paths = paths or {}
     items = error.errors(include_url=False)
     missing = [item["loc"] for item in items if item["type"] == "missing"]
     if len(missing) > 1 and len(missing) == len(items):
-        absent = [_path(_renamed(loc, paths or {})) for loc in missing]
+        absent = [_path(_renamed(loc, paths)) for loc in missing]
         return f"{', '.join(absent)} are missing. Keys: {', '.join(_allowed(keys, missing[0]))}."
+
+    # one line per location; of a table with a wrong element, only the element is reported
+    grouped: dict[tuple[int | str, ...], list[Any]] = {}
     for item in items:
-        if not any(loc[: len(item["loc"])] == item["loc"] != loc for loc in grouped):  # a wrong element is reported
-            grouped.setdefault(item["loc"], []).append(item)
-    return "\n".join(_line(loc, items, keys, paths or {}) for loc, items in grouped.items())
+        loc = item["loc"]
+        has_wrong_element = any(other != loc and other[: len(loc)] == loc for other in grouped)
+        if not has_wrong_element:
+            grouped.setdefault(loc, []).append(item)
+    lines = [_line(loc, items_of_loc, keys, paths) for loc, items_of_loc in grouped.items()]
+    return "\n".join(lines)
 
 
 def _line(loc: Sequence[int | str], items: Sequence[Any], keys: _Keys, paths: Mapping[str, str]) -> str:
-    parts = _renamed(loc, paths)
-    path, parent = _path(parts), _path(parts[:-1])
+    names = _renamed(loc, paths)
+    path = _path(names)
+    parent = _path(names[:-1])
     if items[0]["type"] in _UNKNOWN_KEY:
-        return (f"{parent}: " if parent else "") + unknown_name(str(parts[-1]), _allowed(keys, loc))
+        line = unknown_name(str(names[-1]), _allowed(keys, loc))
+        return f"{parent}: {line}" if parent else line
     if items[0]["type"] == "missing":
         return f"{path} is missing. Keys: {', '.join(_allowed(keys, loc))}."
     return _wrong_value(path, items)
@@ -67,7 +75,9 @@ def _line(loc: Sequence[int | str], items: Sequence[Any], keys: _Keys, paths: Ma
 
 def _renamed(loc: Sequence[int | str], paths: Mapping[str, str]) -> list[int | str]:
     """Return a location with the first key as in the file."""
-    return [*(paths.get(str(part), part) for part in loc[:1]), *loc[1:]]
+    if not loc:
+        return []
+    return [paths.get(str(loc[0]), loc[0]), *loc[1:]]
 
 
 def _allowed(keys: _Keys, loc: Sequence[int | str]) -> Collection[str]:
@@ -77,14 +87,21 @@ def _allowed(keys: _Keys, loc: Sequence[int | str]) -> Collection[str]:
 def _path(parts: Sequence[int | str]) -> str:
     """Return ``fit.tasks.t`` or ``seeds[1]``."""
     text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    for key in parts:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        elif text:
+            text += f".{key}"
+        else:
+            text = key
     return text
 
 
 def _wrong_value(path: str, items: Sequence[Any]) -> str:
-    texts = [e["msg"].removeprefix("Value error, ").removeprefix("Input should be ") for e in items]
-    allowed = dict.fromkeys(_ALLOWED.get(e["type"], text) for e, text in zip(items, texts, strict=True))
+    allowed: dict[str, None] = {}  # each once
+    for item in items:
+        text = item["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        allowed[_ALLOWED.get(item["type"], text)] = None
     return f"{path} = {items[0]['input']!r}. Allowed: {' or '.join(allowed)}."
 
 
@@ -119,13 +136,7 @@ def _kept_adapter(annotation: Any, text: str) -> TypeAdapter[Any]:
 
 
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is allowed.
-
-    Raises
-    ------
-    OptionError
-        If it is not; the message lists the allowed values.
-    """
+    """Return ``value`` if it is allowed."""
     if value not in allowed:
         raise OptionError(
             f"{option}={value!r} is not one of {', '.join(map(repr, allowed))}.{suggest(str(value), allowed)}"

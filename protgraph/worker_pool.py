@@ -28,18 +28,11 @@ Result = TypeVar("Result")
 class WorkerPool(Generic[Item, Result]):
     """Apply a function to items in worker processes, each with one thread for numerical libraries.
 
-    Parameters
-    ----------
-    function : callable
-        From an item to its result. It, items and results must be picklable; see :func:`is_portable`.
-    workers : int
-        Number of processes; they start with the first items.
-    log : Path, optional
-        Everything that the processes print is appended to this file; by default to the standard error stream.
-    retries : int
-        Further attempts for an item whose process died, each in a new process.
-    environment : mapping of str to str
-        Environment variables of the processes; variables that are set already stay.
+    ``function``: from an item to its result. It, items and results must be picklable; see :func:`is_portable`.
+    ``workers``: number of processes; they start with the first items. ``log``: everything that the processes print is
+    appended to this file; by default to the standard error stream. ``retries``: further attempts for an item whose
+    process died, each in a new process. ``environment``: environment variables of the processes; variables that are set
+    already stay.
     """
 
     def __init__(

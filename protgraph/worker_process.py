@@ -55,14 +55,9 @@ class WorkerRaised:
 class WorkerProcess:
     """Worker process, started with its first item and again after it died.
 
-    Parameters
-    ----------
-    function : callable
-        From an item to its result; see :class:`WorkerPool`.
-    log : file, optional
-        Takes what the process prints; by default the standard error stream.
-    environment : mapping of str to str
-        Environment variables of the process; variables that are set already stay.
+    ``function``: from an item to its result; see :class:`WorkerPool`. ``log``: takes what the process prints; by
+    default the standard error stream. ``environment``: environment variables of the process; variables that are set
+    already stay.
     """
 
     def __init__(

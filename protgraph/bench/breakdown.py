@@ -23,16 +23,8 @@ _RESOLUTIONS = ((2.0, "up to 2.0 Å"), (3.0, "2.0 to 3.0 Å"))
 class GroupScore:
     """The monitored metric of a model on a group of proteins.
 
-    Parameters
-    ----------
-    by : str
-        "length", "chains" or "resolution".
-    group : str
-        E.g. "151 to 300 residues".
-    score : float
-        Pooled over the rows of the group, mean over seeds; NaN if undefined.
-    proteins : int
-        Proteins of the group.
+    ``by``: "length", "chains" or "resolution". ``group``: e.g. "151 to 300 residues". ``score``: pooled over the rows
+    of the group, mean over seeds; NaN if undefined. ``proteins``: proteins of the group.
     """
 
     by: str

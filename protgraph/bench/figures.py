@@ -235,11 +235,7 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
 def confusion_figure(counts: np.ndarray, title: str) -> Figure:
     """Plot the log-odds ``log₂ p(predicted | native) / p(predicted)`` of all pairs of types, as in BLOSUM.
 
-    Parameters
-    ----------
-    counts : ndarray
-        ``(20, 20)``, native types in rows, predicted types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
-    title : str
+    ``counts``: ``(20, 20)``, native types in rows, predicted types in columns, both in the order ACDEFGHIKLMNPQRSTVWY.
 
     References
     ----------

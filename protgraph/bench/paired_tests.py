@@ -24,12 +24,8 @@ def sign_permutation_tests(differences: np.ndarray, *, seed: int = 0) -> list[fl
     fraction of sign patterns with at least the observed mean: of all patterns for up to 13 proteins, otherwise of 9,999
     random ones with one added to both counts (Phipson & Smyth 2010). Rows with the same proteins share the patterns.
 
-    Parameters
-    ----------
-    differences : ndarray
-        ``(M, P)``, a row per pair of models; proteins with NaN are left out of their row.
-    seed : int
-        Seed of the random patterns.
+    ``differences``: ``(M, P)``, a row per pair of models; proteins with NaN are left out of their row. ``seed``: seed
+    of the random patterns.
 
     Examples
     --------
@@ -86,16 +82,9 @@ def holm(values: Sequence[float]) -> list[float]:
 class RankComparison:
     """Friedman test and Nemenyi's critical difference of models over proteins.
 
-    Parameters
-    ----------
-    ranks : tuple of float
-        Mean rank of each model over proteins; 1 is the best.
-    proteins : int
-        Proteins for which every model has a value.
-    p_value : float
-        Friedman test: all models have the same expected rank.
-    critical_difference : float
-        Difference of mean ranks that is significant at the 5 % level for all pairs together.
+    ``ranks``: mean rank of each model over proteins; 1 is the best. ``proteins``: proteins for which every model has a
+    value. ``p_value``: Friedman test: all models have the same expected rank. ``critical_difference``: difference of
+    mean ranks that is significant at the 5 % level for all pairs together.
     """
 
     models: tuple[str, ...]
@@ -119,15 +108,8 @@ class RankComparison:
 def compare_ranks(models: Sequence[str], values: np.ndarray, *, mode: str = "max") -> RankComparison | None:
     """Rank models within each protein, and compare the mean ranks; None for fewer than three models or two proteins.
 
-    Parameters
-    ----------
-    models : sequence of str
-        M names.
-    values : ndarray
-        ``(M, P)``, a metric of each model on each protein. Models with NaN for all proteins are left out, then proteins
-        with NaN.
-    mode : {"max", "min"}
-        Better direction.
+    ``models``: M names. ``values``: ``(M, P)``, a metric of each model on each protein. Models with NaN for all
+    proteins are left out, then proteins with NaN. ``mode``: better direction.
 
     References
     ----------

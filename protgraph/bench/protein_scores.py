@@ -38,11 +38,8 @@ def protein_values(predictions: RunPredictions, metric: Metric) -> np.ndarray:
 def values_by_protein(rows: SplitPredictions, count: int, metric: Metric) -> np.ndarray:
     """Compute a metric on the rows of each protein.
 
-    Returns
-    -------
-    ndarray
-        ``(P,)`` float64; NaN for a protein without a known label, or where the metric is undefined, e.g. the AUPRC of a
-        protein without positives.
+    Returns ``(P,)`` float64; NaN for a protein without a known label, or where the metric is undefined, e.g. the AUPRC
+    of a protein without positives.
     """
     weighted = weighted_metric(metric)
     protein = rows.protein_of_rows

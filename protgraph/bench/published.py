@@ -18,12 +18,8 @@ __all__ = ["PublishedScore", "reference_scores"]
 class PublishedScore(ReferenceScore):
     """A published score of a method on a tested split; ``[[published]]`` in a spec.
 
-    Parameters
-    ----------
-    task : str
-        Task of the score; its other fields are those of :class:`protgraph.data.datasets.card.ReferenceScore`.
-    is_floor : bool
-        True: a floor of the dataset card instead of a published method.
+    ``task``: task of the score; its other fields are those of :class:`protgraph.data.datasets.card.ReferenceScore`.
+    ``is_floor``: True: a floor of the dataset card instead of a published method.
     """
 
     task: str

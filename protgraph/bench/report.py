@@ -264,9 +264,8 @@ def _split_parts(
     dataset: Dataset,
 ) -> list[str]:
     """Return heading, tables and figures of a tested split."""
-    published = [
-        row for row in reference_scores(tested_split.task, dataset, spec.published) if row.split == tested_split.split
-    ]
+    references = reference_scores(tested_split.task, dataset, spec.published)
+    published = [row for row in references if row.split == tested_split.split]
     tested = {model.model for model in tested_split.models}
     group = [s for s in summarize(rows) if s.model in tested]
     table = score_table(group, tested_split.split, spec.baselines, published, tested_split.estimates)

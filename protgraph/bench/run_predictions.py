@@ -28,14 +28,8 @@ _FOLDER = "predictions"
 class RunPredictions:
     """Predictions and labels of the residues, or proteins, of a tested split.
 
-    Parameters
-    ----------
-    names : tuple of str
-        P proteins.
-    rows : SplitPredictions
-        Sorted by protein; ``protein`` is the index into ``names``.
-    clusters : tuple of int
-        Cluster of each protein; empty if each one is a cluster.
+    ``names``: P proteins. ``rows``: sorted by protein; ``protein`` is the index into ``names``. ``clusters``: cluster
+    of each protein; empty if each one is a cluster.
     """
 
     names: tuple[str, ...]

@@ -50,19 +50,11 @@ _COUNTS = frozenset({"pearson_undefined"})
 class ScoreEstimate:
     """A metric of one model on a tested split.
 
-    Parameters
-    ----------
-    average : {"pooled", "proteins", "clusters"}
-        Over all rows of the split together, or the mean of the values of single proteins. Where proteins share
-        clusters, the mean over clusters of the mean over their proteins, so that copies count once.
-    mode : str
-        "max" or "min", the better direction.
-    mean, sd : float
-        Over seeds; sd is NaN for a single seed.
-    interval : BootstrapInterval
-        95 % over proteins, or over their clusters, of the mean over seeds.
-    proteins : int
-        Proteins, or clusters, for which the metric is defined; all proteins if pooled.
+    ``average``: over all rows of the split together, or the mean of the values of single proteins. Where proteins share
+    clusters, the mean over clusters of the mean over their proteins, so that copies count once. ``mode``: "max" or
+    "min", the better direction. ``mean``, ``sd``: over seeds; sd is NaN for a single seed. ``interval``: 95 % over
+    proteins, or over their clusters, of the mean over seeds. ``proteins``: proteins, or clusters, for which the metric
+    is defined; all proteins if pooled.
     """
 
     model: str
@@ -79,16 +71,9 @@ class ScoreEstimate:
 class PairTest:
     """Difference of two models in the mean of a metric over the same proteins.
 
-    Parameters
-    ----------
-    metric, one, other : str
-        Metric and models.
-    difference : float
-        Mean over proteins, or over their clusters, of ``one`` minus ``other``, each averaged over its seeds.
-    interval : BootstrapInterval
-        95 % over these.
-    p_value, p_holm : float
-        Two-sided sign permutation test; adjusted for all pairs of models in this metric.
+    ``metric``, ``one``, ``other``: metric and models. ``difference``: mean over proteins, or over their clusters, of
+    ``one`` minus ``other``, each averaged over its seeds. ``interval``: 95 % over these. ``p_value``, ``p_holm``:
+    two-sided sign permutation test; adjusted for all pairs of models in this metric.
     """
 
     metric: str
@@ -105,12 +90,7 @@ class PairTest:
 class ModelRuns:
     """Predictions of one model on one tested split, of each seed.
 
-    Parameters
-    ----------
-    modes : mapping of str to str
-        Metric → better direction.
-    runs : mapping of int to RunPredictions
-        By seed.
+    ``modes``: metric → better direction. ``runs``: by seed.
     """
 
     model: str
@@ -160,16 +140,9 @@ class ModelRuns:
 class SplitStatistics:
     """Statistics of all models on one tested split of a task.
 
-    Parameters
-    ----------
-    models : tuple of ModelRuns
-        Those with predictions.
-    pairs : tuple of PairTest
-        All pairs of models, for each metric that is defined for single proteins.
-    ranks : RankComparison, optional
-        Of the monitored metric.
-    left_out : tuple of str
-        Models with other proteins or labels than the first one; they are in no pair.
+    ``models``: those with predictions. ``pairs``: all pairs of models, for each metric that is defined for single
+    proteins. ``ranks``: of the monitored metric. ``left_out``: models with other proteins or labels than the first one;
+    they are in no pair.
     """
 
     dataset: str

@@ -22,14 +22,8 @@ __all__ = ["Adapters", "add_adapters", "add_to_base", "adapters_of"]
 class Adapters:
     """Low-rank terms of a trained model, and everything else that training changed.
 
-    Parameters
-    ----------
-    base : AdapterBase
-        Weights to which they are added.
-    tensors : mapping of str to Tensor
-        Terms, head, and buffers such as those of a standardization, of any shapes.
-    share : float
-        Parameters of the low-rank terms, relative to those of the model.
+    ``base``: weights to which they are added. ``tensors``: terms, head, and buffers such as those of a standardization,
+    of any shapes. ``share``: parameters of the low-rank terms, relative to those of the model.
     """
 
     base: AdapterBase
@@ -55,17 +49,8 @@ def adapters_of(model: ProteinModel, base: AdapterBase) -> Adapters:
 def add_to_base(model: ProteinModel, base: AdapterBase, tensors: Mapping[str, Tensor]) -> None:
     """Add adapters to a model with the weights of their base, and merge them, in place.
 
-    Parameters
-    ----------
-    model : ProteinModel
-        With the initial weights of the base's seed, and those of its source.
-    tensors : mapping of str to Tensor
-        Those of :class:`Adapters`.
-
-    Raises
-    ------
-    CheckpointError
-        The base has other weights than at training.
+    ``model``: with the initial weights of the base's seed, and those of its source. ``tensors``: those of
+    :class:`Adapters`.
     """
     if weights_digest(model.get_submodule("layers")) != base.digest:
         raise CheckpointError(

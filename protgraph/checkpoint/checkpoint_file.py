@@ -281,7 +281,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
         one_chain=header.one_chain,
         visible_types=header.visible_types,
         threshold=None if header.threshold is None else torch.tensor(header.threshold, dtype=torch.float32),
-        metrics={s: {k: math.nan if v is None else v for k, v in m.items()} for s, m in header.metrics.items()},
+        metrics=_with_nan(header.metrics),
         trained=header.trained,
         version=header.version,
         components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
@@ -293,11 +293,6 @@ def load_parent(source: str) -> Parent:
     """Load the model of a trained model's name, a model's name with published weights, or a checkpoint file.
 
     ``NAME[2]`` is a member of an ensemble; the default is the first one.
-
-    Raises
-    ------
-    CheckpointError
-        There is no such file or name, no such member, or the model has no published weights.
     """
     member = None if Path(source).is_file() else _ENSEMBLE_MEMBER.fullmatch(source)
     name, number = (source, 0) if member is None else (member["name"], int(member["number"]))
@@ -419,7 +414,18 @@ def _build(
 
 def _without_nan(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float | None]]:
     """Replace NaN and infinity, which JSON does not have, by None."""
-    return {s: {k: v if math.isfinite(v) else None for k, v in m.items()} for s, m in metrics.items()}
+    written: dict[str, dict[str, float | None]] = {}
+    for split, values in metrics.items():
+        written[split] = {name: value if math.isfinite(value) else None for name, value in values.items()}
+    return written
+
+
+def _with_nan(metrics: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[str, float]]:
+    """Return written metrics with NaN in place of None."""
+    read: dict[str, dict[str, float]] = {}
+    for split, values in metrics.items():
+        read[split] = {name: math.nan if value is None else value for name, value in values.items()}
+    return read
 
 
 _TRAINING_SET = "training_set/"

@@ -89,17 +89,8 @@ def load_starting_point(network: ProteinModel, parent: Parent, head: str | None)
 
     A layer is loaded if the parent has the same component at the same place with the same inputs and shapes.
 
-    Parameters
-    ----------
-    parent : Parent
-        See :func:`protgraph.checkpoint.checkpoint_file.load_parent`.
-    head : {"keep", "new"}, optional
-        Load the head, too; by default if both have the same target.
-
-    Raises
-    ------
-    CheckpointError
-        The parent belongs to another model family, no layer is in common, or a head to keep does not fit.
+    ``parent``: see :func:`protgraph.checkpoint.checkpoint_file.load_parent`. ``head``: load the head, too; by default
+    if both have the same target.
     """
     _check_family(network.spec, parent)
     loaded, skipped = _load_layers(network, parent.model)

@@ -64,10 +64,7 @@ class TrainingSetSummary:
 def describe_proteins(network: ProteinModel, f: Mapping[str, Any], batch: Data) -> Tensor:
     """Return mean and standard deviation of the scalars that the head reads, ``(P, F)`` float32 on the CPU.
 
-    Parameters
-    ----------
-    f : mapping of str to Tensor
-        Output of ``network.embed(batch)``; the field that the head reads is ``(N, …)``.
+    ``f``: output of ``network.embed(batch)``; the field that the head reads is ``(N, …)``.
     """
     field = network.spec.readout.get("h", "h")
     if field not in f:

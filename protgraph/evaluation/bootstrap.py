@@ -158,15 +158,7 @@ def count_split(predictions: SplitPredictions, clusters: Sequence[int] = ()) -> 
 def draw_copies(clusters: Sequence[int], *, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
     """Draw clusters with replacement; return the copies of each protein in each sample.
 
-    Parameters
-    ----------
-    clusters : sequence of int
-        Cluster of each of P proteins.
-
-    Returns
-    -------
-    ndarray
-        ``(resamples, P)`` int64.
+    ``clusters``: cluster of each of P proteins. Returns ``(resamples, P)`` int64.
     """
     names, cluster_of_protein = np.unique(np.asarray(clusters, dtype=np.int64), return_inverse=True)
     drawn = np.random.default_rng(seed).integers(0, len(names), (resamples, len(names)))
@@ -184,16 +176,9 @@ def bootstrap_scores(
 ) -> np.ndarray:
     """Compute a metric on resampled proteins.
 
-    Parameters
-    ----------
-    clusters : sequence of int
-        Cluster of each protein number of the predictions. Clusters are drawn, with all of their proteins; without them,
-        proteins.
-
-    Returns
-    -------
-    ndarray
-        ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two clusters.
+    ``clusters``: cluster of each protein number of the predictions. Clusters are drawn, with all of their proteins;
+    without them, proteins. Returns ``(resamples,)`` float64, NaN where the metric is undefined, and for fewer than two
+    clusters.
     """
     numbers, protein_of_row = predictions.protein_of_rows.unique(return_inverse=True)
     count = len(numbers)
@@ -201,17 +186,19 @@ def bootstrap_scores(
     if len(set(units)) < MIN_PROTEINS:
         return np.full(resamples, np.nan)
     times = draw_copies(units, resamples=resamples, seed=seed)  # (resamples, P)
-    rows = protein_of_row.argsort(stable=True).split(
-        protein_of_row.bincount(minlength=count).tolist()
-    )  # of each protein
+    num_rows = protein_of_row.bincount(minlength=count).tolist()
+    rows = protein_of_row.argsort(stable=True).split(num_rows)  # of each protein
     is_known = registered_metric(metric.name) is metric
     weighted = weighted_metric(metric)
     if weighted is not None and predictions.y.dim() < 3:
         return weighted(predictions, protein_of_row, times)
     if is_known and metric.name in _OVER_CHAINS | _MEANS_OVER_PROTEINS:
         return _from_values(predictions, metric, rows, times)
-    samples = (np.repeat(np.arange(count), copies).tolist() for copies in times)
-    return np.array([_score(predictions, metric, [rows[p] for p in sample]) for sample in samples])
+    scores = []
+    for copies in times:
+        sample = np.repeat(np.arange(count), copies).tolist()
+        scores.append(_score(predictions, metric, [rows[protein] for protein in sample]))
+    return np.array(scores)
 
 
 def _from_values(
@@ -244,10 +231,7 @@ def bootstrap_difference(
 ) -> np.ndarray:
     """Compute the difference of a metric of two models on the same samples of the proteins that both have.
 
-    Returns
-    -------
-    ndarray
-        ``(resamples,)`` float64, ``predictions`` minus ``other``.
+    Returns ``(resamples,)`` float64, ``predictions`` minus ``other``.
     """
     common = np.intersect1d(predictions.protein_of_rows.unique().numpy(), other.protein_of_rows.unique().numpy())
     scores = bootstrap_scores(_restrict(predictions, common), metric, resamples=resamples, seed=seed)

@@ -231,10 +231,7 @@ class LabelEvents:
     def bins(self, group: np.ndarray | None = None, groups: int = 1, *, bins: int = BINS) -> ReliabilityBins:
         """Sort the events into bins ``[a, b)``, the last one with 1, as torchmetrics has them.
 
-        Parameters
-        ----------
-        group : ndarray, optional
-            ``(M,)``, number of the group of each event, e.g. its protein; one group by default.
+        ``group``: ``(M,)``, number of the group of each event, e.g. its protein; one group by default.
         """
         place = np.minimum((self.probability * bins).astype(int), bins - 1)
         place = place if group is None else group * bins + place
@@ -270,15 +267,8 @@ class ReliabilityBins:
 
         ``Σ_b n_b / N |mean probability in b − fraction of positives in b|``.
 
-        Parameters
-        ----------
-        times : ndarray, optional
-            ``(R, G)``, number of copies of each group; one sample of all groups by default.
-
-        Returns
-        -------
-        ndarray
-            ``(R,)``; NaN without events.
+        ``times``: ``(R, G)``, number of copies of each group; one sample of all groups by default. Returns ``(R,)``;
+        NaN without events.
 
         References
         ----------

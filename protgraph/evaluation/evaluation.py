@@ -79,11 +79,8 @@ def predict_split(
 ) -> SplitPredictions:
     """Predict every protein of a store, without gradients, on the device of the model.
 
-    Parameters
-    ----------
-    loss : callable, optional
-        ``(logits, y)`` to a scalar; default: the loss of the task. It is computed here only if the task drops rows or
-        has one loss per protein.
+    ``loss``: ``(logits, y)`` to a scalar; default: the loss of the task. It is computed here only if the task drops
+    rows or has one loss per protein.
     """
     batches = evaluation_batches(store, task, max_nodes=max_nodes)
     with evaluation_mode(model) as device:
@@ -215,12 +212,8 @@ def _mean_loss(batches: Sequence[BatchPredictions]) -> float | None:
 def symmetrize_pairs(logits: Tensor, graph: Data) -> SplitPredictions:
     """Average both orders of each pair i < j of one protein; return one row per pair, on the CPU.
 
-    Parameters
-    ----------
-    logits : Tensor
-        ``(L², C)``, all ordered pairs, row-major.
-    graph : Data
-        The protein, with labels ``y`` ``(L², C)`` of the ordered pairs (i, j) or without.
+    ``logits``: ``(L², C)``, all ordered pairs, row-major. ``graph``: the protein, with labels ``y`` ``(L², C)`` of the
+    ordered pairs (i, j) or without.
     """
     size = graph.num_nodes
     square = logits.view(size, size, -1)

@@ -30,17 +30,8 @@ _SMALLEST = 1e-12  # variance relative to the mean square; below it, a correlati
 def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the Pearson correlation of samples with repeated values.
 
-    Parameters
-    ----------
-    x, y : ndarray
-        ``(P,)`` or ``(R, P)``.
-    weight : ndarray
-        ``(R, P)``, copies of each value.
-
-    Returns
-    -------
-    ndarray
-        ``(R,)`` float64, NaN where a variance is 0.
+    ``x``, ``y``: ``(P,)`` or ``(R, P)``. ``weight``: ``(R, P)``, copies of each value. Returns ``(R,)`` float64, NaN
+    where a variance is 0.
     """
     total = weight.sum(axis=1, keepdims=True)
     squares_x = (weight * x * x).sum(axis=1)

@@ -176,10 +176,7 @@ _OVERLAP = 0.4  # Å, minimum overlap of a clash
 class _Donated(AtomPairs):
     """Base class of hydrogen-bond edges; pairs are (donor, acceptor).
 
-    Parameters
-    ----------
-    is_directed : bool
-        Only edges from donor to acceptor, instead of both directions.
+    ``is_directed``: only edges from donor to acceptor, instead of both directions.
     """
 
     def __init__(self, *, is_directed: bool = False) -> None:

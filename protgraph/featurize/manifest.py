@@ -51,16 +51,21 @@ def write_failures(path: str | Path, failures: Iterable[Failure]) -> Path | None
     The columns sha256 and seconds are left out if no failure has them. Without failures, the file of an earlier run is
     removed, and the result is None.
     """
-    path, failures = Path(path), list(failures)
+    path = Path(path)
+    failures = list(failures)
     if not failures:
         path.unlink(missing_ok=True)
         return None
-    measured = [name for name in ("sha256", "seconds") if any(getattr(failure, name) for failure in failures)]
-    columns = ("source", "protein", "error_type", "message", *measured)
+    columns = ["source", "protein", "error_type", "message"]
+    if any(failure.sha256 for failure in failures):
+        columns.append("sha256")
+    if any(failure.seconds for failure in failures):
+        columns.append("seconds")
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(columns)
-        table.writerows([getattr(failure, name) for name in columns] for failure in failures)
+        for failure in failures:
+            table.writerow([getattr(failure, name) for name in columns])
     return path
 
 

@@ -221,14 +221,8 @@ def _with_alignment(residues: Residues, run: _Run, plan: FeaturePlan, request: P
 class ReadProtein:
     """One requested protein after reading.
 
-    Parameters
-    ----------
-    label : str
-        The source; for a FASTA record, followed by "#" and its name.
-    residues : Residues or Exception
-        The protein, or the error that reading it raised.
-    sha256 : str
-        Hexadecimal SHA-256 of the file; "" if it was not read.
+    ``label``: the source; for a FASTA record, followed by "#" and its name. ``residues``: the protein, or the error
+    that reading it raised. ``sha256``: hexadecimal SHA-256 of the file; "" if it was not read.
     """
 
     label: str

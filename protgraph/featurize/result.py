@@ -64,8 +64,10 @@ class GraphResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state with tensors as arrays: processes copy them instead of sharing file descriptors."""
-        arrays = {key: value.numpy() if isinstance(value, Tensor) else value for key, value in self.graph.items()}
-        tensors = [key for key, value in self.graph.items() if isinstance(value, Tensor)]
+        arrays = dict(self.graph.items())
+        tensors = [key for key, value in arrays.items() if isinstance(value, Tensor)]
+        for key in tensors:
+            arrays[key] = arrays[key].numpy()
         return vars(self) | {"graph": (arrays, tensors)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -26,14 +26,8 @@ def plan_digest(plan: FeaturePlan) -> str | None:
 class StoreEntry:
     """One protein of a graph store; calling it returns the residues. It is picklable.
 
-    Parameters
-    ----------
-    path : str
-        Folder of the store.
-    number : int
-        Place of the protein in the store.
-    ligands : bool
-        Keep the ligands of the store.
+    ``path``: folder of the store. ``number``: place of the protein in the store. ``ligands``: keep the ligands of the
+    store.
     """
 
     path: str

@@ -268,10 +268,7 @@ def integrate_gradients(
     The attribution of an input x is ``(x − x') ∫₀¹ ∂F/∂x (x' + α (x − x')) dα``, by Gauss–Legendre quadrature, with
     twice as many points until the attributions sum to F(x) − F(x').
 
-    Parameters
-    ----------
-    output : callable
-        ``(N, C)`` mean logits to a scalar, F.
+    ``output``: ``(N, C)`` mean logits to a scalar, F.
 
     Notes
     -----
@@ -288,10 +285,11 @@ def integrate_gradients(
         if not state.fields and not state.tables:
             raise OptionError(f"model {state.network.spec.name!r} reads no node features: nothing to attribute to.")
     with torch.no_grad():
-        ends = [float(output(_mean_logits([state.at(alpha) for state in states]))) for alpha in (0.0, 1.0)]
+        at_baseline = float(output(_mean_logits([state.at(0.0) for state in states])))
+        at_input = float(output(_mean_logits([state.at(1.0) for state in states])))
     steps = FEWEST
     while True:
-        result = IntegratedGradients(_integral(states, output, steps), ends[1] - ends[0], steps)
+        result = IntegratedGradients(_integral(states, output, steps), at_input - at_baseline, steps)
         if result.is_complete or steps >= MOST:
             return result
         steps *= 2
@@ -308,8 +306,8 @@ def _integral(states: Sequence[_Inputs], output: Callable[[Tensor], Tensor], ste
     for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
         value = output(_mean_logits([state.at(float(point), gradient=True) for state in states]))
         for state in states:
-            for name, own in state.attributions(value).items():
-                sums[name] = sums.get(name, 0) + weight * own
+            for name, attribution in state.attributions(value).items():
+                sums[name] = sums.get(name, 0) + weight * attribution
     return sums
 
 
@@ -321,15 +319,18 @@ class _Inputs:
         self.graph = graph
         with torch.no_grad():
             self.plain = network.fields_of(graph)
-        read = {name for wires in network.wires for name in wires.reads.values()} | set(network.head_reads.values())
+        read = set(network.head_reads.values())
+        for wires in network.wires:
+            read |= set(wires.reads.values())
         self.fields = {name: self.plain[name] for name in sorted(read) if self._is_feature(name)}
-        self.tables = [
-            (name, layer.tables[local])
-            for wires, layer in network.steps
-            if isinstance(layer, Embed)
-            for local, name in wires.reads.items()
-            if local in layer.tables and network.plan.fields[name].rows == "node"
-        ]
+        self.tables = []  # field, embedding of its classes
+        for wires, layer in network.steps:
+            if not isinstance(layer, Embed):
+                continue
+            for local, name in wires.reads.items():
+                is_of_nodes = network.plan.fields[name].rows == "node"
+                if local in layer.tables and is_of_nodes:
+                    self.tables.append((name, layer.tables[local]))
         self.points: list[tuple[str, Tensor, Tensor]] = []  # field, interpolated input, difference from the baseline
 
     def _is_feature(self, name: str) -> bool:

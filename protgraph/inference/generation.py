@@ -120,11 +120,12 @@ def generate(
             types[:, position] = chosen.cpu()
             if on_residue is not None:
                 on_residue(position + 1)
-    sequences = ["".join(ALPHABET[t] for t in row) for row in types.tolist()]
-    return [
-        GeneratedSequence(s, len(prompt), p / (length - len(prompt)))
-        for s, p in zip(sequences, total.tolist(), strict=True)
-    ]
+    num_generated = length - len(prompt)
+    generated = []
+    for row, log_probability in zip(types.tolist(), total.tolist(), strict=True):
+        text = "".join(ALPHABET[t] for t in row)
+        generated.append(GeneratedSequence(text, len(prompt), log_probability / num_generated))
+    return generated
 
 
 def write_generated(

@@ -68,10 +68,7 @@ class InputWarning:
 class InputChecks:
     """Warnings about the inputs of one run.
 
-    Parameters
-    ----------
-    read : ReadOptions, optional
-        Options with which the files are read.
+    ``read``: options with which the files are read.
     """
 
     def __init__(self, checkpoint: Checkpoint, read: ReadOptions | None = None) -> None:

@@ -199,7 +199,12 @@ def prediction_values(
         best = [names[i] for i in logits.argmax(1).tolist()]
         return [(name, *values) for name, values in zip(best, p.tolist(), strict=True)]
     if target.kind == "multilabel":
-        yes = logits >= (torch.zeros(target.size) if threshold is None else threshold)
-        rows = zip(p.tolist(), yes.int().tolist(), strict=True)
-        return [tuple(v for pair in zip(values, y, strict=True) for v in pair) for values, y in rows]
+        is_called = logits >= (torch.zeros(target.size) if threshold is None else threshold)
+        rows = []
+        for values, calls in zip(p.tolist(), is_called.int().tolist(), strict=True):
+            row: list[str | int | float] = []
+            for probability, call in zip(values, calls, strict=True):
+                row += [probability, call]
+            rows.append(tuple(row))
+        return rows
     return [tuple(row) for row in p.flatten(1).tolist()]

@@ -163,32 +163,37 @@ def interface_table(predictions: Predictions, *, cutoff: float = INTERFACE_CUTOF
     names = pooled_columns(predictions.target, predictions.columns[identity:])
     places = [predictions.columns.index(name) for name in names]
     groups = rows_by_file(predictions.rows)
+    rows: list[Row] = []
     if predictions.target.level == "pair":
-        columns = ("file", *_KEYS, "pairs", *(f"{kind}_{name}" for name in names for kind in ("sum", "max")))
-        rows = [
-            row for file, pair_rows in groups.items() for row in _of_pairs(file, pair_rows, predictions.columns, places)
-        ]
-        return ResultTable(columns, rows)
-    counts = ("residues_1", "residues_2", "contacts")
-    columns = ("file", *_KEYS, *counts, *(f"{name}{side}" for name in names for side in ("_1", "_2", "")))
-    rows = []
+        columns = ["file", *_KEYS, "pairs"]
+        for name in names:
+            columns += [f"sum_{name}", f"max_{name}"]
+        for file, pair_rows in groups.items():
+            rows += _of_pairs(file, pair_rows, predictions.columns, places)
+        return ResultTable(tuple(columns), rows)
+    columns = ["file", *_KEYS, "residues_1", "residues_2", "contacts"]
+    for name in names:
+        columns += [f"{name}_1", f"{name}_2", name]
     for file, pair_rows in groups.items():
         residues = read_residues(file, predictions.read)
         rows += _of_residues(file, residues, pair_rows, places, cutoff)
-    return ResultTable(columns, rows)
+    return ResultTable(tuple(columns), rows)
 
 
 def _of_residues(
     file: str, residues: Residues, rows: Sequence[Row], places: Sequence[int], cutoff: float
 ) -> Iterator[Row]:
     """Yield the rows of one file from predictions per residue; residues without a prediction are not pooled."""
-    known = {tuple(row[1:4]): [row[i] for i in places] for row in rows}
+    known = {}
+    for row in rows:
+        known[tuple(row[1:4])] = [row[i] for i in places]
     keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
     missing = [np.nan] * len(places)
     values = np.array([known.get(key, missing) for key in keys], np.float64)  # (N, V)
     for interface in chain_interfaces(residues, cutoff):
         first, second = interface.residues
-        means = [_mean(values[part]) for part in (first, second, np.concatenate([first, second]))]
+        both = np.concatenate([first, second])
+        means = [_mean(values[first]), _mean(values[second]), _mean(values[both])]
         pooled = np.stack(means, axis=1).flatten().tolist()  # of each column: chain 1, chain 2, both
         yield (file, *interface.chains, len(first), len(second), interface.pairs.shape[1], *pooled)
 

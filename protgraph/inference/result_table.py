@@ -50,11 +50,17 @@ class ResultTable:
 
     def text(self, rows: int) -> str:
         """Return the first rows as aligned text, with long cells shortened."""
-        cells = [list(self.columns), *([_cell(v) for v in row] for row in self.rows[:rows])]
+        cells = [list(self.columns)]
+        for row in self.rows[:rows]:
+            cells.append([_cell(value) for value in row])
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-        more = [f"… {count_noun(len(self) - rows, 'more row')}"] if len(self) > rows else []
-        return "\n".join([self._heading, *lines, *more])
+        lines = [self._heading]
+        for texts in cells:
+            padded = [text.rjust(width) for text, width in zip(texts, widths, strict=True)]
+            lines.append("  ".join(padded))
+        if len(self) > rows:
+            lines.append(f"… {count_noun(len(self) - rows, 'more row')}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""

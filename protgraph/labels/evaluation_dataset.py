@@ -78,11 +78,10 @@ def train_on_other(
         )
     require_fit(source, source_task, Evaluation(base, task))
     removed, left_out = training_homologs(source, source_task, [Evaluation(base, task)], cache=cache)
-    origins = {
-        f"{source.name}:{e.id}": Origin(source, source_task, e)
-        for e in source.examples(source_task)
-        if e.split in _USED and e.id not in removed
-    }
+    origins = {}
+    for example in source.examples(source_task):
+        if example.split in _USED and example.id not in removed:
+            origins[f"{source.name}:{example.id}"] = Origin(source, source_task, example)
     examples = [replace(origin.example, id=name) for name, origin in origins.items()] + list(tested)
     version = content_version((base.version, source.name, source.version, source_task, sorted(removed)))
     splits = [example.split for example in examples]

@@ -68,13 +68,12 @@ class DatasetInspection:
     @property
     def unlabeled_splits(self) -> tuple[str, ...]:
         """Splits without a known label, each with its task, e.g. "val of task 'ph'"."""
-        tasks = self.description.tasks.items()
-        return tuple(
-            f"{split} of task {name!r}"
-            for name, card in tasks
-            for split, count in card.counts.items()
-            if count.labeled == 0
-        )
+        unlabeled = []
+        for name, card in self.description.tasks.items():
+            for split, count in card.counts.items():
+                if count.labeled == 0:
+                    unlabeled.append(f"{split} of task {name!r}")
+        return tuple(unlabeled)
 
     def __str__(self) -> str:
         """Return the description, and each fault in a line."""

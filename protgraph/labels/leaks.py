@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -40,56 +41,81 @@ def require_no_leak(task: Task, plan: FeaturePlan, train: GraphStore) -> None:
     if not writers or task.target.level not in ("node", "graph"):
         return
     per_protein = task.target.level == "graph"
-    most = _PROTEINS_IF_ONE_LABEL if per_protein else _PROTEINS
-    y_of_protein, fields_of_protein = [], []
-    for number in range(min(len(train), most)):
-        y, fields = _sample(task, plan, train, number, writers)
-        if len(y):
-            y_of_protein.append(y)
-            fields_of_protein.append(fields)
-    if not y_of_protein:
+
+    samples = _samples(task, plan, train, writers)
+    if not samples:
         return
-    y = np.concatenate(y_of_protein)
+    y = np.concatenate([sample.y for sample in samples])
+
     for name, writer in writers.items():
-        if any(name not in fields for fields in fields_of_protein):  # it varies within a protein
+        values = [sample.fields[name] for sample in samples if name in sample.fields]
+        if len(values) < len(samples):  # it varies within a protein
             continue
-        how = reproduces(np.concatenate([fields[name] for fields in fields_of_protein]), y, per_protein=per_protein)
+        how = reproduces(np.concatenate(values), y, per_protein=per_protein)
         if how:
             raise LeakError(
                 f"task {task.name!r}: featurizer {writer!r} reproduces its label: field {name!r} {how}, on "
-                f"{len(y)} labels of {len(y_of_protein)} training proteins.\nRemove the featurizer from the model, or "
+                f"{len(y)} labels of {len(samples)} training proteins.\nRemove the featurizer from the model, or "
                 "train the model on another task. A task that allows it names it in readable_featurizers of its "
                 "InputMasking."
             )
 
 
-def _sample(
-    task: Task, plan: FeaturePlan, train: GraphStore, number: int, names: Collection[str]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the known labels of a protein and the rows of its fields; for one label, of fields that are constant."""
+class _Sample(NamedTuple):
+    """Known labels of a protein, ``(K,)`` or ``(K, C)``, and the rows ``(K, W)`` of its fields."""
+
+    y: np.ndarray
+    fields: dict[str, np.ndarray]
+
+
+def _samples(task: Task, plan: FeaturePlan, train: GraphStore, names: Collection[str]) -> list[_Sample]:
+    """Return labels and fields of the first proteins, without those that have no known label."""
+    most = _PROTEINS_IF_ONE_LABEL if task.target.level == "graph" else _PROTEINS
+    samples = []
+    for number in range(min(len(train), most)):
+        sample = _sample(task, plan, train, number, names)
+        if len(sample.y):
+            samples.append(sample)
+    return samples
+
+
+def _sample(task: Task, plan: FeaturePlan, train: GraphStore, number: int, names: Collection[str]) -> _Sample:
+    """Return the known labels of a protein and its fields; for one label, only the fields that are constant."""
     graph, y = task.inputs.apply(train[number], Generator().manual_seed(number), training=True)
     is_known = known_labels(y)
-    known = (is_known.flatten(1).all(1) if is_known.dim() > 1 else is_known).numpy()
+    if is_known.dim() > 1:
+        is_known = is_known.flatten(1).all(1)
+    known = is_known.numpy()
     f = plan.expand(inputs(graph))
-    values: dict[str, np.ndarray] = {}
+    fields: dict[str, np.ndarray] = {}
     for name in names:
+        value = f[name]
         nodes = plan.fields[name].on
-        value = f[f"from_{nodes}"].mean(f[f"from_{nodes}"].source(f[name].float())) if nodes else f[name]
-        values[name] = value.numpy().reshape(len(value), -1)
-    if task.target.level == "graph":
-        return y.numpy()[known], {name: x[:1] for name, x in values.items() if (x == x[0]).all()}
-    return y.numpy()[known], {name: x[known] for name, x in values.items()}
+        if nodes:  # of another node set: the mean over the nodes of each residue
+            edges = f[f"from_{nodes}"]
+            value = edges.mean(edges.source(value.float()))
+        x = value.numpy().reshape(len(value), -1)
+        if task.target.level != "graph":
+            fields[name] = x[known]
+        elif (x == x[0]).all():
+            fields[name] = x[:1]
+    return _Sample(y.numpy()[known], fields)
 
 
 def _writers(task: Task, plan: FeaturePlan) -> dict[str, str]:
     """Return the node fields that are compared, and the featurizer of each."""
-    stages = [*plan.structure, *([] if task.inputs.causal else plan.tensor)]
-    written = ((n.output_field(local), n.name) for n, one in stages for local in one.out)
-    return {
-        name: writer
-        for name, writer in written
-        if plan.fields[name].level == "node" and writer not in task.inputs.readable_featurizers
-    }
+    steps = list(plan.structure)
+    if not task.inputs.causal:
+        steps += plan.tensor
+    writers: dict[str, str] = {}
+    for component, featurizer in steps:
+        if component.name in task.inputs.readable_featurizers:
+            continue
+        for local in featurizer.out:
+            name = component.output_field(local)
+            if plan.fields[name].level == "node":
+                writers[name] = component.name
+    return writers
 
 
 def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> str:
@@ -100,12 +126,7 @@ def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> st
     For labels per protein, there is one value per class. Other labels: for each component of a label, the absolute
     Pearson correlation with a column exceeds 0.9999.
 
-    Parameters
-    ----------
-    x : ndarray
-        ``(K, W)`` feature.
-    y : ndarray
-        ``(K,)`` classes, or ``(K, C)`` or ``(K, C, 3)`` floats, all known.
+    ``x``: ``(K, W)`` feature. ``y``: ``(K,)`` classes, or ``(K, C)`` or ``(K, C, 3)`` floats, all known.
     """
     if y.dtype.kind == "i":
         return _discrete(x, y, per_protein)
@@ -113,60 +134,85 @@ def reproduces(x: np.ndarray, y: np.ndarray, *, per_protein: bool = False) -> st
     for column in range(flat.shape[1]):
         label = flat[:, column]
         is_binary = label.shape[1] == 1 and np.isin(label, (0, 1)).all()
-        how = _discrete(x, label[:, 0].astype(np.int64), per_protein) if is_binary else _linear(x, label, per_protein)
+        if is_binary:
+            how = _discrete(x, label[:, 0].astype(np.int64), per_protein)
+        else:
+            how = _linear(x, label, per_protein)
         if how:
             return how
     return ""
 
 
 def _discrete(x: np.ndarray, y: np.ndarray, per_protein: bool) -> str:
+    # rare classes are left out
     classes, counts = np.unique(y, return_counts=True)
-    classes = classes[counts >= (_ROWS_IF_ONE_LABEL if per_protein else _ROWS)]  # rarer ones are left out
+    fewest = _ROWS_IF_ONE_LABEL if per_protein else _ROWS
+    classes = classes[counts >= fewest]
     if len(classes) < 2:
         return ""
     is_frequent = np.isin(y, classes)
-    x, y = x[is_frequent], y[is_frequent]
-    most = len(classes) * (1 if per_protein else _STATES)
+    x = x[is_frequent]
+    y = y[is_frequent]
+
+    # all columns together, then each
+    most = len(classes)
+    if not per_protein:
+        most *= _STATES
     if _determines(_codes(x), y, most):
         return "determines the class by its value"
     columns = [_codes(x[:, w : w + 1]) for w in range(x.shape[1])]
     for w, codes in enumerate(columns):
         if _determines(codes, y, most):
             return f"determines the class by the value of column {w}"
-    separated = [any(_determines(codes, (y == c).astype(int), 2) for codes in columns) for c in classes]
-    return "has a column for each class" if sum(separated) >= len(classes) - 1 > 0 else ""
+
+    # a column for each class, as in a one-hot code; the last class follows from the others
+    num_separated = 0
+    for c in classes:
+        is_class = (y == c).astype(int)
+        num_separated += any(_determines(codes, is_class, 2) for codes in columns)
+    if num_separated >= len(classes) - 1:
+        return "has a column for each class"
+    return ""
 
 
 def _codes(x: np.ndarray) -> np.ndarray:
     """Return the number of the distinct row that each row equals, ``(K,)`` int64."""
-    return np.unique(np.nan_to_num(x), axis=0, return_inverse=True)[1].reshape(-1)
+    _, number = np.unique(np.nan_to_num(x), axis=0, return_inverse=True)
+    return number.reshape(-1)
 
 
 def _determines(codes: np.ndarray, y: np.ndarray, most: int) -> bool:
     """Return True if there are at most ``most`` codes, and each occurs with one label only."""
     if codes.max() >= most or codes.max() == 0:
         return False
-    return len(np.unique(np.stack([codes, y]), axis=1).T) == codes.max() + 1
+    pairs = np.unique(np.stack([codes, y]), axis=1)
+    return pairs.shape[1] == codes.max() + 1
 
 
 def _linear(x: np.ndarray, label: np.ndarray, per_protein: bool) -> str:
-    if len(label) < (_VALUES_IF_ONE_LABEL if per_protein else _VALUES):
+    fewest = _VALUES_IF_ONE_LABEL if per_protein else _VALUES
+    if len(label) < fewest:
         return ""
-    found = [_best_column(x, part) for part in label.T]
-    if None in found:
+    columns = [_best_column(x, component) for component in label.T]
+    if None in columns:
         return ""
-    return f"equals the label up to a linear map (column {', '.join(str(w) for w in dict.fromkeys(found))})"
+    numbers = [str(column) for column in dict.fromkeys(columns)]
+    return f"equals the label up to a linear map (column {', '.join(numbers)})"
 
 
 def _best_column(x: np.ndarray, label: np.ndarray) -> int | None:
     """Return a column whose correlation with the label exceeds the limit; None without one."""
-    x, label = np.nan_to_num(x.astype(np.float64)), label.astype(np.float64)
-    x, label = x - x.mean(0), label - label.mean()
+    x = np.nan_to_num(x.astype(np.float64))
+    label = label.astype(np.float64)
+    x = x - x.mean(0)
+    label = label - label.mean()
     scale = np.sqrt((x**2).sum(0) * (label**2).sum())
     if not label.any() or not scale.any():
         return None
     r = np.abs(label @ x) / np.where(scale > 0, scale, np.inf)
-    return int(r.argmax()) if r.max() > _CORRELATION else None
+    if r.max() <= _CORRELATION:
+        return None
+    return int(r.argmax())
 
 
 _CUTS = 6  # positions from which on residues are changed
@@ -183,9 +229,13 @@ def check_causal(model: ProteinModel, store: GraphStore, task: Task) -> None:
     If the task hides residue types from featurizers, only visible types are changed. Other fields, e.g. coordinates,
     cannot contain them and may be read for all residues.
     """
-    candidates = [(size if size <= _LONGEST else -size, number) for number, size in enumerate(store.sizes)]
+    candidates = []  # the longest of moderate length, else the shortest; the last of equals
+    for number, size in enumerate(store.sizes):
+        preference = size if size <= _LONGEST else -size
+        candidates.append((preference, number))
+    _, chosen = max(candidates)
     fields = _TYPES if "residue_type" in task.inputs.hidden else None
-    graph = copy.copy(store[max(candidates)[1]])
+    graph = copy.copy(store[chosen])
     graph.decoding_rank = torch.arange(graph.num_nodes)  # the order of a decoder is the order of nodes
     raise_on_leak(model, graph, why=f"task {task.name!r} requires", fields=fields)
 
@@ -211,15 +261,22 @@ def find_leak(model: ProteinModel, graph: Data, fields: Collection[str] | None =
     The check uses a copy of the model in float64 and evaluation mode. Constant parameters, e.g. weights of 0 that would
     hide a dependence, get random values.
     """
-    copied, n = _randomized(model), graph.num_nodes
-    names = [name for name in graph.keys() if name != "y" and graph.is_node_attr(name)]  # noqa: SIM118
-    names = [name for name in names if (name not in _POSITIONS if fields is None else name in fields)]
+    copied = _randomized(model)
+    names = []
+    for name in graph.keys():  # noqa: SIM118
+        is_chosen = name not in _POSITIONS if fields is None else name in fields
+        if is_chosen and name != "y" and graph.is_node_attr(name):
+            names.append(name)
+    last = graph.num_nodes - 1
+    cuts = {round(c * last / (_CUTS - 1)) for c in range(_CUTS)}  # from the first node to the last
     with torch.no_grad():
         reference = copied(graph)["logits"]  # (N, C)
         limit = _SAME * reference.abs().max().clamp(min=1e-30)
-        for cut in sorted({round(c * (n - 1) / max(_CUTS - 1, 1)) for c in range(_CUTS)}):
-            change = (copied(_changed(graph, names, cut))["logits"] - reference).abs().amax(1)
-            rows = (~(change[: cut + 1] <= limit)).nonzero()
+        for cut in sorted(cuts):
+            logits = copied(_changed(graph, names, cut))["logits"]
+            change = (logits - reference).abs().amax(1)
+            is_unchanged = change[: cut + 1] <= limit  # False for NaN
+            rows = (~is_unchanged).nonzero()
             if rows.numel():
                 return int(rows[0]), cut
     return None
@@ -229,25 +286,32 @@ def _randomized(model: ProteinModel) -> ProteinModel:
     copied = copy.deepcopy(model).cpu().double().eval()
     generator = torch.Generator().manual_seed(0)
     for p in copied.parameters():
-        if p.numel() and bool((p == p.flatten()[0]).all()):
-            p.data.add_(0.1 * torch.randn(p.shape, generator=generator, dtype=p.dtype))
+        is_constant = p.numel() > 0 and bool((p == p.flatten()[0]).all())
+        if is_constant:
+            noise = torch.randn(p.shape, generator=generator, dtype=p.dtype)
+            p.data.add_(0.1 * noise)
     return copied
 
 
 def _changed(graph: Data, names: Collection[str], cut: int) -> Data:
     """Return the graph with other values of these fields for nodes from ``cut`` on."""
-    generator, other = torch.Generator().manual_seed(cut), copy.copy(graph)
+    generator = torch.Generator().manual_seed(cut)
+    changed = copy.copy(graph)
     for name in sorted(names):
-        other[name] = torch.cat([graph[name][:cut], _redrawn(name, graph[name][cut:], generator)])
-    return other
+        before = graph[name][:cut]
+        after = _redrawn(name, graph[name][cut:], generator)
+        changed[name] = torch.cat([before, after])
+    return changed
 
 
 def _redrawn(name: str, value: Tensor, generator: torch.Generator) -> Tensor:
     if value.dtype == torch.bool:
         return ~value
     if value.is_floating_point():
-        return value + torch.randn(value.shape, generator=generator, dtype=value.dtype)
+        noise = torch.randn(value.shape, generator=generator, dtype=value.dtype)
+        return value + noise
     classes = field(name).classes
     if classes is None:
         return value + 1
-    return (value + torch.randint(1, classes, value.shape, generator=generator)) % classes
+    shift = torch.randint(1, classes, value.shape, generator=generator)
+    return (value + shift) % classes

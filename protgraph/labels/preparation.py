@@ -369,17 +369,8 @@ def _write_given(graphs: Mapping[str, Sequence[ProteinGraph]]) -> Prepared:
 class SplitWriter:
     """Write graphs to the store of their split; only the shards in progress are in memory.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the stores.
-    examples : sequence of Example
-        Define the split and the order of the graphs.
-
-    Attributes
-    ----------
-    one_chain : bool
-        True if every training graph so far is of a single chain.
+    ``folder``: folder of the stores. ``examples``: define the split and the order of the graphs. ``one_chain``: True if
+    every training graph so far is of a single chain.
 
     Notes
     -----

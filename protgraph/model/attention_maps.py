@@ -45,15 +45,20 @@ def attention_maps(
     Attention of a few queries to all residues, i.e. pooling, is omitted.
     """
     maps: dict[str, list[AttentionMap]] = {}
+    sizes = [(n, n) for n in proteins.sizes]
     for path, calls in recorded.items():
-        number, *inside = path.split(".")
-        wire, layer = wires[int(number)], layers[int(number)]
-        where = ".".join([wire.path, *(part for part in inside if part != "attention")])
-        for call, weights in enumerate(calls, 1):
-            layer_maps = [_of_residues(w, visible, layer.special_tokens) for w, visible in weights.dense(proteins)]
-            if [m.weights.shape[1:] for m in layer_maps] == [(n, n) for n in proteins.sizes]:
-                again = f", call {call}" if len(calls) > 1 else ""
-                maps[f"{where} ({wire.component.name}{again})"] = layer_maps
+        number, *submodules = path.split(".")
+        wire = wires[int(number)]
+        special_tokens = layers[int(number)].special_tokens
+        where = _path_of(wire, submodules)
+        for call, attention in enumerate(calls, 1):
+            layer_maps = []
+            for weights, visible in attention.dense(proteins):
+                layer_maps.append(_of_residues(weights, visible, special_tokens))
+            is_between_residues = [m.weights.shape[1:] for m in layer_maps] == sizes
+            if is_between_residues:
+                name_of_call = f", call {call}" if len(calls) > 1 else ""
+                maps[f"{where} ({wire.component.name}{name_of_call})"] = layer_maps
     if not maps:
         names = ", ".join(w.component.name for w in wires) or "none"
         raise WiringError(
@@ -61,6 +66,12 @@ def attention_maps(
             "Models with attention: transformer, graph_transformer, gat, ipa, se3_transformer."
         )
     return maps
+
+
+def _path_of(wire: WiredComponent, submodules: Sequence[str]) -> str:
+    """Return the path of an attention module in its layer."""
+    names = [name for name in submodules if name != "attention"]
+    return ".".join([wire.path, *names])
 
 
 def _of_residues(weights: Tensor, visible: Tensor | None, special: tuple[int, int]) -> AttentionMap:

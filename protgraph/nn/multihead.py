@@ -189,14 +189,16 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, h: Tensor, f: Mapping[str, Any]) -> Tensor:
         """Attend: ``(N, width)`` to ``(N, dim)``; ``f`` holds ``proteins`` and the optional fields."""
-        q, k, v, options = self._project(h, f)
-        out = self.attention(q, k, v, f["proteins"], **options).flatten(1)  # (N, dim)
-        return self.out(out if self.gate is None else self.gate(h).sigmoid() * out)
+        q, k, v = self._project(h, f)
+        out = self.attention(q, k, v, f["proteins"], **self._options(f)).flatten(1)  # (N, dim)
+        if self.gate is not None:
+            out = self.gate(h).sigmoid() * out
+        return self.out(out)
 
     def weights(self, h: Tensor, f: Mapping[str, Any]) -> list[Tensor]:
         """Compute the attention weights of ``h (N, width)``, ``(H, L, L)`` per protein; row i, column j."""
-        q, k, _, options = self._project(h, f)
-        return self.attention.weights(q, k, f["proteins"], **options)
+        q, k, _ = self._project(h, f)
+        return self.attention.weights(q, k, f["proteins"], **self._options(f))
 
     def _with_factors(self, q: Tensor, k: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """Add the bias of pair factors to the scalar products, which attention divides by √(their length)."""
@@ -210,19 +212,30 @@ class MultiHeadAttention(nn.Module):
 
     def position_code(self, length: int) -> PositionCode | None:
         """Return the rotary angles; an offset bias returns its own code."""
-        return rotary_code(length, self.query.out_features // self.heads) if self.rotary else None
+        if not self.rotary:
+            return None
+        return rotary_code(length, self.query.out_features // self.heads)
 
-    def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor, dict[str, Any]]:
-        k, v = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1)).unbind(1)  # (N, H, D)
+    def _project(self, h: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, ``(N, H, D)``, with their positions."""
+        key_value = self.key_value(f.get("context", h)).unflatten(1, (2, self.heads, -1))
+        k, v = key_value.unbind(1)
         q = self.query(h).unflatten(1, (self.heads, -1))
         if self.rotary:
             index = position_index(f["seq_pos"], f["proteins"], f.get("chain"))
-            q, k = rotate(q, index), rotate(k, index)
+            q = rotate(q, index)
+            k = rotate(k, index)
         q, k = self._with_factors(q, k, f)
+        return q, k, v
+
+    def _options(self, f: Mapping[str, Any]) -> dict[str, Any]:
+        """Return terms of the logits and the mask."""
         options: dict[str, Any] = {"terms": self._terms(f)}
-        if self.mask_level is not None:
-            options["key_mask" if self.mask_level == "node" else "mask"] = f["mask"]
-        return q, k, v, options
+        if self.mask_level == "node":
+            options["key_mask"] = f["mask"]
+        elif self.mask_level is not None:
+            options["mask"] = f["mask"]
+        return options
 
     def _terms(self, f: Mapping[str, Any]) -> list[PairTerm]:
         terms = []
@@ -234,7 +247,8 @@ class MultiHeadAttention(nn.Module):
             if self.edge_attr is not None:
                 values = values + self.edge_attr.weight @ f["edge_attr"].t()
             pairs = proteins.pair_index(edges.index[1], edges.index[0])
-            terms.append(pair_term(values.new_zeros(self.heads, proteins.num_pairs).index_copy(1, pairs, values)))
+            zeros = values.new_zeros(self.heads, proteins.num_pairs)
+            terms.append(pair_term(zeros.index_copy(1, pairs, values)))
         if self.offset is not None:
             terms.append(self.offset(f["seq_pos"], f.get("chain")))
         return terms

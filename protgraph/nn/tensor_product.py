@@ -75,28 +75,39 @@ class ChannelwiseProduct(nn.Module):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__()
-        self.irreps_in, self.irreps_out = o3.Irreps(irreps_in), o3.Irreps(irreps_out)
+        self.irreps_in = o3.Irreps(irreps_in)
+        self.irreps_out = o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
         self.harmonics = component_harmonics(lmax)
-        self._blocks, self._dims = irreps_blocks(self.irreps_in), [ir.dim for _, ir in self.irreps_out]
+        self._blocks = irreps_blocks(self.irreps_in)
+        self._dims = [ir.dim for _, ir in self.irreps_out]
+
+        # the allowed paths, and their coupling coefficients side by side
         self.paths: list[TensorProductPath] = []
-        tensors, at = [], 0
-        for (i, (mul, a)), (s, (_, b)), (o, (_, c)) in product(
-            *map(enumerate, (self.irreps_in, self.irreps_sh, self.irreps_out))
-        ):
-            if not abs(a.l - b.l) <= c.l <= a.l + b.l or (parity and a.p * b.p != c.p):
+        coefficients = []
+        start = 0
+        numbers = product(range(len(self.irreps_in)), range(len(self.irreps_sh)), range(len(self.irreps_out)))
+        for i, s, o in numbers:
+            channels, a = self.irreps_in[i]
+            b = self.irreps_sh[s].ir
+            c = self.irreps_out[o].ir
+            is_triangle = abs(a.l - b.l) <= c.l <= a.l + b.l
+            is_allowed = not parity or a.p * b.p == c.p
+            if not (is_triangle and is_allowed):
                 continue
-            w3j = o3.wigner_3j(a.l, b.l, c.l, dtype=torch.float64).transpose(0, 1).flatten(1) * math.sqrt(c.dim)
-            tensor = torch.zeros(self.irreps_sh.dim, a.dim * c.dim, dtype=torch.float64)
-            tensor[self.irreps_sh.slices()[s]] = w3j  # (2l_s+1, (2l_i+1)(2l_o+1))
-            self.paths.append(TensorProductPath(i, s, o, mul, slice(at, at + a.dim * c.dim)))
-            tensors.append(tensor)
-            at += a.dim * c.dim
+            w3j = o3.wigner_3j(a.l, b.l, c.l, dtype=torch.float64).transpose(0, 1)
+            size = a.dim * c.dim
+            coupling = torch.zeros(self.irreps_sh.dim, size, dtype=torch.float64)
+            coupling[self.irreps_sh.slices()[s]] = w3j.flatten(1) * math.sqrt(c.dim)  # (2l_s+1, (2l_i+1)(2l_o+1))
+            coefficients.append(coupling)
+            self.paths.append(TensorProductPath(i, s, o, channels, slice(start, start + size)))
+            start += size
         for o, (_, ir) in enumerate(self.irreps_out):
             if all(p.o != o for p in self.paths):
                 raise OptionError(f"{self.irreps_in} ⊗ {self.irreps_sh} contains no {ir}. Increase lmax={lmax}.")
         # Neither parameter nor buffer, so that conversions of the module to float32 lose no precision.
-        self._exact = self._coupling = torch.cat(tensors, 1)
+        self._exact = torch.cat(coefficients, 1)
+        self._coupling = self._exact
         self._cuequivariance = _CuEquivariance(self) if backend == "cuequivariance" else None
 
     @property
@@ -171,21 +182,27 @@ def neighbor_sum(edges: Edges, x: Tensor, c: Tensor | None, weight: Tensor | Non
     ``x``: ``(E, L, U)``. ``c``: ``(E, L, M)``; None: the identity, M = L. ``weight``: ``(E, T)``. Returns ``(N, M,
     U)``, with weights ``(N, M, T, U)``.
     """
-    n, k, flat = edges.num_nodes, edges.degree, x
+    if c is None and weight is None:
+        return edges.sum(x)
     if c is None:
-        if weight is None:
-            return edges.sum(x)
-        spread, flat = weight.unsqueeze(1), x.flatten(1).unsqueeze(1)  # (E, 1, T), (E, 1, L U)
-    else:
-        spread = c if weight is None else (c[..., None] * weight[:, None, None]).flatten(2)  # (E, L, M T)
-    if k:
-        rows = k * spread.size(1)
-        summed = spread.reshape(n, rows, -1).mT @ flat.reshape(n, rows, -1)
-    else:
-        summed = edges.sum(spread.mT @ flat)
+        assert weight is not None
+        summed = _sum_of_products(edges, weight.unsqueeze(1), x.flatten(1).unsqueeze(1))  # (N, T, L U)
+        return summed.unflatten(2, x.shape[1:]).transpose(1, 2)
     if weight is None:
-        return summed
-    return summed.unflatten(2, x.shape[1:]).transpose(1, 2) if c is None else summed.unflatten(1, (c.size(2), -1))
+        return _sum_of_products(edges, c, x)
+    weighted = c[..., None] * weight[:, None, None]  # (E, L, M, T)
+    summed = _sum_of_products(edges, weighted.flatten(2), x)  # (N, M T, U)
+    return summed.unflatten(1, (c.size(2), -1))
+
+
+def _sum_of_products(edges: Edges, a: Tensor, b: Tensor) -> Tensor:
+    """Compute ``Σ_j aᵀ b`` over the neighbors of each node, ``(E, L, M)`` and ``(E, L, U)`` to ``(N, M, U)``."""
+    if not edges.degree:
+        return edges.sum(a.mT @ b)
+    rows = edges.degree * a.size(1)  # equally many of each node: one product sums them
+    a_of_node = a.reshape(edges.num_nodes, rows, -1)
+    b_of_node = b.reshape(edges.num_nodes, rows, -1)
+    return a_of_node.mT @ b_of_node
 
 
 class _CuEquivariance(nn.Module):
@@ -203,13 +220,14 @@ class _CuEquivariance(nn.Module):
             polynomial.add_segment(2, (ir.dim,))
         self.shapes = [(product.irreps_out[p.o].ir.dim, p.channels) for p in product.paths]
         for p, (dim, mul) in zip(product.paths, self.shapes, strict=True):
-            exact = product._exact[product.irreps_sh.slices()[p.s], p.columns].unflatten(1, (-1, dim)).transpose(0, 1)
-            segments = polynomial.add_segment(0, (mul,)), polynomial.add_segment(3, (dim, mul))
-            polynomial.add_path(segments[0], p.i, p.s, segments[1], c=exact.numpy())
+            exact = product._exact[product.irreps_sh.slices()[p.s], p.columns]
+            exact = exact.unflatten(1, (-1, dim)).transpose(0, 1)
+            weight_segment = polynomial.add_segment(0, (mul,))
+            output_segment = polynomial.add_segment(3, (dim, mul))
+            polynomial.add_path(weight_segment, p.i, p.s, output_segment, c=exact.numpy())
         # CUDA kernels require segments of equal width.
-        polynomial = polynomial.flatten_coefficient_modes().split_mode(
-            "u", math.gcd(*(mul for mul, _ in product.irreps_in))
-        )
+        width = math.gcd(*(mul for mul, _ in product.irreps_in))
+        polynomial = polynomial.flatten_coefficient_modes().split_mode("u", width)
         self._polynomial = cue.SegmentedPolynomial.eval_last_operand(polynomial)
         self._compiled: dict[str, Any] = {}
 
@@ -218,8 +236,8 @@ class _CuEquivariance(nn.Module):
         if weight is None:
             weight = x.new_ones(len(x), sum(channels for _, channels in self.shapes))
         (z,) = self._on(x.device)([weight, x, harmonics])
-        parts = z.split([dim * mul for dim, mul in self.shapes], 1)
-        return [part.unflatten(1, shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        of_path = z.split([dim * mul for dim, mul in self.shapes], 1)
+        return [z_p.unflatten(1, shape) for z_p, shape in zip(of_path, self.shapes, strict=True)]
 
     def _on(self, device: torch.device) -> Any:
         method = "uniform_1d" if device.type == "cuda" else "naive"

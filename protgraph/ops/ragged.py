@@ -46,10 +46,10 @@ class PaddedSide:
     def take(self, x: Tensor) -> Tensor:
         """Return the rows of ``(N, …)`` as ``(b, L, …)``; padding has arbitrary values."""
         if self.rows is None:
-            part = x.narrow(0, self.start, self.num_proteins * self.length)
+            values = x.narrow(0, self.start, self.num_proteins * self.length)
         else:
-            part = x.index_select(0, self.rows.flatten())
-        return part.unflatten(0, (self.num_proteins, self.length))
+            values = x.index_select(0, self.rows.flatten())
+        return values.unflatten(0, (self.num_proteins, self.length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +74,20 @@ class PaddedBlock:
 
     def pairs(self, x: Tensor, rows: slice) -> Tensor:
         """Return pair values ``(H, P)`` as ``(b, H, l, M)`` for a slice of l rows; padding has arbitrary values."""
-        num, length, columns = self.rows.num_proteins, self.rows.length, self.columns.length
-        if self.first is None or self.width is None:
-            part = x.narrow(1, self.start, num * length * columns).view(x.size(0), num, length, columns)
-            return part[:, :, rows].transpose(0, 1)
+        num = self.rows.num_proteins
+        length = self.rows.length
+        columns = self.columns.length
+        if self.first is None or self.width is None:  # a view
+            pairs = x.narrow(1, self.start, num * length * columns)
+            pairs = pairs.view(x.size(0), num, length, columns)
+            return pairs[:, :, rows].transpose(0, 1)
         i = torch.arange(length, device=x.device)[rows]
-        place = i[:, None] * self.width[:, None, None] + torch.arange(columns, device=x.device)
-        place = (self.first[:, None, None] + place).clamp_(max=x.size(1) - 1)  # (b, l, M)
-        return x.index_select(1, place.flatten()).view(x.size(0), *place.shape).transpose(0, 1)
+        j = torch.arange(columns, device=x.device)
+        pair = i[:, None] * self.width[:, None, None] + j  # in its protein
+        pair = self.first[:, None, None] + pair
+        pair = pair.clamp_(max=x.size(1) - 1)  # (b, l, M)
+        values = x.index_select(1, pair.flatten()).view(x.size(0), *pair.shape)
+        return values.transpose(0, 1)
 
 
 class PaddedLayout:
@@ -104,48 +110,66 @@ class PaddedLayout:
     """
 
     def __init__(self, rows: Sequence[int], columns: Sequence[int], device: torch.device, *, padded: bool) -> None:
-        self._rows, self._columns = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
-        self._device, self._same = device, rows is columns
+        self._rows = np.asarray(rows, np.int64)
+        self._columns = np.asarray(columns, np.int64)
+        self._device = device
+        self._has_equal_sides = rows is columns
         size = np.stack([self._rows, self._columns])
-        self._start = np.cumsum(size, 1) - size
-        self._pairs = np.cumsum(size.prod(0)) - size.prod(0)
-        self._place: Tensor | None = None
-        members = [m for m in _groups(size, padded) if size[:, m].prod(0).max(initial=0)]
-        self.blocks = tuple(map(self._block, members))
-        placed = [protein for m in members for protein in m.tolist()]
-        self._is_complete = len(placed) == len(self._rows)
-        if placed != list(range(len(self._rows))) or any(b.rows.rows is not None for b in self.blocks):
-            self._place = self._places(members)
+        num_pairs = size.prod(0)
+        self._start = np.cumsum(size, 1) - size  # (2, B) first row and column of each protein
+        self._first_pair = np.cumsum(num_pairs) - num_pairs
+
+        # groups of proteins that have pairs, one block each
+        groups = [group for group in _groups(size, padded) if num_pairs[group].any()]
+        self.blocks = tuple(map(self._block, groups))
+
+        # rows of views in the order of the proteins are already where they belong
+        proteins = np.concatenate(groups).tolist() if groups else []
+        self._is_complete = len(proteins) == len(self._rows)
+        is_in_order = proteins == list(range(len(self._rows)))
+        has_copies = any(block.rows.rows is not None for block in self.blocks)
+        self._position: Tensor | None = None
+        if has_copies or not is_in_order:
+            self._position = self._positions(groups)
 
     def _block(self, members: np.ndarray) -> PaddedBlock:
-        first, both = int(members[0]), (self._rows, self._columns)
-        if (np.diff(members) == 1).all() and all((size[members] == size[first]).all() for size in both):
-            starts = zip(both, self._start, strict=True)
-            rows, columns = (PaddedSide(len(members), int(size[first]), int(start[first])) for size, start in starts)
-            return PaddedBlock(rows, columns, start=int(self._pairs[first]))
+        first = int(members[0])
+        is_consecutive = (np.diff(members) == 1).all()
+        equal_rows = (self._rows[members] == self._rows[first]).all()
+        equal_columns = (self._columns[members] == self._columns[first]).all()
+        if is_consecutive and equal_rows and equal_columns:
+            rows = PaddedSide(len(members), int(self._rows[first]), int(self._start[0, first]))
+            columns = PaddedSide(len(members), int(self._columns[first]), int(self._start[1, first]))
+            return PaddedBlock(rows, columns, start=int(self._first_pair[first]))
+
         rows = self._side(members, self._rows, self._start[0])
-        columns = rows if self._same else self._side(members, self._columns, self._start[1])
-        return PaddedBlock(rows, columns, 0, self._send(self._pairs[members]), self._send(self._columns[members]))
+        columns = rows
+        if not self._has_equal_sides:
+            columns = self._side(members, self._columns, self._start[1])
+        first_pair = self._send(self._first_pair[members])
+        width = self._send(self._columns[members])
+        return PaddedBlock(rows, columns, first=first_pair, width=width)
 
     def _side(self, members: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> PaddedSide:
         length = int(sizes[members].max())
-        place = np.arange(length)
-        mask = place < sizes[members, None]
-        rows = np.where(mask, starts[members, None] + place, 0)
+        number = np.arange(length)  # in the protein
+        mask = number < sizes[members, None]
+        rows = np.where(mask, starts[members, None] + number, 0)
         return PaddedSide(len(members), length, rows=self._send(rows), mask=self._send(mask))
 
-    def _places(self, members: list[np.ndarray]) -> Tensor:
+    def _positions(self, groups: list[np.ndarray]) -> Tensor:
         """Return the position of each row in the concatenated blocks; rows in no block get the position after them."""
-        sizes, offset = self._rows, 0
-        total = sum(len(m) * int(sizes[m].max()) for m in members)
-        index = np.full(int(sizes.sum()), total)
-        for m in members:
-            length = int(sizes[m].max())
-            for number, protein in enumerate(m):
+        position = np.full(int(self._rows.sum()), -1)
+        offset = 0
+        for group in groups:
+            length = int(self._rows[group].max())
+            for protein in group:
+                size = self._rows[protein]
                 start = self._start[0, protein]
-                index[start : start + sizes[protein]] = offset + number * length + np.arange(sizes[protein])
-            offset += len(m) * length
-        return self._send(index)
+                position[start : start + size] = offset + np.arange(size)
+                offset += length
+        position[position < 0] = offset
+        return self._send(position)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Join one tensor ``(b, L, …)`` per block to ``(N, …)``; rows in no block are 0."""
@@ -153,11 +177,15 @@ class PaddedLayout:
         if not self._is_complete:
             flat.append(flat[0].new_zeros(1, *flat[0].shape[1:]))
         joined = flat[0] if len(flat) == 1 else torch.cat(flat)
-        return joined if self._place is None else joined.index_select(0, self._place)
+        if self._position is None:
+            return joined
+        return joined.index_select(0, self._position)
 
     def _send(self, values: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(values)
-        return (tensor.pin_memory() if self._device.type == "cuda" else tensor).to(self._device, non_blocking=True)
+        if self._device.type == "cuda":
+            tensor = tensor.pin_memory()
+        return tensor.to(self._device, non_blocking=True)
 
 
 def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
@@ -168,29 +196,31 @@ def _groups(size: np.ndarray, padded: bool) -> list[np.ndarray]:
     if (size == size[:, :1]).all():
         return [np.arange(count)]
     order = np.lexsort(size) if padded else np.arange(count)
-    groups, first = [], 0
+    groups = []
+    first = 0
     for k in range(1, count + 1):
-        if k < count and _fit(size[:, order[first : k + 1]], padded):
-            continue
-        groups.append(order[first:k])
-        first = k
+        with_next = order[first : k + 1]
+        is_last = k == count
+        if is_last or not _fit(size[:, with_next], padded):
+            groups.append(order[first:k])
+            first = k
     return groups
 
 
 def _fit(size: np.ndarray, padded: bool) -> bool:
-    low, high = size.min(1), size.max(1)
-    return bool((high <= np.where(padded, np.maximum(_MAX_RATIO * low, low + _MIN_DIFFERENCE), low)).all())
+    """Return True if proteins ``(2, B)`` can share a block."""
+    low = size.min(1)
+    high = size.max(1)
+    limit = low
+    if padded:
+        limit = np.maximum(_MAX_RATIO * low, low + _MIN_DIFFERENCE)
+    return bool((high <= limit).all())
 
 
 class NodePartition(Protocol):
     """Attributes of :class:`protgraph.ops.Proteins` that the layout uses.
 
-    Attributes
-    ----------
-    batch : Tensor
-        ``(N,)`` int64, number of the protein of each node.
-    longest : int
-        Nodes of the largest protein, L.
+    ``batch``: ``(N,)`` int64, number of the protein of each node. ``longest``: nodes of the largest protein, L.
     """
 
     batch: Tensor
@@ -225,11 +255,12 @@ class SingleBlockLayout:
     """
 
     def __init__(self, rows: NodePartition, columns: NodePartition) -> None:
-        side = _side(rows)
+        row_side = _side(rows)
+        column_side = row_side if columns is rows else _side(columns)
         width = columns.count
-        size = rows.count * width
-        other = side if columns is rows else _side(columns)
-        self.blocks = (PaddedBlock(side, other, 0, size.cumsum(0) - size, width),)
+        num_pairs = rows.count * width
+        first_pair = num_pairs.cumsum(0) - num_pairs
+        self.blocks = (PaddedBlock(row_side, column_side, first=first_pair, width=width),)
         self._rows = rows
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
@@ -238,7 +269,7 @@ class SingleBlockLayout:
 
 
 def _side(proteins: NodePartition) -> PaddedSide:
-    place = torch.arange(proteins.longest, device=proteins.batch.device)
-    mask = place < proteins.count[:, None]  # (B, L)
-    rows = torch.where(mask, proteins.ptr[:-1, None] + place, 0)
+    number = torch.arange(proteins.longest, device=proteins.batch.device)  # in the protein
+    mask = number < proteins.count[:, None]  # (B, L)
+    rows = torch.where(mask, proteins.ptr[:-1, None] + number, 0)
     return PaddedSide(len(proteins), proteins.longest, rows=rows, mask=mask)

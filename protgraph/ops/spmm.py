@@ -37,16 +37,9 @@ _CHUNK = 2048
 class Adjacency(Protocol):
     """Attributes of :class:`protgraph.ops.Edges` that the kernels use.
 
-    Attributes
-    ----------
-    index : Tensor
-        ``(2, E)`` int64, sources and targets, sorted by target.
-    num_nodes : int
-        N.
-    degree : int, optional
-        Number of incoming edges of every node, if all have equally many.
-    sources, targets : Segments
-        Reductions of edges by source and by target.
+    ``index``: ``(2, E)`` int64, sources and targets, sorted by target. ``num_nodes``: N. ``degree``: number of incoming
+    edges of every node, if all have equally many. ``sources``, ``targets``: reductions of edges by source and by
+    target.
     """
 
     index: Tensor

@@ -27,12 +27,8 @@ def site_calls(checkpoint: Checkpoint, predictions: Mapping[str, SplitPrediction
 
     The threshold of the checkpoint, which validation chose, is written as a calibrated probability.
 
-    Parameters
-    ----------
-    predictions : mapping of str to SplitPredictions
-        Uncalibrated predictions of each split.
-    truth : str
-        What makes a call right, in words; "" for a sentence with the label.
+    ``predictions``: uncalibrated predictions of each split. ``truth``: what makes a call right, in words; "" for a
+    sentence with the label.
     """
     target, threshold, calibration = checkpoint.model.target, checkpoint.threshold, checkpoint.calibration
     if not has_sites(target) or threshold is None or "val" not in predictions:
@@ -57,10 +53,7 @@ def mutation_calls(predictions: Mapping[str, SplitPredictions], *, of_binding: b
     measured ΔΔG of 0 or less; nothing is called stabilizing without one. Neutral: between both. The names for binding
     are "weaker", "tighter" and "neutral".
 
-    Parameters
-    ----------
-    predictions : mapping of str to SplitPredictions
-        Predicted and measured ΔΔG of each split, positive = destabilizing.
+    ``predictions``: predicted and measured ΔΔG of each split, positive = destabilizing.
     """
     unfavorable, favorable = ("weaker", "tighter") if of_binding else ("destabilizing", "stabilizing")
     values = {split: (p.logits[:, 0].double(), p.y[:, 0].double()) for split, p in predictions.items()}

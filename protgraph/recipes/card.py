@@ -158,12 +158,8 @@ def _comparisons(card: ModelCard) -> list[str]:
 def comparisons_of(results: Mapping[str, SplitResult], tasks: Mapping[str, TaskCard]) -> list[Comparison]:
     """Return the floors and published values on dataset cards for metrics of a model card.
 
-    Parameters
-    ----------
-    results : mapping of str to SplitResult
-        Results of the model on each split.
-    tasks : mapping of str to TaskCard
-        The task on the card of the dataset of a split, by split.
+    ``results``: results of the model on each split. ``tasks``: the task on the card of the dataset of a split, by
+    split.
     """
     comparisons = []
     for split, task in tasks.items():

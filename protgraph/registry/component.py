@@ -321,19 +321,10 @@ class Family(Generic[T]):
 class ComponentType:
     """Type of the components of one registry.
 
-    Parameters
-    ----------
-    text : str
-        Description for messages, e.g. "a subclass of protgraph.Head".
-    base : str
-        Base class as "module:class", or several separated by a space. It is not imported: if its module is not loaded,
-        no object has this type.
-    methods : tuple of str
-        Methods of a class that needs no base class.
-    classes, instances : bool
-        True if subclasses, or instances, of the base class are allowed.
-    without : str
-        Subclass of the base class that has a registry of its own, as "module:class".
+    ``text``: description for messages, e.g. "a subclass of protgraph.Head". ``base``: base class as "module:class", or
+    several separated by a space. It is not imported: if its module is not loaded, no object has this type. ``methods``:
+    methods of a class that needs no base class. ``classes``, ``instances``: True if subclasses, or instances, of the
+    base class are allowed. ``without``: subclass of the base class that has a registry of its own, as "module:class".
     """
 
     text: str

@@ -20,18 +20,9 @@ class ComponentScope:
 
     Errors of protgraph pass unchanged, and so do ``KeyboardInterrupt`` and ``MemoryError``; ``sys.exit`` does not.
 
-    Parameters
-    ----------
-    kind, name : str
-        E.g. "featurizer", "dihedral".
-    code : callable
-        The function or method that runs, for ``file:line``.
-    action : str
-        What runs, if a component has several functions, e.g. "loss".
-    path : str
-        Place in a model, e.g. "layers[2] of model 'mine'".
-    protein : str
-        Name of the protein, if it runs on one.
+    ``kind``, ``name``: e.g. "featurizer", "dihedral". ``code``: the function or method that runs, for ``file:line``.
+    ``action``: what runs, if a component has several functions, e.g. "loss". ``path``: place in a model, e.g.
+    "layers[2] of model 'mine'". ``protein``: name of the protein, if it runs on one.
 
     Examples
     --------

@@ -69,11 +69,11 @@ def component_options(component: Callable[..., object]) -> dict[str, Option]:
     ['dim=64', 'heads=4']
     """
     scope = getattr(inspect.unwrap(_function(component)), "__globals__", {})
-    return {
-        p.name: Option(p.name, _resolve(p.annotation, scope), p.default)
-        for p in _parameters(component).values()
-        if p.kind is p.KEYWORD_ONLY
-    }
+    options = {}
+    for p in _parameters(component).values():
+        if p.kind is p.KEYWORD_ONLY:
+            options[p.name] = Option(p.name, _resolve(p.annotation, scope), p.default)
+    return options
 
 
 def reject_var_keyword(component: Callable[..., object], label: str) -> None:
@@ -167,12 +167,12 @@ def _type_name(annotation: object) -> str:
 
 def _limits(metadata: tuple[object, ...]) -> list[tuple[Callable[[typing.Any, typing.Any], bool], str, float]]:
     """Return comparison, sign and value of each limit of a number in ``Annotated``; other metadata has none."""
-    return [
-        (compare, sign, getattr(limit, name))
-        for limit in metadata
-        for name, (compare, sign) in _LIMITS.items()
-        if hasattr(limit, name)
-    ]
+    limits = []
+    for limit in metadata:
+        for name, (compare, sign) in _LIMITS.items():
+            if hasattr(limit, name):
+                limits.append((compare, sign, getattr(limit, name)))
+    return limits
 
 
 def _fits(value: object, annotation: object) -> bool:

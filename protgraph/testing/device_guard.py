@@ -33,10 +33,7 @@ class MixedDevicesError(RuntimeError):
 class DeviceGuard(TorchDispatchMode):
     """Raise :class:`MixedDevicesError` where an operation mixes devices; single numbers on the CPU are allowed.
 
-    Parameters
-    ----------
-    allow_copies : bool
-        Allow blocking copies from the CPU, as of constants that a first call moves to the device.
+    ``allow_copies``: allow blocking copies from the CPU, as of constants that a first call moves to the device.
     """
 
     def __init__(self, *, allow_copies: bool) -> None:

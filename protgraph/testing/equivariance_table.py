@@ -50,16 +50,9 @@ COLUMNS = (
 class EquivarianceRow:
     """The errors of one component.
 
-    Parameters
-    ----------
-    component : str
-        "layer gat".
-    tolerance : float, optional
-        Stated for float32; None if the component cannot be loaded.
-    errors : dict of str to float or str
-        The largest error by column title, or why there is none.
-    notes : dict of str to str
-        By column title, the stated reason of an error beyond the limit.
+    ``component``: "layer gat". ``tolerance``: stated for float32; None if the component cannot be loaded. ``errors``:
+    the largest error by column title, or why there is none. ``notes``: by column title, the stated reason of an error
+    beyond the limit.
     """
 
     component: str

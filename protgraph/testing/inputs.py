@@ -23,10 +23,7 @@ Permutation = Mapping[str, Tensor]
 class Inputs(ABC):
     """Some proteins as a component reads them. Every method returns new inputs.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Nodes of each protein.
+    ``sizes``: nodes of each protein.
     """
 
     if TYPE_CHECKING:  # a field of some subclasses, a property of others

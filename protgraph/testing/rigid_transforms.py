@@ -21,12 +21,7 @@ _COORDINATES = ("pos", "backbone", "atom_pos")
 class RigidTransforms:
     """M orthogonal matrices, each with a translation.
 
-    Parameters
-    ----------
-    matrices : Tensor
-        Q, ``(M, 3, 3)`` float64.
-    translations : Tensor
-        t, ``(M, 3)`` float64, Å.
+    ``matrices``: Q, ``(M, 3, 3)`` float64. ``translations``: t, ``(M, 3)`` float64, Å.
     """
 
     def __init__(self, matrices: Tensor, translations: Tensor) -> None:

@@ -67,16 +67,9 @@ class MissingExtra(NotApplicable):
 class Runner:
     """A component on a device and in a floating type.
 
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda", "cuda:1".
-    dtype : torch.dtype
-        float64 is held to 1e-10, any other type to the component's tolerance.
-    full : bool
-        Read all proteins of a dataset.
-    quick : bool
-        Use smaller proteins where a check needs a large one.
+    ``device``: "cpu", "cuda", "cuda:1". ``dtype``: float64 is held to 1e-10, any other type to the component's
+    tolerance. ``full``: read all proteins of a dataset. ``quick``: use smaller proteins where a check needs a large
+    one.
     """
 
     component: Component

@@ -27,12 +27,8 @@ _OTHER_NUMBER = 1001  # added to author residue numbers
 class StructureInputs(Inputs):
     """Proteins as residues.
 
-    Parameters
-    ----------
-    residues : tuple of Residues
-        In float64.
-    plan : FeaturePlan, optional
-        Turns the residues into the batch that a model reads; None passes the residues themselves, to a featurizer.
+    ``residues``: in float64. ``plan``: turns the residues into the batch that a model reads; None passes the residues
+    themselves, to a featurizer.
     """
 
     residues: tuple[Residues, ...]

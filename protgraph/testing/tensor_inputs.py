@@ -81,8 +81,10 @@ class TensorInputs(Inputs):
         """Return each protein's number of rows of a level; edges are counted from ``edge_index``."""
         if level == "edge" or level in self.more_edges:
             index = self.edge_index if level == "edge" else self.more_edges[level]
-            protein = _numbers(self._sizes_of(self._ends_of(level)[1]))[index[1]]
-            return tuple(torch.bincount(protein, minlength=len(self.sizes)).tolist())
+            target_nodes = self._ends_of(level)[1]
+            protein_of_node = _numbers(self._sizes_of(target_nodes))
+            protein_of_edge = protein_of_node[index[1]]
+            return tuple(torch.bincount(protein_of_edge, minlength=len(self.sizes)).tolist())
         if level in self.more_nodes:
             return self.more_nodes[level]
         return super().rows(level)
@@ -101,46 +103,68 @@ class TensorInputs(Inputs):
             return self._collated(device, dtype)
         fields: dict[str, Any] = {}
         for name, spec in self.specs.items():
-            if spec.is_tensor:
-                value = self.edge_index if name == "edge_index" else self.values[name]
-                fields[name] = value.to(device, dtype if value.is_floating_point() else value.dtype, copy=True)
+            if not spec.is_tensor:
+                continue
+            value = self.edge_index if name == "edge_index" else self.values[name]
+            value_dtype = dtype if value.is_floating_point() else value.dtype
+            fields[name] = value.to(device, value_dtype, copy=True)
         if "edges" in self.specs:
-            most = int(torch.bincount(self.edge_index[1]).max()) if self.edge_index.numel() else 0
-            index = self.edge_index.to(device, copy=True)
-            fields["edges"] = Edges(index, sum(self.sizes), degree=self.degree, max_degree=most)
+            fields["edges"] = self._edges(device)
         if "proteins" in self.specs:
-            parts = {part: fields[part] for part in ("chain", "residue") if part in fields}
-            fields["proteins"] = Proteins(self.batch.to(device), self.sizes, **parts)
+            batch = self.batch.to(device)
+            fields["proteins"] = Proteins(batch, self.sizes, chain=fields.get("chain"), residue=fields.get("residue"))
         return fields
 
+    def _edges(self, device: torch.device | str) -> Edges:
+        max_degree = 0
+        if self.edge_index.numel():
+            max_degree = int(torch.bincount(self.edge_index[1]).max())
+        index = self.edge_index.to(device, copy=True)
+        return Edges(index, sum(self.sizes), degree=self.degree, max_degree=max_degree)
+
     def _collated(self, device: torch.device | str, dtype: torch.dtype) -> Data:
-        tensors = {n: x.to(dtype, copy=True) if x.is_floating_point() else x.clone() for n, x in self.values.items()}
-        rows = {n: self.rows(self.specs[n].rows) for n in tensors}
+        tensors: dict[str, Tensor] = {}
+        rows: dict[str, tuple[int, ...]] = {}
+        for name, value in self.values.items():
+            tensors[name] = value.to(dtype, copy=True) if value.is_floating_point() else value.clone()
+            rows[name] = self.rows(self.specs[name].rows)
         for edges, index in self.more_edges.items():
             name = edge_index_name(edges)
-            tensors[name], rows[name] = index, self.rows(edges)
+            tensors[name] = index
+            rows[name] = self.rows(edges)
+        if "edges" in self.specs:
+            tensors["edge_index"] = self.edge_index
+            rows["edge_index"] = self.rows("edge")
+
+        # attributes of each protein
         attributes: dict[str, list[Any]] = {}
         if self.degree is not None:
             attributes["degree"] = [self.degree] * len(self.sizes)
         for edges, ends in self.ends.items():
             attributes[f"{edges}_ends"] = [">".join(ends)] * len(self.sizes)
-        if "edges" in self.specs:
-            tensors["edge_index"], rows["edge_index"] = self.edge_index, self.rows("edge")
-        return make_batch(tensors, sizes=self.sizes, rows=rows, attributes=attributes).to(device)
+        batch = make_batch(tensors, sizes=self.sizes, rows=rows, attributes=attributes)
+        return batch.to(device)
 
     def moved(self, transforms: RigidTransforms) -> TensorInputs:
         """Return all proteins after the first transform, then all after the second, and so on."""
-        values = {n: transforms.apply(x, self.specs[n]).flatten(0, 1) for n, x in self.values.items()}
-        starts = torch.arange(len(transforms)) * sum(self.sizes)
-        for n in self._node_numbers:
-            shifted = self.values[n] + starts.view(-1, 1, *[1] * (self.values[n].dim() - 1))
-            values[n] = shifted.flatten(0, 1)
+        copies = torch.arange(len(transforms))
+        starts = copies * sum(self.sizes)  # (T,) first node of each copy
+        values = {}
+        for name, value in self.values.items():
+            values[name] = transforms.apply(value, self.specs[name]).flatten(0, 1)
+        for name in self._node_numbers:
+            numbers = self.values[name]
+            other_axes = [1] * numbers.dim()
+            shifted = numbers + starts.view(-1, *other_axes)
+            values[name] = shifted.flatten(0, 1)
         index = (self.edge_index[:, None] + starts[:, None]).flatten(1)
+
         more = {}
         for name, edges in self.more_edges.items():
             total = torch.tensor([[sum(self._sizes_of(nodes))] for nodes in self._ends_of(name)])  # (2, 1)
-            starts = torch.arange(len(transforms)) * total  # (2, T)
-            more[name] = (edges[:, None] + starts[:, :, None]).flatten(1)
+            starts_of_ends = copies * total  # (2, T)
+            shifted = edges[:, None] + starts_of_ends[:, :, None]
+            more[name] = shifted.flatten(1)
         more_nodes = {name: sizes * len(transforms) for name, sizes in self.more_nodes.items()}
         sizes = self.sizes * len(transforms)
         return replace(self, values=values, edge_index=index, more_edges=more, sizes=sizes, more_nodes=more_nodes)
@@ -169,6 +193,7 @@ class TensorInputs(Inputs):
 
         Atoms change places within their residues only, which ascend in every graph.
         """
+        # nodes: in a random order within their protein and residue
         generator = torch.Generator().manual_seed(21)
         key = self.batch.double()
         if "residue" in self.values:
@@ -176,10 +201,13 @@ class TensorInputs(Inputs):
         noise = torch.rand(len(key), generator=generator, dtype=torch.float64)
         node = torch.argsort(key + 0.5 * noise)
         new_number = torch.argsort(node)
+
         index = new_number[self.edge_index]
         edge = torch.argsort(index[1], stable=True)
-        order = {"node": node, "edge": edge, "graph": torch.arange(len(self.sizes))}
-        order["pair"] = pair_permutation(node, self.sizes)
+        graph = torch.arange(len(self.sizes))
+        order = {"node": node, "edge": edge, "graph": graph, "pair": pair_permutation(node, self.sizes)}
+
+        # further node sets, and the edges between them
         new_numbers = {NODES: new_number}
         for name, sizes in self.more_nodes.items():
             noise = torch.rand(sum(sizes), generator=generator, dtype=torch.float64)
@@ -188,9 +216,12 @@ class TensorInputs(Inputs):
         more = {}
         for name, edges in self.more_edges.items():
             source_set, target_set = self._ends_of(name)
-            renumbered = torch.stack([new_numbers[source_set][edges[0]], new_numbers[target_set][edges[1]]])
+            source = new_numbers[source_set][edges[0]]
+            target = new_numbers[target_set][edges[1]]
+            renumbered = torch.stack([source, target])
             order[name] = torch.argsort(renumbered[1], stable=True)
             more[name] = renumbered[:, order[name]]
+
         values = self._rows_of_values(order)
         for name in self._node_numbers:
             values[name] = new_number[values[name]]
@@ -245,8 +276,9 @@ class TensorInputs(Inputs):
         sizes = torch.tensor(self._sizes_of(nodes))
         batch = _numbers(self._sizes_of(nodes))
         first = sizes.cumsum(0) - sizes  # (P,) first node of each protein
-        place = torch.arange(len(batch)) - first[batch]  # in the protein
-        return (place + 1) % sizes[batch] + first[batch]
+        number_in_protein = torch.arange(len(batch)) - first[batch]
+        next_in_protein = (number_in_protein + 1) % sizes[batch]
+        return next_in_protein + first[batch]
 
     def _with_other_sources(self, edge_index: Tensor, ends: tuple[str, str] = (NODES, NODES)) -> Tensor:
         """Return edges ``(2, E)`` with the next node of the protein as source, or as target if that changes nothing."""
@@ -255,7 +287,8 @@ class TensorInputs(Inputs):
         other = successor[source]
         before = (target * len(successor) + source).sort().values
         after = (target * len(successor) + other).sort().values
-        if torch.equal(before, after) and ends[0] == ends[1]:  # complete, with loops
+        is_unchanged = torch.equal(before, after)  # complete, with loops
+        if is_unchanged and ends[0] == ends[1]:
             other = successor[target]
         return torch.stack([other, target])
 
@@ -268,8 +301,12 @@ class TensorInputs(Inputs):
     @property
     def features(self) -> list[str]:
         """Names of the features that other layers compute: numbers of no registered field and no position."""
-        floats = [name for name, x in self.values.items() if x.is_floating_point() and not is_registered(name)]
-        return [name for name in floats if self.specs[name].irreps != "point"]
+        features = []
+        for name, value in self.values.items():
+            is_position = self.specs[name].irreps == "point"
+            if value.is_floating_point() and not is_registered(name) and not is_position:
+                features.append(name)
+        return features
 
     def last_perturbed(self) -> TensorInputs:
         """Change all values of the last protein."""
@@ -280,7 +317,10 @@ class TensorInputs(Inputs):
 
     def without_edges(self) -> TensorInputs:
         """Return the same proteins without any edge."""
-        values = {n: x[:0] if self.specs[n].level == "edge" else x for n, x in self.values.items()}
+        values = dict(self.values)
+        for name, value in self.values.items():
+            if self.specs[name].level == "edge":
+                values[name] = value[:0]
         more = {name: edges[:, :0] for name, edges in self.more_edges.items()}
         return replace(self, values=values, edge_index=self.edge_index[:, :0], more_edges=more, degree=0)
 
@@ -293,13 +333,16 @@ class TensorInputs(Inputs):
         if value.dtype == torch.bool:
             return ~value
         if not value.is_floating_point():
-            if spec.classes is not None:
-                return (value + torch.randint(1, spec.classes, value.shape, generator=generator)) % spec.classes
-            return value.flip(0)
+            if spec.classes is None:
+                return value.flip(0)
+            shift = torch.randint(1, spec.classes, value.shape, generator=generator)
+            return (value + shift) % spec.classes
         if name in self.nonnegative:
-            return value * (0.5 + torch.rand(value.shape, generator=generator, dtype=value.dtype))
+            factor = 0.5 + torch.rand(value.shape, generator=generator, dtype=value.dtype)
+            return value * factor
         scale = value.std() if value.numel() > 1 else value.new_ones(())
-        return value + scale * torch.randn(value.shape, generator=generator, dtype=value.dtype)
+        noise = torch.randn(value.shape, generator=generator, dtype=value.dtype)
+        return value + scale * noise
 
 
 def _numbers(sizes: tuple[int, ...]) -> Tensor:

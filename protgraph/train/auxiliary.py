@@ -107,15 +107,7 @@ def prepare_auxiliary(
     cache: str | Path | None,
     jobs: int,
 ) -> list[AuxiliaryTask]:
-    """Prepare the auxiliary tasks of a run, with new heads.
-
-    Raises
-    ------
-    OptionError
-        A task is the main task, or for causal models.
-    UnknownNameError
-        The dataset has no such task, and it derives no labels.
-    """
+    """Prepare the auxiliary tasks of a run, with new heads."""
     auxiliary = []
     for number, (name, weight) in enumerate(config.auxiliary.items(), 1):
         if name == task.name:

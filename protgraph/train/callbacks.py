@@ -135,12 +135,7 @@ class StateCheckpoint(Checkpoint):
     It is not written after the last batch of an epoch: Lightning 2.6 skips the validation of an epoch that is resumed
     there (measured 2026-11-22).
 
-    Parameters
-    ----------
-    path : Path
-        File of the state.
-    interval : float
-        Seconds.
+    ``path``: file of the state. ``interval``: seconds.
     """
 
     def __init__(self, path: Path, interval: float) -> None:

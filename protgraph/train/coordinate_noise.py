@@ -18,10 +18,7 @@ __all__ = ["add_noise", "check_noise_allowed"]
 def add_noise(graph: Data, noise: float, generator: Generator) -> Data:
     """Return a copy of a graph or batch of residues with noise on the atoms.
 
-    Parameters
-    ----------
-    graph : Data
-        With ``backbone`` ``(N, 4, 3)`` and CA positions ``pos`` ``(N, 3)``, Å.
+    ``graph``: with ``backbone`` ``(N, 4, 3)`` and CA positions ``pos`` ``(N, 3)``, Å.
 
     References
     ----------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -101,56 +101,78 @@ def cross_validate(
     CheckpointError
         ``run_dir`` has the folds of another run.
     """
-    config, spec = config or FitConfig(), as_model_spec(model)
+    config = config or FitConfig()
+    spec = as_model_spec(model)
     if resume and run_dir is None:
         raise OptionError("cross_validate: resume=True needs run_dir, the folder of the interrupted run.")
     dataset = load_dataset(dataset, task=task, cache=cache)
     task = resolve_task(task, dataset)
     assignment = assign_folds(dataset, task.name, folds, seed=config.seed)
-    numbers = {example.id: i for i, example in enumerate(dataset.examples(task.name))}
-    run = _Run(
-        spec, task, config, None if run_dir is None else Path(run_dir), resume, cache, numbers, make_loggers, options
-    )
     datasets_of_folds = fold_datasets(dataset, task.name, assignment, seed=config.seed)
     _check_validation(datasets_of_folds, assignment, task)
-    tests: list[FoldTest] = []
-    floors: list[SplitPredictions] = []
-    results: list[FoldResult] = []
-    prepared: Prepared | None = None
-    for k, fold in enumerate(datasets_of_folds, 1):
-        checkpoint, is_resumed = run.train(fold, k)
-        test, prepared = run.test(checkpoint, fold)
-        tests.append((test, prepared.splits["test"]))
-        metrics, floor = compute_metrics(task.metrics, test), dict.fromkeys((m.name for m in task.metrics), math.nan)
-        if _has_baseline(task):
-            floors.append(run.test(run.baseline(fold), fold)[0])
-            floor = compute_metrics(task.metrics, floors[-1])
-        epoch = checkpoint.trained["best_epoch"]
-        results.append(FoldResult(k, count_split(test), metrics, floor, epoch, is_resumed=is_resumed))
+
+    # train and test each fold
+    run = _Run(
+        spec=spec,
+        task=task,
+        config=config,
+        run_dir=None if run_dir is None else Path(run_dir),
+        resume=resume,
+        cache=cache,
+        numbers={example.id: i for i, example in enumerate(dataset.examples(task.name))},
+        make_loggers=make_loggers,
+        options=options,
+    )
+    tested: list[_TestedFold] = []
+    for number, fold in enumerate(datasets_of_folds, 1):
+        tested.append(run.tested(fold, number))
         if on_fold is not None:
-            on_fold(results[-1])
-    pooled = _pool([test for test, _ in tests])
-    assert prepared is not None  # contract: there are at least two folds
+            on_fold(tested[-1].result)
+
+    return _together(tested, spec.name, dataset, task, assignment.rule)
+
+
+def _together(tested: Sequence[_TestedFold], model: str, dataset: Dataset, task: Task, rule: str) -> CrossValidation:
+    """Pool the predictions of all test folds."""
+    pooled = _pool([fold.predictions for fold in tested])
+    floors = [fold.floor for fold in tested if fold.floor is not None]
+    pooled_floor = _pool(floors) if floors else None
     monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
     difference = np.array([math.nan])
-    if floors:
-        floor = compute_metrics(task.metrics, _pool(floors))
-        difference = bootstrap_difference(pooled, _pool(floors), monitor)
+    if pooled_floor is not None:
+        difference = bootstrap_difference(pooled, pooled_floor, monitor)
+    tests = [(fold.predictions, fold.prepared.splits["test"]) for fold in tested]
     return CrossValidation(
-        model=spec.name,
+        model=model,
         dataset=dataset.name,
         task=task,
-        rule=assignment.rule,
-        folds=tuple(results),
+        rule=rule,
+        folds=tuple(fold.result for fold in tested),
         pooled=compute_metrics(task.metrics, pooled),
-        baseline=floor,
+        baseline=_metrics_of_floor(task, pooled_floor),
         intervals={metric.name: percentile_interval(bootstrap_scores(pooled, metric)) for metric in task.metrics},
         difference=percentile_interval(difference),
         size=count_split(pooled),
         predictions=tabulate_folds(dataset, task.name, task.target, tests),
-        failures=prepared.failures,
-        notes=prepared.notes,
+        failures=tested[-1].prepared.failures,
+        notes=tested[-1].prepared.notes,
     )
+
+
+class _TestedFold(NamedTuple):
+    """Test of a fold: its result, predictions of the model and of the baseline, and graphs."""
+
+    result: FoldResult
+    predictions: SplitPredictions
+    floor: SplitPredictions | None
+    prepared: Prepared
+
+
+def _metrics_of_floor(task: Task, floor: SplitPredictions | None) -> dict[str, float]:
+    """Return the metrics of the baseline, NaN if the task has none."""
+    if floor is None:
+        return dict.fromkeys((metric.name for metric in task.metrics), math.nan)
+    return compute_metrics(task.metrics, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,18 +189,35 @@ class _Run:
     make_loggers: Callable[[Path], Sequence[Logger]] | None
     options: Mapping[str, Any]
 
-    def train(self, part: Dataset, fold: int) -> tuple[Checkpoint, bool]:
+    def tested(self, dataset: Dataset, fold: int) -> _TestedFold:
+        """Train and test the model and the baseline on a fold."""
+        checkpoint, is_resumed = self.train(dataset, fold)
+        predictions, prepared = self.test(checkpoint, dataset)
+        floor = None
+        if _has_baseline(self.task):
+            floor, _ = self.test(self.baseline(dataset), dataset)
+        result = FoldResult(
+            fold,
+            count_split(predictions),
+            metrics=compute_metrics(self.task.metrics, predictions),
+            baseline=_metrics_of_floor(self.task, floor),
+            best_epoch=checkpoint.trained["best_epoch"],
+            is_resumed=is_resumed,
+        )
+        return _TestedFold(result, predictions, floor, prepared)
+
+    def train(self, dataset: Dataset, fold: int) -> tuple[Checkpoint, bool]:
         """Train on a fold; return the checkpoint, and True if it is of an earlier run."""
         folder = None if self.run_dir is None else self.run_dir / f"fold_{fold}"
         path = None if folder is None else folder / CHECKPOINT
         if path is not None and self.resume and path.is_file():
-            return self._finished(path, part), True
+            return self._finished(path, dataset), True
         options = dict(self.options)
         if self.make_loggers is not None and folder is not None:
             options["logger"] = self.make_loggers(folder)
         result = fit(
             self.spec,
-            part,
+            dataset,
             self.task,
             config=self.config,
             cache=self.cache,
@@ -199,21 +238,26 @@ class _Run:
         config = FitConfig(epochs=1, batch_residues=run.batch_residues, device=run.device, seed=run.seed)
         return fit(_BASELINE, dataset, self.task, config=config, cache=self.cache).checkpoint()
 
-    def test(self, checkpoint: Checkpoint, part: Dataset) -> tuple[SplitPredictions, Prepared]:
+    def test(self, checkpoint: Checkpoint, dataset: Dataset) -> tuple[SplitPredictions, Prepared]:
         """Predict the test fold; ``protein`` is the number of the example in the dataset."""
         network = checkpoint.model
         task = self.task if network.decoder is None else self.task.for_decoder()
-        prepared = prepare(part, task, network.plan, cache=self.cache)
+        prepared = prepare(dataset, task, network.plan, cache=self.cache)
         store = prepared.splits["test"]
         predictions = predict_split(network.to(self.config.torch_device()), store, task)
         network.cpu()
         protein = torch.tensor([self.numbers[name] for name in store.names])[predictions.protein]
         return replace(predictions, protein=protein, threshold=checkpoint.threshold), prepared
 
-    def _finished(self, path: Path, part: Dataset) -> Checkpoint:
+    def _finished(self, path: Path, dataset: Dataset) -> Checkpoint:
         """Return the model of a finished fold of an interrupted run."""
-        checkpoint, config = load_checkpoint(path), self.config.to_dict()
-        expected = {"model": self.spec.to_dict(), "data": part.version, "config": config, "parent": None}
+        checkpoint = load_checkpoint(path)
+        expected = {
+            "model": self.spec.to_dict(),
+            "data": dataset.version,
+            "config": self.config.to_dict(),
+            "parent": None,
+        }
         if self.config.start_from is not None:
             expected["parent"] = load_parent(self.config.start_from).digest
         trained = checkpoint.trained
@@ -237,30 +281,37 @@ def _has_baseline(task: Task) -> bool:
     return not task.target.is_geometric and not task.monitor.startswith("pearson")
 
 
-def _check_validation(parts: Sequence[Dataset], assignment: FoldAssignment, task: Task) -> None:
+def _check_validation(datasets: Sequence[Dataset], assignment: FoldAssignment, task: Task) -> None:
     """Raise before training if the metric that selects the epoch would be undefined in a fold."""
     if task.target.kind != "multilabel" or task.monitor not in RANKING or not assignment.counts.shape[1]:
         return
-    for fold, part in enumerate(parts, 1):
-        is_val = np.array([example.split == "val" for example in part.examples(task.name)])
+    for fold, dataset in enumerate(datasets, 1):
+        is_val = np.array([example.split == "val" for example in dataset.examples(task.name)])
         negative, positive = assignment.counts[is_val].sum(0).reshape(2, -1)
-        if not ((negative > 0) & (positive > 0)).any():
-            summary = (
-                f"{count_noun(int(is_val.sum()), 'protein')} with {count_noun(int(positive.sum()), 'positive label')}"
-            )
+        has_both = (negative > 0) & (positive > 0)
+        if not has_both.any():
+            proteins = count_noun(int(is_val.sum()), "protein")
+            positives = count_noun(int(positive.sum()), "positive label")
+            summary = f"{proteins} with {positives}"
             raise DatasetError(
                 f"task {task.name!r}: {task.monitor} is undefined on the validation part of fold {fold} of "
-                f"{len(parts)}: {summary} and {int(negative.sum())} negative. It needs both. Use another seed or "
+                f"{len(datasets)}: {summary} and {int(negative.sum())} negative. It needs both. Use another seed or "
                 "number of folds, or add proteins."
             )
 
 
-def _pool(parts: Sequence[SplitPredictions]) -> SplitPredictions:
+def _pool(folds: Sequence[SplitPredictions]) -> SplitPredictions:
     """Concatenate the predictions of folds; each row keeps the threshold of its fold."""
-    joined = join_predictions([BatchPredictions(part, len(part.protein_of_rows.unique())) for part in parts])
-    thresholds = [part.threshold.expand_as(part.y) for part in parts if part.threshold is not None]
+    batches = []
+    thresholds = []
+    for fold in folds:
+        batches.append(BatchPredictions(fold, len(fold.protein_of_rows.unique())))
+        if fold.threshold is not None:
+            thresholds.append(fold.threshold.expand_as(fold.y))
+    joined = join_predictions(batches)
     threshold = torch.cat(thresholds) if thresholds else None
-    return replace(joined, threshold=threshold, protein=torch.cat([part.protein_of_rows for part in parts]))
+    protein = torch.cat([fold.protein_of_rows for fold in folds])
+    return replace(joined, threshold=threshold, protein=protein)
 
 
 _LABEL = 18  # characters of the first column
@@ -331,14 +382,21 @@ class CrossValidation:
 
     def mean(self, metric: str) -> tuple[float, float]:
         """Return the mean of a metric over the folds where it is defined, and its standard deviation (n − 1)."""
-        values = [v for v in (fold.metrics[metric] for fold in self.folds) if not math.isnan(v)]
-        return fmean(values) if values else math.nan, stdev(values) if len(values) > 1 else math.nan
+        values = []
+        for fold in self.folds:
+            if not math.isnan(fold.metrics[metric]):
+                values.append(fold.metrics[metric])
+        mean = fmean(values) if values else math.nan
+        deviation = stdev(values) if len(values) > 1 else math.nan
+        return mean, deviation
 
     @property
     def beats_baseline(self) -> bool:
         """True if the interval of the difference from the baseline is on the better side of 0."""
         modes = {metric.name: metric.mode for metric in self.task.metrics}
-        return self.difference.low > 0 if modes[self.task.monitor] == "max" else self.difference.high < 0
+        if modes[self.task.monitor] == "max":
+            return self.difference.low > 0
+        return self.difference.high < 0
 
     def __repr__(self) -> str:
         monitor = self.task.monitor
@@ -357,8 +415,9 @@ class CrossValidation:
             _line("test fold", self._columns("proteins", "positive"), "epoch", names),
         ]
         for fold in self.folds:
-            label = f"{fold.fold}{' (resumed)' if fold.is_resumed else ''}"
-            lines.append(_line(label, self._counts(fold.size), str(fold.best_epoch), _numbers(fold.metrics, names)))
+            label = f"{fold.fold} (resumed)" if fold.is_resumed else str(fold.fold)
+            counts = self._counts(fold.size)
+            lines.append(_line(label, counts, str(fold.best_epoch), _numbers(fold.metrics, names)))
         blank = self._columns("", "")
         statistics = [self.mean(name) for name in names]
         lines += [
@@ -368,8 +427,11 @@ class CrossValidation:
             _line("  95 % from", blank, "", [_number(self.intervals[name].low) for name in names]),
             _line("  95 % to", blank, "", [_number(self.intervals[name].high) for name in names]),
             _line("majority, pooled", self._counts(self.size), "", _numbers(self.baseline, names)),
+            self._verdict(),
         ]
-        return "\n".join([*lines, self._verdict(), *([self.size.warning()] if self.size.is_small else [])])
+        if self.size.is_small:
+            lines.append(self.size.warning())
+        return "\n".join(lines)
 
     def _columns(self, proteins: str, positive: str) -> str:
         return f"{proteins:>8}" if self.size.with_positives is None else f"{proteins:>8}  {positive:>8}"
@@ -395,7 +457,11 @@ def _numbers(metrics: Mapping[str, float], names: Sequence[str]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}" if abs(value) >= 1e-3 or value == 0 else f"{value:.2e}"
+    if math.isnan(value):
+        return "–"
+    if value != 0 and abs(value) < 1e-3:
+        return f"{value:.2e}"
+    return f"{value:.4f}"
 
 
 FoldTest = tuple[SplitPredictions, GraphStore]
@@ -434,8 +500,11 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of one protein."""
     rows = (test.protein_of_rows == number).nonzero().flatten()
-    rows = rows[residue_nodes(graph)] if target.level == "node" else rows
-    threshold = test.threshold if test.threshold is None or test.threshold.dim() == 1 else test.threshold[rows]
+    if target.level == "node":
+        rows = rows[residue_nodes(graph)]
+    threshold = test.threshold
+    if threshold is not None and threshold.dim() > 1:  # that of the fold of each row
+        threshold = threshold[rows]
     values = prediction_values(test.logits[rows], target, threshold)
     labels = _labels(test.y[rows], target)
     file = example.path.name if example.record is None else f"{example.path.name}#{example.record}"
@@ -455,4 +524,7 @@ def _labels(y: Any, target: Target) -> list[tuple[Any, ...]]:
         names = target_names(target)
         return [(names[k] if k >= 0 else "",) for k in y.tolist()]
     as_number = int if target.kind == "multilabel" else float
-    return [tuple("" if v != v else as_number(v) for v in row) for row in y.tolist()]
+    labels = []
+    for row in y.tolist():
+        labels.append(tuple("" if math.isnan(value) else as_number(value) for value in row))
+    return labels

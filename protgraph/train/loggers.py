@@ -106,10 +106,7 @@ LOGGERS: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str], tuple[Logger,
 class PlacePrinter(Logger):
     """Lightning logger that writes no values; when a run starts, it prints its starting point and where others write.
 
-    Parameters
-    ----------
-    show : callable
-        Prints a line.
+    ``show``: prints a line.
     """
 
     name, version = "places", ""

@@ -344,19 +344,21 @@ class FitModule(pl.LightningModule):
         """Restore the content of :meth:`on_save_checkpoint`, which may be of another number of processes."""
         state = checkpoint["protgraph"]
         self._random = state["random"]
-        shapes = [
-            {name: x.shape for name, x in w.items()} for w in (checkpoint.get("state_dict"), self.state_dict()) if w
-        ]
-        if shapes[0] != shapes[-1]:
+        saved = checkpoint.get("state_dict")
+        if saved and _shapes(saved) != _shapes(self.state_dict()):
             raise CheckpointError(
                 f"Cannot resume: the state has other weights than model {self.model.spec.name!r}, whose code has "
                 "changed. Start again without resume."
             )
-        self.history, self.thresholds = list(state["history"]), list(state["thresholds"])
-        self.residues, self.seconds = state["residues"], state["seconds"]
-        is_first = self.global_rank == 0  # sums over all processes
+        self.history = list(state["history"])
+        self.thresholds = list(state["thresholds"])
+        self.residues = state["residues"]
+        self.seconds = state["seconds"]
+        # sums over all processes, which the first one continues
+        is_first = self.global_rank == 0
         self._nodes = state["nodes"] * is_first
-        self._loss, self._count = (state[key].to(self.device) * is_first for key in ("loss", "count"))
+        self._loss = state["loss"].to(self.device) * is_first
+        self._count = state["count"].to(self.device) * is_first
 
     def _sum(self, value: Tensor) -> Tensor:
         """Sum a tensor over all processes, in place."""
@@ -371,6 +373,10 @@ class FitModule(pl.LightningModule):
         lists: list[list[Any]] = [[] for _ in range(self.trainer.world_size)]
         torch.distributed.all_gather_object(lists, items)
         return [one[i] for i in range(max(map(len, lists))) for one in lists if i < len(one)]
+
+
+def _shapes(state: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in state.items()}
 
 
 def _total_steps(trainer: pl.Trainer) -> int:

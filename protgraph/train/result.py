@@ -104,10 +104,10 @@ class FitResult:
     def _repr_html_(self) -> str:
         """Return the metrics of each split as a table, for notebooks."""
         names = list(dict.fromkeys(name for metrics in self.metrics.values() for name in metrics))
-        rows = [
-            (split, self.sizes[split][0], self.sizes[split][1], *(metrics.get(name, "") for name in names))
-            for split, metrics in self.metrics.items()
-        ]
+        rows = []
+        for split, metrics in self.metrics.items():
+            proteins, residues = self.sizes[split]
+            rows.append((split, proteins, residues, *(metrics.get(name, "") for name in names)))
         title = f"{self.model.spec.name} on {self.task.name} of {self.dataset}"
         note = f"best epoch {self.best_epoch} of {self.epochs}, {self.parameters:,} parameters, {self.seconds:.3g} s"
         return html_table(title, ["split", "proteins", "residues", *names], rows, note=note)
@@ -189,11 +189,11 @@ class FitResult:
             lines.append(f"started from {self.start.source}, {count_noun(len(self.start.loaded), 'part')} loaded")
         if self.adapters is not None:
             lines.append(f"low-rank terms: {100 * self.adapters.share:.2g} % of the parameters")
-        lines += [
-            f"{split:5} " + "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
-            for split, values in self.metrics.items()
-        ]
-        lines += [line for split, scores in self.test_scores.items() for line in scores.summary(split)]
+        for split, values in self.metrics.items():
+            figures = "  ".join(f"{name} {format_figure(value)}" for name, value in values.items())
+            lines.append(f"{split:5} {figures}")
+        for split, scores in self.test_scores.items():
+            lines += scores.summary(split)
         if standardized := standardized_inputs(self.model):
             lines.append(f"standardized inputs: {', '.join(standardized)}")
         if self.calibration is not None:

@@ -38,15 +38,8 @@ _WAIT = 10.0  # seconds; worker processes of a killed run end within 5 and hold 
 class RunFolder:
     """Context manager of the files of one run. Only the first process of a distributed run writes and removes them.
 
-    Parameters
-    ----------
-    path : str or Path, optional
-        Folder to write to. None uses a temporary one, without a training state.
-
-    Attributes
-    ----------
-    earlier_epochs : int or None
-        Option ``epochs`` of the run that is resumed, if it was another one.
+    ``path``: folder to write to. None uses a temporary one, without a training state. ``earlier_epochs``: option
+    ``epochs`` of the run that is resumed, if it was another one.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:

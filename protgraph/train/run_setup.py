@@ -276,12 +276,8 @@ def training_loss(
 def initialize_head(head: Head, task: Task, counts: Tensor | None, weight: Tensor | float | None = None) -> None:
     """Set the bias of a head to the constant with the least loss, and its scale and shift to those of the labels.
 
-    Parameters
-    ----------
-    counts : Tensor, optional
-        Result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``.
-    weight : Tensor or float, optional
-        Weight of positives, one number or ``(C,)``, or of each class, ``(C,)``.
+    ``counts``: result of :func:`count_labels` for the training split: ``(C,)``, ``(2, C)`` or ``(3, C)``. ``weight``:
+    weight of positives, one number or ``(C,)``, or of each class, ``(C,)``.
     """
     kind = task.target.kind
     if kind == "classification":
@@ -371,18 +367,17 @@ def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple
     loaded: list[GraphLayer] = []
     if start is not None:
         loaded = [layer for number, layer in enumerate(model.layers) if start.keeps_layer(number)]
-    for w, layer in model.steps:
-        if layer not in loaded and isinstance(standardize := getattr(layer, "standardize", None), Standardize):
-            reads = {local: w.reads[local] for local in standardize.columns}
-            yield (
-                standardize,
-                {
-                    local: field
-                    for local, field in reads.items()
-                    if field not in written and model.plan.fields[field].dtype.startswith(("float", "bfloat"))
-                },
-            )
-        written |= set(w.writes.values())
+    for wires, layer in model.steps:
+        standardize = getattr(layer, "standardize", None)
+        if isinstance(standardize, Standardize) and layer not in loaded:
+            features = {}
+            for local in standardize.columns:
+                field = wires.reads[local]
+                is_float = model.plan.fields[field].dtype.startswith(("float", "bfloat"))
+                if is_float and field not in written:  # no output of a layer
+                    features[local] = field
+            yield standardize, features
+        written |= set(wires.writes.values())
 
 
 def _statistics(model: ProteinModel, task: Task, store: GraphStore, names: set[str]) -> dict[str, _Statistics]:

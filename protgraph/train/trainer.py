@@ -85,19 +85,7 @@ def train(
 ) -> Path | None:
     """Run Lightning's Trainer; return the checkpoint of the best epoch, None if no epoch was validated.
 
-    Parameters
-    ----------
-    logged : mapping
-        Options of the run for the loggers.
-    state : Path, optional
-        Training state to resume from.
-
-    Raises
-    ------
-    OptionError
-        Lightning does not accept the devices, the strategy or the callbacks.
-    OutputFileError
-        The disk is full, e.g. when the training state is written.
+    ``logged``: options of the run for the loggers. ``state``: training state to resume from.
     """
     config, best = module.config, best_checkpoint(module.task, folder.checkpoints)
     callbacks = _callbacks(module.task, config, options)

@@ -320,7 +320,7 @@ def checked_examples(dataset: Dataset, task: str) -> list[Example]:
         examples = list(dataset.examples(task))
     where = f"dataset {dataset.name!r}, task {task!r}"
     ids: set[str] = set()
-    places: dict[object, Example] = {}
+    first_of_protein: dict[object, Example] = {}
     for example in examples:
         if not isinstance(example, Example):
             raise DatasetError(f"{where}: examples returns a {type(example).__name__}. Allowed: protgraph.Example.")
@@ -330,13 +330,13 @@ def checked_examples(dataset: Dataset, task: str) -> list[Example]:
             splits = list_first(list(dataset.card.splits), 10)
             raise DatasetError(f"{where}: example {example.id!r} is in split {example.split!r}. On the card: {splits}.")
         ids.add(example.id)
-        _require_one_split(places, example, where)
+        first = first_of_protein.setdefault((example.path, example.chains, example.record), example)
+        _require_one_split(first, example, where)
     return examples
 
 
-def _require_one_split(places: dict[object, Example], example: Example, where: str) -> None:
-    """Raise if another split has the same chains of the same file."""
-    first = places.setdefault((example.path, example.chains, example.record), example)
+def _require_one_split(first: Example, example: Example, where: str) -> None:
+    """Raise if two examples with the same chains of the same file are in different splits."""
     if first.split != example.split:
         raise DatasetError(
             f"{where}: examples {first.id!r} in split {first.split!r} and {example.id!r} in {example.split!r} are the "

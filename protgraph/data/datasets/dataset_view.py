@@ -31,14 +31,8 @@ class Origin(NamedTuple):
 class DatasetView(Dataset):
     """A dataset in which one task has other examples; another dataset reads the proteins.
 
-    Parameters
-    ----------
-    task : str
-        Task whose examples are given. Other tasks of the card are those of the base.
-    origins : mapping of str to Origin
-        Example id to its origin, of examples of other datasets.
-    is_derived : bool
-        The task computes its labels.
+    ``task``: task whose examples are given. Other tasks of the card are those of the base. ``origins``: example id to
+    its origin, of examples of other datasets. ``is_derived``: the task computes its labels.
     """
 
     def __init__(

@@ -414,6 +414,12 @@ def _describe_files(index: FolderIndex) -> str:
     """Return the number of files that take part, and of those in subfolders."""
     used = {(example.path, example.record) for example in index.examples}
     groups = index.proteins.groups([example.path.name for example in index.examples])
-    files = [name for name, group in groups.items() if any(protein.location in used for protein in group)]
+    files = []
+    for name, proteins in groups.items():
+        if any(protein.location in used for protein in proteins):
+            files.append(name)
+    text = count_noun(len(files), "file")
     below = sum("/" in name for name in files)
-    return count_noun(len(files), "file") + (f", {below} of them in subfolders" if below else "")
+    if below:
+        text += f", {below} of them in subfolders"
+    return text

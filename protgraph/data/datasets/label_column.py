@@ -132,14 +132,8 @@ class LabelColumn:
 def combine_columns(columns: Sequence[LabelColumn], where: str) -> tuple[np.ndarray, Kind, tuple[str, ...]]:
     """Return the values, the kind and the class names of a task with these columns.
 
-    Returns
-    -------
-    values : ndarray
-        ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float32 with NaN for unknown.
-    kind : str
-        Binary labels together with numbers are regression.
-    classes : tuple of str
-        Empty for multilabel and regression.
+    Returns ``values``: ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float32 with NaN for unknown. ``kind``: binary
+    labels together with numbers are regression. ``classes``: empty for multilabel and regression.
     """
     kinds = [column.kind for column in columns]
     if "classification" in kinds:

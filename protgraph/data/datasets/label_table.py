@@ -125,7 +125,8 @@ class LabelTable:
 
     def _rows(self, keep: np.ndarray) -> LabelTable:
         """Return the rows for which ``keep (R,)`` is True."""
-        keys, labels = ({name: c[keep] for name, c in part.items()} for part in (self.keys, self.labels))
+        keys = {name: column[keep] for name, column in self.keys.items()}
+        labels = {name: column[keep] for name, column in self.labels.items()}
         return replace(self, keys=keys, labels=labels, rows=self.rows[keep])
 
     def select(self, task: str | None, columns: str | Sequence[str] | None) -> list[str]:
@@ -427,8 +428,12 @@ def _text_rows(content: bytes, path: str) -> tuple[str, _Rows]:
 
 def _numbered(rows: Iterable[Sequence[str]], *, start: int) -> _Rows:
     """Return the rows with their numbers and stripped cells, without blank rows."""
-    stripped = ((number, [cell.strip() for cell in row]) for number, row in enumerate(rows, start))
-    return [(number, row) for number, row in stripped if any(row)]
+    numbered = []
+    for number, row in enumerate(rows, start):
+        cells = [cell.strip() for cell in row]
+        if any(cells):
+            numbered.append((number, cells))
+    return numbered
 
 
 def _workbook_rows(content: bytes, path: str, sheet: str) -> _Rows:

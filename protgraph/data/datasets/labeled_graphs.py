@@ -19,12 +19,8 @@ __all__ = ["LabeledGraphs"]
 class LabeledGraphs(Sequence[ProteinGraph]):
     """Graphs with labels ``y``, ``y_level``, ``name`` and ``split``; see :meth:`protgraph.Dataset.graphs`.
 
-    Attributes
-    ----------
-    target : Target
-        Target of the task; :func:`protgraph.build_model` takes it.
-    failures : tuple of Failure
-        Proteins that could not be used.
+    ``target``: target of the task; :func:`protgraph.build_model` takes it. ``failures``: proteins that could not be
+    used.
     """
 
     target: Target

@@ -217,16 +217,8 @@ def align(labels: Labels, residues: Residues, *, strict: bool = True) -> np.ndar
 def _best_shift(labeled: np.ndarray, letters: np.ndarray | None, resolved: np.ndarray, types: np.ndarray) -> int | None:
     """Return the number that moves most labels to a residue of their type; None if there is none, or several.
 
-    Parameters
-    ----------
-    labeled : ndarray
-        ``(R,)`` int64, numbers of labels.
-    letters : ndarray, optional
-        ``(R,)`` str, types of labels.
-    resolved : ndarray
-        ``(N,)`` int64, numbers of residues.
-    types : ndarray
-        ``(N,)`` str, types of residues.
+    ``labeled``: ``(R,)`` int64, numbers of labels. ``letters``: ``(R,)`` str, types of labels. ``resolved``: ``(N,)``
+    int64, numbers of residues. ``types``: ``(N,)`` str, types of residues.
     """
     if not len(labeled) or not len(resolved):
         return None

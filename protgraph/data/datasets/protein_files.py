@@ -175,7 +175,8 @@ class ProteinFolder(ABC):
 
     def _absent_error(self, absent: dict[str, int], names: Iterable[str], table: LabelTable) -> AbsentFilesError:
         listed = list_first([f"{name!r} (row {row})" for name, row in absent.items()], SHOWN)
-        hint, verb = suggest(next(iter(absent)), names), "is" if len(absent) == 1 else "are"
+        hint = suggest(next(iter(absent)), names)
+        verb = "is" if len(absent) == 1 else "are"
         subject = f"{table.where} names {count_noun(len(absent), 'file')} that {verb} not in {self.described}"
         more = " 'protgraph data inspect' lists all of them." if len(absent) > SHOWN else ""
         return AbsentFilesError(f"{subject}: {listed}.{hint}{more}", absent)
@@ -184,7 +185,11 @@ class ProteinFolder(ABC):
         """Return the files without an example, given the locations of the examples."""
         locations = set(used)
         groups = self.groups([path.name for path, _ in locations])
-        return [name for name, group in groups.items() if not any(protein.location in locations for protein in group)]
+        names = []
+        for name, proteins in groups.items():
+            if not any(protein.location in locations for protein in proteins):
+                names.append(name)
+        return names
 
 
 def source_ids(proteins: Sequence[ProteinFile]) -> list[str]:

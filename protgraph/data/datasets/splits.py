@@ -78,9 +78,13 @@ class SplitUnit(NamedTuple):
 
     def merge(self, other: SplitUnit) -> SplitUnit:
         """Merge two units; the name is the first in sorted order, and label counts are added."""
-        links = self.sequences | other.sequences, self.clusters | other.clusters
-        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return SplitUnit(min(self.name, other.name), *links, self.is_readable or other.is_readable, counts)
+        return SplitUnit(
+            name=min(self.name, other.name),
+            sequences=self.sequences | other.sequences,
+            clusters=self.clusters | other.clusters,
+            is_readable=self.is_readable or other.is_readable,
+            counts=tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
+        )
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,8 @@ def assign_random_splits(
     """
     groups = _linked_proteins(proteins)
     readable = [i for i, protein in enumerate(proteins) if protein.is_readable]
-    counts, required = None, None
+    counts = None
+    required = None
     if strata is not None:
         counts = np.array([proteins[i].counts for i in readable])
         required = strata.required
@@ -111,6 +116,8 @@ def assign_random_splits(
     splits = ["train"] * len(proteins)
     for i, split in zip(readable, assigned, strict=True):
         splits[i] = split
+
+    # what a user may not expect
     notes = []
     linked = _count_with_shared_sequence(proteins)
     if linked:
@@ -240,15 +247,27 @@ def group_split(
     names = [name for name, share in fractions.items() if share > 0]
     if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
         raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
-    counts = np.zeros((len(groups), 0)) if counts is None else np.asarray(counts).reshape(len(groups), -1)
-    required = np.zeros(counts.shape[1]) if required is None else np.asarray(required)
-    number = {group: i for i, group in enumerate(sorted(set(groups), key=str))}
-    of_group = np.zeros((len(number), 1 + counts.shape[1]))  # proteins, then labels
-    np.add.at(of_group, [number[group] for group in groups], np.column_stack([np.ones(len(groups)), counts]))
-    weights = np.concatenate([[1.0], np.full(counts.shape[1], 1 / max(counts.shape[1], 1))])
     shares = np.array([fractions[name] for name in names])
-    assigned = balance_groups(of_group, shares, weights, np.concatenate([[0.0], required]), seed=seed)
-    return [names[assigned[number[group]]] for group in groups]
+    if counts is None:
+        counts = np.zeros((len(groups), 0))
+    else:
+        counts = np.asarray(counts).reshape(len(groups), -1)
+    num_labels = counts.shape[1]
+    if required is None:
+        required = np.zeros(num_labels)
+
+    # sums of each group: proteins, then labels, which weigh together as much as the proteins
+    sorted_groups = sorted(set(groups), key=str)
+    number_of = {group: i for i, group in enumerate(sorted_groups)}
+    number = [number_of[group] for group in groups]
+    counts_of_group = np.zeros((len(sorted_groups), 1 + num_labels))
+    np.add.at(counts_of_group, number, np.column_stack([np.ones(len(groups)), counts]))
+    label_weight = 1 / max(num_labels, 1)
+    weights = np.concatenate([[1.0], np.full(num_labels, label_weight)])
+    required = np.concatenate([[0.0], np.asarray(required)])
+
+    split_of_group = balance_groups(counts_of_group, shares, weights, required, seed=seed)
+    return [names[split_of_group[i]] for i in number]
 
 
 def cluster_proteins(dataset: Dataset, task: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -276,15 +295,24 @@ def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:
     >>> linked_groups([{"a"}, {"b"}, {"a", "c"}, (), {"c"}])
     [0, 1, 0, 2, 0]
     """
+    if not links:
+        return []
+
+    # a graph of the items, and after them one vertex for each distinct link
     count = len(links)
-    vertex: dict[Hashable, int] = {}  # each distinct link is a vertex after the items
-    pairs = [(i, vertex.setdefault(link, count + len(vertex))) for i, own in enumerate(links) for link in own]
-    item, link = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    size = count + len(vertex)
-    graph = coo_array((np.ones(len(item), dtype=bool), (item, link)), shape=(size, size))
-    component = connected_components(graph, directed=False)[1][:count] if size else np.zeros(0, np.int64)
-    number: dict[int, int] = {}
-    return [number.setdefault(c, len(number)) for c in component.tolist()]
+    vertex_of: dict[Hashable, int] = {}
+    items: list[int] = []
+    vertices: list[int] = []
+    for item, links_of_item in enumerate(links):
+        for link in links_of_item:
+            items.append(item)
+            vertices.append(vertex_of.setdefault(link, count + len(vertex_of)))
+    size = count + len(vertex_of)
+    graph = coo_array((np.ones(len(items), dtype=bool), (items, vertices)), shape=(size, size))
+    _, component = connected_components(graph, directed=False)
+
+    number_of: dict[int, int] = {}  # in order of appearance
+    return [number_of.setdefault(c, len(number_of)) for c in component[:count].tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,10 +332,7 @@ class LabelStrata:
 def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
     """Return the strata of labels: each class; positives and negatives of each label; or quantile ranges of each value.
 
-    Parameters
-    ----------
-    values : ndarray
-        ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
+    ``values``: ``(R,)`` int64 with −1 for unknown, or ``(R, C)`` float with NaN for unknown.
 
     Examples
     --------
@@ -318,26 +343,34 @@ def label_strata(values: np.ndarray, target: Target) -> LabelStrata | None:
            [0, 0]])
     """
     if target.kind == "classification":
-        counts = values[:, None] == np.arange(target.size)
-        return LabelStrata(counts.astype(np.int64), np.full(target.size, (2 / target.size) ** 2), "classes")
-    if target.kind == "multilabel":
-        counts = np.concatenate([values == 0, values == 1], axis=1)
-        return LabelStrata(
-            counts.astype(np.int64), np.full(2 * target.size, 4 / target.size), "positives and negatives"
-        )
-    if target.kind == "regression":
-        counts = np.concatenate([_ranges(column) for column in values.T], axis=1)
-        return LabelStrata(counts.astype(np.int64), np.zeros(counts.shape[1]), "ranges of values")
-    return None
+        is_in = values[:, None] == np.arange(target.size)
+        required = np.full(target.size, (2 / target.size) ** 2)
+        text = "classes"
+    elif target.kind == "multilabel":
+        is_in = np.concatenate([values == 0, values == 1], axis=1)
+        required = np.full(2 * target.size, 4 / target.size)
+        text = "positives and negatives"
+    elif target.kind == "regression":
+        is_in = np.concatenate([_ranges(column) for column in values.T], axis=1)
+        required = np.zeros(is_in.shape[1])
+        text = "ranges of values"
+    else:
+        return None
+    return LabelStrata(is_in.astype(np.int64), required, text)
 
 
 def _ranges(values: np.ndarray) -> np.ndarray:
     """Return ``(R, Q)`` bool, the range of each value between quantiles; at least three values in a range."""
-    known = values[~np.isnan(values)]
-    number = int(np.clip(len(known) // 3, 1, _MOST_RANGES))
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, number + 1)[1:-1])) if known.size else np.zeros(0)
-    place = np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
-    return place[:, None] == np.arange(len(edges) + 1)
+    is_unknown = np.isnan(values)
+    known = values[~is_unknown]
+    edges = np.zeros(0)
+    if known.size:
+        num_ranges = int(np.clip(len(known) // 3, 1, _MOST_RANGES))
+        inner = np.linspace(0, 1, num_ranges + 1)[1:-1]
+        edges = np.unique(np.quantile(known, inner))
+    number = np.searchsorted(edges, values, side="right")
+    number[is_unknown] = -1
+    return number[:, None] == np.arange(len(edges) + 1)
 
 
 def order_splits(names: Collection[str]) -> list[str]:
@@ -348,7 +381,9 @@ def order_splits(names: Collection[str]) -> list[str]:
     >>> order_splits({"far", "test", "train"})
     ['train', 'test', 'far']
     """
-    return [name for name in _FIRST if name in names] + sorted(set(names) - set(_FIRST))
+    first = [name for name in _FIRST if name in names]
+    further = set(names) - set(_FIRST)
+    return first + sorted(further)
 
 
 _EMPTY = 100.0  # cost of a split without any protein, above that of every other fault
@@ -364,26 +399,19 @@ def imbalance(totals: np.ndarray, shares: np.ndarray, weights: np.ndarray, requi
     It is Σ_s Σ_k w_k (n_sk / T_k − p_s)² / p_s, plus r_k for each required column k that a split s lacks. n_sk is the
     count in the split, T_k the count in all splits, and p_s the share of the split.
 
-    Parameters
-    ----------
-    totals : ndarray
-        ``(…, S, K)`` counts n of each split. Columns without any count have no effect.
-    shares : ndarray
-        ``(S,)`` share of each split; they sum to 1.
-    weights, required : ndarray
-        ``(K,)`` weight w of each column, and cost r of a split that lacks it. The cost is up to 10 % higher for earlier
-        splits, so that a column of few groups is in these.
-
-    Returns
-    -------
-    ndarray
-        ``(…)``.
+    ``totals``: ``(…, S, K)`` counts n of each split. Columns without any count have no effect. ``shares``: ``(S,)``
+    share of each split; they sum to 1. ``weights``, ``required``: ``(K,)`` weight w of each column, and cost r of a
+    split that lacks it. The cost is up to 10 % higher for earlier splits, so that a column of few groups is in these.
+    Returns ``(…)``.
     """
     sums = totals.sum(-2, keepdims=True)
-    fraction, share = totals / np.where(sums > 0, sums, 1), shares[:, None]
+    fraction = totals / np.where(sums > 0, sums, 1)
+    share = shares[:, None]
+    deviation = weights * (fraction - share) ** 2 / share
     priority = np.linspace(1.1, 1, len(shares))[:, None]
-    cost = weights * (fraction - share) ** 2 / share + priority * required * (totals == 0)
-    return np.where(sums > 0, cost, 0).sum((-2, -1))
+    absence = priority * required * (totals == 0)
+    cost = np.where(sums > 0, deviation + absence, 0)
+    return cost.sum((-2, -1))
 
 
 def balance_groups(
@@ -391,25 +419,24 @@ def balance_groups(
 ) -> np.ndarray:
     """Assign groups to splits with small :func:`imbalance`: greedily in random order, then by moves and swaps.
 
-    Parameters
-    ----------
-    counts : ndarray
-        ``(G, K)`` non-negative whole numbers, the counts of each group. Column 0 is the number of proteins.
-    shares, weights, required : ndarray
-        ``(S,)``, ``(K,)`` and ``(K,)``; see :func:`imbalance`.
-
-    Returns
-    -------
-    ndarray
-        ``(G,)`` int64, number of the split of each group. No move of one group to another split reduces the imbalance.
-        Up to 400 groups, no swap of two does, and it is the best of four random orders.
+    ``counts``: ``(G, K)`` non-negative whole numbers, the counts of each group. Column 0 is the number of proteins.
+    ``shares``, ``weights``, ``required``: ``(S,)``, ``(K,)`` and ``(K,)``; see :func:`imbalance`. Returns ``(G,)``
+    int64, number of the split of each group. No move of one group to another split reduces the imbalance. Up to 400
+    groups, no swap of two does, and it is the best of four random orders.
     """
-    counts, required = counts.astype(np.float64), required.astype(np.float64)
+    counts = counts.astype(np.float64)
+    required = required.astype(np.float64)
     required[0] = _EMPTY
-    random, starts = np.random.default_rng(seed), _STARTS if len(counts) <= _SWAPS else 1
-    found = [_search(counts, shares, weights, required, random.permutation(len(counts))) for _ in range(starts)]
-    best = min(range(starts), key=lambda i: round(found[i][0], 9))  # the first of equals
-    return found[best][1]
+    random = np.random.default_rng(seed)
+    num_starts = _STARTS if len(counts) <= _SWAPS else 1
+    best_cost = np.inf
+    best_split = np.zeros(len(counts), np.int64)
+    for _ in range(num_starts):
+        cost, split = _search(counts, shares, weights, required, random.permutation(len(counts)))
+        if round(cost, 9) < best_cost:  # the first of equals
+            best_cost = round(cost, 9)
+            best_split = split
+    return best_split
 
 
 def _search(
@@ -417,44 +444,56 @@ def _search(
 ) -> tuple[float, np.ndarray]:
     """Return the imbalance and the splits of one random order of groups."""
     totals = np.zeros((len(shares), counts.shape[1]))  # (S, K)
-    split = _greedy(counts, order, totals, shares, weights)
+    split = _greedy(counts, order, shares, weights)
+    np.add.at(totals, split[order], counts[order])
 
     def improve(g: int) -> bool:
         """Apply the best move or swap of a group; return False if none reduces the imbalance."""
+        # M targets: the other splits, then the groups of other splits, to swap with
         here = split[g]
-        elsewhere = np.flatnonzero(split != here) if len(counts) <= _SWAPS else np.zeros(0, np.int64)
-        target = np.concatenate([np.delete(np.arange(len(shares)), here), split[elsewhere]])  # (M,) moves, then swaps
+        other_splits = np.delete(np.arange(len(shares)), here)
+        partners = np.zeros(0, np.int64)
+        if len(counts) <= _SWAPS:
+            partners = np.flatnonzero(split != here)
+        target = np.concatenate([other_splits, split[partners]])  # (M,)
+        if not len(target):
+            return False
+
         moved = np.tile(counts[g], (len(target), 1))  # (M, K)
-        moved[len(shares) - 1 :] -= counts[elsewhere]
+        moved[len(other_splits) :] -= counts[partners]
         after = np.tile(totals, (len(target), 1, 1))  # (M, S, K)
         after[:, here] -= moved
         after[np.arange(len(target)), target] += moved
         cost = imbalance(after, shares, weights, required)
-        best = int(np.argmin(cost)) if len(cost) else -1
-        if best < 0 or cost[best] >= imbalance(totals, shares, weights, required) - _GAIN:
+        best = int(np.argmin(cost))
+        if cost[best] >= imbalance(totals, shares, weights, required) - _GAIN:
             return False
-        if best >= len(shares) - 1:
-            split[elsewhere[best - len(shares) + 1]] = here
+
+        if best >= len(other_splits):
+            partner = partners[best - len(other_splits)]
+            split[partner] = here
         split[g] = target[best]
         totals[:] = after[best]
         return True
 
     for _ in range(_SWEEPS):
-        if not sum([improve(g) for g in order]):
+        improved = [improve(g) for g in order]
+        if not any(improved):
             break
     return float(imbalance(totals, shares, weights, required)), split
 
 
-def _greedy(
-    counts: np.ndarray, order: np.ndarray, totals: np.ndarray, shares: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    """Assign each group to the split where the squares of :func:`imbalance` grow least; ``totals`` is filled."""
+def _greedy(counts: np.ndarray, order: np.ndarray, shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Assign each group to the split where the squares of :func:`imbalance` grow least."""
+    totals = np.zeros((len(shares), counts.shape[1]))  # (S, K)
     split = np.zeros(len(counts), dtype=np.int64)
-    whole = counts.sum(0)
-    scale = np.where(whole > 0, whole, 1)
+    sums = counts.sum(0)
+    scale = np.where(sums > 0, sums, 1)
+    share = shares[:, None]
     for g in order:
-        own, filled = counts[g] / scale, totals / scale
-        growth = (weights * own * (2 * (filled - shares[:, None]) + own) / shares[:, None]).sum(1)  # (S,)
-        split[g] = int(np.argmin(growth))
+        added = counts[g] / scale
+        filled = totals / scale
+        growth = weights * added * (2 * (filled - share) + added) / share
+        split[g] = int(np.argmin(growth.sum(1)))
         totals[split[g]] += counts[g]
     return split

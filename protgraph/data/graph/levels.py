@@ -88,14 +88,9 @@ def _set_of_rows(rows: str) -> str:
 class LocalLevels:
     """Meaning of the levels "edge" and "node" in one component, as rows of fields (:attr:`FieldSpec.rows`).
 
-    Parameters
-    ----------
-    edges : str
-        Rows of its edges: "edge", or the name of an edge set.
-    nodes : str
-        Rows of its nodes: "node", the name of a node set or, in a line graph, the rows of edges.
-    sources : str
-        Rows of the fields ``source_…``, those of the sources of its edges.
+    ``edges``: rows of its edges: "edge", or the name of an edge set. ``nodes``: rows of its nodes: "node", the name of
+    a node set or, in a line graph, the rows of edges. ``sources``: rows of the fields ``source_…``, those of the
+    sources of its edges.
     """
 
     edges: str = "edge"
@@ -113,17 +108,8 @@ class LocalLevels:
     ) -> LocalLevels:
         """Return the levels of a component that reads these fields, local name to field of the model.
 
-        Parameters
-        ----------
-        ends : mapping of str to EdgeEnds
-            What each edge set joins, if not nodes of the graph.
-        nodes : str
-            Node set that the component names, if it names one.
-
-        Raises
-        ------
-        WiringError
-            It reads no ``edges`` and fields on several edge or node sets, or its edges join other nodes.
+        ``ends``: what each edge set joins, if not nodes of the graph. ``nodes``: node set that the component names, if
+        it names one.
         """
         if "edges" not in reads:
             specs = [fields[name] for name in reads.values()]
@@ -145,13 +131,7 @@ class LocalLevels:
         return cls(*map(_rows_of_set, (edges, joined.nodes, joined.sources)))
 
     def local(self, path: str, local: str, spec: FieldSpec) -> FieldSpec:
-        """Return the spec of an input as the component sees it.
-
-        Raises
-        ------
-        WiringError
-            The field is on other edges or nodes than those of the component.
-        """
+        """Return the spec of an input as the component sees it."""
         nodes = self.sources if reads_source(local) else self.nodes
         if local == "edges":  # the set itself
             is_on_set = True

@@ -58,10 +58,7 @@ class LossCounts:
     Not a dict: PyG's batching joins dicts key by key, and the reports of two files have different keys (PyG 2.8.1,
     2026-11-26). Of other objects it makes a list.
 
-    Parameters
-    ----------
-    counts : mapping
-        Result of :meth:`protgraph.structure.LossReport.to_dict`.
+    ``counts``: result of :meth:`protgraph.structure.LossReport.to_dict`.
 
     Examples
     --------
@@ -337,17 +334,8 @@ def _ends_of_index(graph: Data, key: str) -> tuple[str, ...]:
 def node_shifts(counts: Mapping[str, Sequence[int]], ends: Sequence[str]) -> Tensor:
     """Return what batching adds to the node numbers of each graph.
 
-    Parameters
-    ----------
-    counts : mapping of str to sequence of int
-        Nodes of each graph in the graph's nodes, "nodes", and in the node sets.
-    ends : sequence of str
-        Node sets of sources and targets of an edge index; empty for other fields.
-
-    Returns
-    -------
-    Tensor
-        ``(B, 2, 1)`` int64 for edges, else ``(B,)``.
+    ``counts``: nodes of each graph in the graph's nodes, "nodes", and in the node sets. ``ends``: node sets of sources
+    and targets of an edge index; empty for other fields. Returns ``(B, 2, 1)`` int64 for edges, else ``(B,)``.
     """
     firsts = {nodes: np.cumsum([0, *sizes])[:-1] for nodes, sizes in counts.items()}  # (B,) each
     if not ends:

@@ -46,21 +46,9 @@ EDGES = ("edge_source", "edge_target")
 class GraphShard:
     """Proteins of one shard; the arrays are mapped when it is opened and read when they are used.
 
-    Parameters
-    ----------
-    path : Path
-        File of :func:`~protgraph.data.store.store_writer.write_shard`.
-
-    Attributes
-    ----------
-    layout : dict
-        See :class:`~protgraph.data.store.store_description.StoreDescription`.
-    levels : dict of str to str
-        Field → level of its rows.
-    arrays : dict of str to ndarray
-        Joined arrays, not to be changed.
-    offsets : dict of str to list of int
-        Level → ``P + 1`` offsets of the proteins.
+    ``path``: file of :func:`~protgraph.data.store.store_writer.write_shard`. ``layout``: see
+    :class:`~protgraph.data.store.store_description.StoreDescription`. ``levels``: field → level of its rows.
+    ``arrays``: joined arrays, not to be changed. ``offsets``: level → ``P + 1`` offsets of the proteins.
     """
 
     def __init__(self, path: Path) -> None:
@@ -183,12 +171,8 @@ def residues_from_arrays(arrays: Mapping[str, np.ndarray], plain: Mapping[str, A
 def flatten_residues(residues: Sequence[Residues]) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """Join the arrays of proteins.
 
-    Returns
-    -------
-    dict of str to ndarray
-        Joined arrays and ``(P + 1,)`` offsets of each level, by file name.
-    list of dict
-        Plain data of each protein, with the names of its arrays.
+    Returns joined arrays and ``(P + 1,)`` offsets of each level, by file name, and plain data of each protein with the
+    names of its arrays.
     """
     flattened = [residues_to_arrays(r) for r in residues]
     joined: dict[str, np.ndarray] = {}
@@ -248,12 +232,8 @@ _STRINGS = "strings"
 class ShardFile:
     """Arrays and plain data of one file; nothing is read before it is used.
 
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Of any shape; memory-mapped, copy-on-write: nothing can write to the file.
-    texts : dict of str to ndarray
-        ``(bytes,)`` uint8 each, plain data as UTF-8 JSON.
+    ``arrays``: of any shape; memory-mapped, copy-on-write: nothing can write to the file. ``texts``: ``(bytes,)`` uint8
+    each, plain data as UTF-8 JSON.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray], texts: dict[str, np.ndarray]) -> None:

@@ -237,9 +237,11 @@ class GraphStore:
         """
         if not len(indices):
             raise FieldError("collate: the list of proteins is empty")
-        numeric, plain = self._numeric, self._plain
+        numeric = self._numeric
+        plain = self._plain
         if fields is not None:
-            numeric, plain = ([key for key in keys if key in fields] for keys in (numeric, plain))
+            numeric = [key for key in numeric if key in fields]
+            plain = [key for key in plain if key in fields]
         members = [self._place(int(i)) for i in indices]
         levels = {key: self._layout["level"][key] for key in numeric}
         shifted = {key for key, spec in self._layout["specs"].items() if spec["irreps"] == "index"}
@@ -293,7 +295,9 @@ def collate_members(
 ) -> Batch:
     """Collate proteins to a batch with the fields of ``levels``; numbers of nodes in ``shifted`` fields are shifted."""
     spans = {level: _spans(members, level) for level in {"node", *levels.values()}}
-    counts = {level: [stop - start for start, stop in rows] for level, rows in spans.items()}
+    counts: dict[str, list[int]] = {}
+    for level, rows in spans.items():
+        counts[level] = [stop - start for start, stop in rows]
     first_nodes = [*accumulate(counts["node"], initial=0)]
     plain = _plain(members, attributes)
     tensors: dict[str, Tensor] = {}

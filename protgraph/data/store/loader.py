@@ -62,15 +62,7 @@ def pack(
 def pack_starts(sizes: np.ndarray, *, max_size: int | None = None, max_items: int | None = None) -> np.ndarray:
     """Return the first item of each batch of :func:`pack`, and the number of items, without a loop over items.
 
-    Parameters
-    ----------
-    sizes : ndarray
-        ``(P,)`` integers.
-
-    Returns
-    -------
-    ndarray
-        ``(B + 1,)`` int64 for B batches.
+    ``sizes``: ``(P,)`` integers. Returns ``(B + 1,)`` int64 for B batches.
 
     Examples
     --------
@@ -181,21 +173,10 @@ class ProteinBatches(Sampler[list[int]]):
 class RankBatches(Sampler[list[int]]):
     """Protein numbers of the batches of one process, from a position that can be set.
 
-    Parameters
-    ----------
-    batches : sequence of sequence of int, or ProteinBatches
-        Protein numbers of each batch of all processes together.
-    rank, world_size : int
-        This process and the number of processes.
-    deal : bool
-        False splits each batch: process r of W receives its proteins r, r + W, r + 2 W and so on, so the number of
-        processes does not change an optimizer step. True deals whole batches: process r receives the batches r, r + W
-        and so on.
-
-    Attributes
-    ----------
-    start : int
-        First batch of the next pass; reset to 0 by it.
+    ``batches``: protein numbers of each batch of all processes together. ``rank``, ``world_size``: this process and the
+    number of processes. ``deal``: False splits each batch: process r of W receives its proteins r, r + W, r + 2 W and
+    so on, so the number of processes does not change an optimizer step. True deals whole batches: process r receives
+    the batches r, r + W and so on. ``start``: first batch of the next pass; reset to 0 by it.
 
     Notes
     -----
@@ -234,12 +215,8 @@ class RankBatches(Sampler[list[int]]):
 class StoreLoader:
     """Collated batches of a :class:`RankBatches`, in this process or in worker processes.
 
-    Parameters
-    ----------
-    collate : callable
-        From the protein numbers of a batch to the batch.
-    workers : int
-        Worker processes, which are kept between passes; 0 collates in this process.
+    ``collate``: from the protein numbers of a batch to the batch. ``workers``: worker processes, which are kept between
+    passes; 0 collates in this process.
     """
 
     def __init__(self, collate: Callable[[Sequence[int]], Batch], sampler: RankBatches, *, workers: int = 0) -> None:

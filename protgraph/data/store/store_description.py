@@ -118,8 +118,10 @@ def read_description(folder: str | Path) -> StoreDescription:
                 f"{path / META} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
             )
         names = [f.name for f in fields(ShardEntry)]
-        shards = tuple(ShardEntry(**{name: shard[name] for name in names}) for shard in content["shards"])
-        return StoreDescription(content["layout"], content["info"], shards)
+        shards = []
+        for shard in content["shards"]:
+            shards.append(ShardEntry(*[shard[name] for name in names]))
+        return StoreDescription(content["layout"], content["info"], tuple(shards))
     except (KeyError, TypeError) as e:
         raise DatasetError(f"{path / META} is not the description of a graph store. Write the store again.") from e
 

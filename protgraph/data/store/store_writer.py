@@ -82,14 +82,8 @@ def write_store(
 class ShardWriter:
     """Write graphs one after the other to a folder that :class:`GraphStore` opens; only one shard is in memory.
 
-    Parameters
-    ----------
-    folder : str or Path
-        The store. It is complete after :meth:`close`.
-    shard_bytes : int
-        Bytes of arrays and tensors after which a shard is written.
-    info : mapping, optional
-        Plain data to keep beside the graphs.
+    ``folder``: the store. It is complete after :meth:`close`. ``shard_bytes``: bytes of arrays and tensors after which
+    a shard is written. ``info``: plain data to keep beside the graphs.
 
     Examples
     --------
@@ -167,7 +161,11 @@ def write_shard(
     for name, value in flat.attributes.items():
         _check_plain(name, value)
     layout = json.loads(json.dumps(flat.layout))  # as it is read
-    failed = [[at, {k: v for k, v in asdict(failure).items() if k != "seconds"}] for at, failure in failures]
+    failed = []
+    for at, failure in failures:
+        columns = asdict(failure)
+        del columns["seconds"]  # differ from run to run
+        failed.append([at, columns])
     proteins: dict[str, object] = {"attributes": flat.attributes, "residues": described, "failures": failed}
     proteins |= {"sources": list(sources), "sha256": list(checksums), "inputs": list(inputs)}
     path = shard_path(folder, key)

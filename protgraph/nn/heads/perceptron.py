@@ -75,16 +75,8 @@ class Pool(nn.Module):
 class PerceptronHead(Head):
     """Perceptron on rows of invariants: one per residue or protein, by ``level``.
 
-    Parameters
-    ----------
-    target : Target
-        Its size C is the width of the logits.
-    hidden : sequence of int
-        Widths of the hidden layers.
-    act : str
-        Activation function.
-    dropout : float
-        Dropout probability after each activation.
+    ``target``: its size C is the width of the logits. ``hidden``: widths of the hidden layers. ``act``: activation
+    function. ``dropout``: dropout probability after each activation.
 
     Notes
     -----

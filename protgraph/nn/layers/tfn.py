@@ -94,12 +94,17 @@ class TFN(GraphLayer):
         backend: TensorProductBackend = "e3nn",
     ) -> None:
         super().__init__(fields)
-        self.mode, self.average_degree = mode, average_degree
+        self.mode = mode
+        self.average_degree = average_degree
         self.reduce = reduce
         self.gate = Gate(irreps) if gate else None
-        self.irreps_mid = o3.Irreps(irreps).simplify() if self.gate is None else self.gate.irreps_in
+        if self.gate is None:
+            self.irreps_mid = o3.Irreps(irreps).simplify()
+            self.irreps_out = self.irreps_mid
+        else:
+            self.irreps_mid = self.gate.irreps_in
+            self.irreps_out = self.gate.irreps_out
         self._num_blocks = len(self.irreps_mid)
-        self.irreps_out = self.irreps_mid if self.gate is None else self.gate.irreps_out
         self.product = ChannelwiseProduct(fields["h"].o3, lmax, self.irreps_mid, backend=backend)
         paths = self.product.paths
         fan_in = [0] * len(self.irreps_mid)
@@ -109,8 +114,12 @@ class TFN(GraphLayer):
         self.shapes = [(p.channels, self.irreps_mid[p.o].mul, fan_in[p.o]) for p in paths]
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") or basis
-        numel = self.product.weight_numel if mode == "channelwise" else sum(u * w for u, w, _ in self.shapes)
-        first, last = nn.Linear(width, radial), nn.Linear(radial, numel)
+        if mode == "channelwise":
+            num_weights = self.product.weight_numel
+        else:
+            num_weights = sum(u * w for u, w, _ in self.shapes)
+        first = nn.Linear(width, radial)
+        last = nn.Linear(radial, num_weights)
         self.fc = nn.Sequential(first, nn.ReLU(), last)
         # Weights of unit scale for edge features of unit scale, as e3nn's path normalization assumes.
         nn.init.kaiming_normal_(first.weight, nonlinearity="relu")
@@ -122,20 +131,33 @@ class TFN(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: tensor products of neighbors with spherical harmonics of the direction."""
         edges = f["edges"]
-        out: list[Any] = [0] * self._num_blocks  # sums (N, 2l_o+1, W)
         distance, direction = polar(f["edge_vec"])
-        hidden = self.fc[:2](f["edge_attr"] if self.basis is None else self.basis(distance))  # (E, radial)
-        mixed = self._channelwise if self.mode == "channelwise" else self._full
-        for path, term in zip(self.product.paths, mixed(f, direction, hidden), strict=True):
+        features = f["edge_attr"] if self.basis is None else self.basis(distance)
+        hidden = self.fc[:2](features)  # (E, radial)
+
+        # the terms of all paths to an output block are added
+        if self.mode == "channelwise":
+            terms = self._channelwise(f, direction, hidden)
+        else:
+            terms = self._full(f, direction, hidden)
+        out: list[Any] = [0] * self._num_blocks
+        for path, term in zip(self.product.paths, terms, strict=True):
             out[path.o] = out[path.o] + term  # (N, 2l_o+1, W)
-        h = torch.cat([terms.mT.flatten(1) for terms in out], 1)
-        h = h / (edges.count.clamp(min=1).to(h)[:, None] if self.reduce == "mean" else self.average_degree)
-        return {"h": h if self.gate is None else self.gate(h)}
+        h = torch.cat([block.mT.flatten(1) for block in out], 1)
+
+        if self.reduce == "mean":
+            h = h / edges.count.clamp(min=1).to(h)[:, None]
+        else:
+            h = h / self.average_degree
+        if self.gate is not None:
+            h = self.gate(h)
+        return {"h": h}
 
     def _channelwise(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         weight = self.product.weights(cast(nn.Linear, self.fc[2]), hidden)
         factors = self.product.factors(f["h"], direction, f["edges"], weight)
-        return (neighbor_sum(f["edges"], *xc) @ w for xc, w in zip(factors, self.self_interaction, strict=True))
+        for (x, c), mixing in zip(factors, self.self_interaction, strict=True):
+            yield neighbor_sum(f["edges"], x, c) @ mixing
 
     def _full(self, f: Mapping[str, Any], direction: Tensor, hidden: Tensor) -> Iterator[Tensor]:
         # R's last map is linear in its hidden layer, so neighbors are summed per hidden unit and mixed afterwards.
@@ -146,5 +168,6 @@ class TFN(GraphLayer):
         factors = self.product.factors(f["h"], direction, f["edges"])
         for (x, c), (u, w, fan), linear in zip(factors, self.shapes, affines, strict=True):
             summed = neighbor_sum(f["edges"], x, c, hidden)  # (N, 2l_o+1, T, U)
-            linear = linear.unflatten(0, (u, w)).permute(2, 0, 1).flatten(0, 1) / math.sqrt(fan)  # (T U, W)
-            yield summed.flatten(2) @ linear
+            weights = linear.unflatten(0, (u, w)).permute(2, 0, 1)  # (T, U, W)
+            weights = weights.flatten(0, 1) / math.sqrt(fan)  # (T U, W)
+            yield summed.flatten(2) @ weights

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -46,18 +46,9 @@ def _entries() -> int:
 class NeighborTile:
     """Consecutive target nodes with their incoming edges, padded to the same number of slots.
 
-    Parameters
-    ----------
-    nodes, edges : slice
-        n target nodes and their incoming edges.
-    slots : int
-        Largest number of incoming edges of these nodes, K.
-    sources : Tensor
-        ``(n K,)`` int64, source of each slot; 0 where padded.
-    place : Tensor, optional
-        ``(n K,)`` int64, edge of each slot; None: every node has K edges.
-    mask : Tensor, optional
-        ``(n, K)`` bool, False where padded; None like ``place``.
+    ``nodes``, ``edges``: n target nodes and their incoming edges. ``slots``: largest number of incoming edges of these
+    nodes, K. ``sources``: ``(n K,)`` int64, source of each slot; 0 where padded. ``place``: ``(n K,)`` int64, edge of
+    each slot; None: every node has K edges. ``mask``: ``(n, K)`` bool, False where padded; None like ``place``.
     """
 
     nodes: slice
@@ -117,27 +108,31 @@ def neighbor_tiles(edges: Adjacency, width: int) -> list[NeighborTile]:
     if edges.degree:
         starts = range(0, edges.num_nodes, size)
         return [_regular(edges, first, min(first + size, edges.num_nodes), edges.degree) for first in starts]
-    ptr, tiles = edges.ptr.tolist(), []
+    ptr = edges.ptr.tolist()
+    tiles = []
     for first in range(0, edges.num_nodes, size):
         last = min(first + size, edges.num_nodes)
-        if ptr[first] < ptr[last]:
-            tiles.append(_padded(edges, first, last, slice(ptr[first], ptr[last])))
+        incoming = slice(ptr[first], ptr[last])
+        if incoming.start < incoming.stop:
+            tiles.append(_padded(edges, first, last, incoming))
     return tiles
 
 
 def _regular(edges: Adjacency, first: int, last: int, degree: int) -> NeighborTile:
-    part = slice(first * degree, last * degree)
-    return NeighborTile(slice(first, last), part, degree, edges.index[0, part])
+    incoming = slice(first * degree, last * degree)
+    return NeighborTile(slice(first, last), incoming, degree, edges.index[0, incoming])
 
 
-def _padded(edges: Adjacency, first: int, last: int, block: slice) -> NeighborTile:
-    start, stop = edges.ptr[first:last, None], edges.ptr[first + 1 : last + 1, None]  # (n, 1)
+def _padded(edges: Adjacency, first: int, last: int, incoming: slice) -> NeighborTile:
+    start = edges.ptr[first:last, None]  # (n, 1)
+    stop = edges.ptr[first + 1 : last + 1, None]  # (n, 1)
     slots = int((stop - start).max())
     edge_rows = start + torch.arange(slots)
     mask = edge_rows < stop  # (n, K)
-    edge_rows = edge_rows.clamp(max=block.stop - 1).flatten()
-    sources = edges.index[0].index_select(0, edge_rows).masked_fill(~mask.flatten(), 0)
-    return NeighborTile(slice(first, last), block, slots, sources, edge_rows, mask)
+    edge_rows = edge_rows.clamp(max=incoming.stop - 1).flatten()
+    sources = edges.index[0].index_select(0, edge_rows)
+    sources = sources.masked_fill(~mask.flatten(), 0)
+    return NeighborTile(slice(first, last), incoming, slots, sources, edge_rows, mask)
 
 
 class NeighborReductions(Adjacency, Protocol):
@@ -186,9 +181,12 @@ class AdditiveEdgeAttention(AutogradFunction):
         Sources are ``x (N, H, C)`` and targets ``t (N, H C)``; ``att (H, C)`` is a. Features of edges are ``e (E, F)``,
         W is ``weight (H C, F)``. ``keep (E, H)`` has the factors of the coefficients from dropout.
         """
-        rows, score = x.flatten(1), _block_diagonal(att.unsqueeze(0))[0].t()  # (H C, H)
-        tiles, by_feature = edges.tiles(rows.size(1)), None if weight is None else weight.t().contiguous()  # (F, H C)
-        scratch, alpha = _scratch(rows, tiles), x.new_empty(x.size(1), edges.num_edges)  # (H, E): bags read it by head
+        rows = x.flatten(1)  # (N, H C)
+        score = _block_diagonal(att.unsqueeze(0))[0].t()  # (H C, H)
+        by_feature = None if weight is None else weight.t().contiguous()  # (F, H C)
+        tiles = edges.tiles(rows.size(1))
+        scratch = _scratch(rows, tiles)
+        alpha = x.new_empty(x.size(1), edges.num_edges)  # (H, E): bags read it by head
         total = x.new_full((edges.num_nodes, x.size(1)), -torch.inf)
         for tile in tiles:
             z = tile.gather(rows, scratch)
@@ -212,7 +210,9 @@ class AdditiveEdgeAttention(AutogradFunction):
         Uses the saved weights, and differentiable operations if a graph is created.
         """
         x, t, att, e, weight, keep, alpha = ctx.saved_tensors
-        edges, slope, needed = ctx.edges, ctx.slope, ctx.needs_input_grad[1:6]
+        edges = ctx.edges
+        slope = ctx.slope
+        needed = ctx.needs_input_grad[1:6]
         if torch.is_grad_enabled():  # create_graph=True
 
             def plain(
@@ -220,9 +220,20 @@ class AdditiveEdgeAttention(AutogradFunction):
             ) -> tuple[Tensor, Tensor]:
                 return additive_attention(edges, x, t, att, e, weight, keep, slope)[:2]
 
-            return None, *_differentiable(plain, (x, t, att, e, weight), (grad, grad_total), needed), None, None
+            gradients = _differentiable(plain, (x, t, att, e, weight), (grad, grad_total), needed)
+            return None, *gradients, None, None
         gradients = _additive_backward(edges, x, t, att, e, weight, keep, alpha, slope, grad, grad_total, needed)
         return None, *gradients, None, None
+
+
+class _AdditiveGradients(NamedTuple):
+    """Gradients of the inputs of :class:`AdditiveEdgeAttention`; None where there is none."""
+
+    x: Tensor
+    t: Tensor
+    att: Tensor
+    e: Tensor | None
+    weight: Tensor | None
 
 
 def _additive_backward(
@@ -238,20 +249,31 @@ def _additive_backward(
     grad: Tensor,
     grad_total: Tensor,
     needed: Sequence[bool],
-) -> tuple[Tensor | None, ...]:
-    heads, rows = x.size(1), x.flatten(1)
-    score, g = _block_diagonal(att.unsqueeze(0))[0], _block_diagonal(grad)  # (H, H C), (N, H, H C)
-    dx, dt, dscore = torch.zeros_like(rows), torch.zeros_like(t), torch.zeros_like(score)
-    de = None if e is None or not needed[3] else torch.empty_like(e)
+) -> _AdditiveGradients:
+    heads = x.size(1)
+    rows = x.flatten(1)  # (N, H C)
+    score = _block_diagonal(att.unsqueeze(0))[0]  # (H, H C)
+    g = _block_diagonal(grad)  # (N, H, H C)
     by_feature = None if weight is None else weight.t().contiguous()  # (F, H C), faster in products than its transpose
+
+    # gradients, which the tiles add to or write
+    dx = torch.zeros_like(rows)
+    dt = torch.zeros_like(t)
+    dscore = torch.zeros_like(score)
+    de = None if e is None or not needed[3] else torch.empty_like(e)
     dweight = None if by_feature is None else torch.zeros_like(by_feature)
+
     tiles = edges.tiles(rows.size(1))
-    scratch, dz_scratch = _scratch(rows, tiles), _scratch(rows, tiles)
+    scratch = _scratch(rows, tiles)
+    dz_scratch = _scratch(rows, tiles)
     for tile in tiles:
+        # logits: gradients from the sum and from the softmax
         z = tile.gather(rows, scratch)
         products = torch.bmm(g[tile.nodes], z.view(-1, tile.slots, rows.size(1)).mT)  # (n, H, K)
         weighted, ds = _softmax_backward(tile, alpha, keep, products, grad_total)
         ds = ds.mT.reshape(-1, heads)  # (n K, H)
+
+        # their terms, in place of z
         _activate(z, tile, t, e, by_feature, slope)
         dscore.addmm_(ds.t(), z)
         dz = torch.mm(ds, score, out=dz_scratch[: len(z)])
@@ -259,13 +281,19 @@ def _additive_backward(
         by_node = dz.view(-1, tile.slots, rows.size(1))
         torch.sum(by_node, 1, out=dt[tile.nodes])
         if dweight is not None and e is not None:
-            dweight.addmm_(tile.take(e).flatten(0, 1).t().contiguous(), dz)
+            features = tile.take(e).flatten(0, 1)  # (n K, F)
+            dweight.addmm_(features.t().contiguous(), dz)
         if de is not None and e is not None and weight is not None:
-            tile.put(de, torch.mm(dz, weight).view(-1, tile.slots, e.size(1)))
+            de_of_tile = torch.mm(dz, weight)
+            tile.put(de, de_of_tile.view(-1, tile.slots, e.size(1)))
+
+        # sources: through the logits and as summands
         by_node.baddbmm_(weighted.mT, g[tile.nodes])
         dx.index_add_(0, tile.sources, dz)
-    datt = _own_blocks(dscore.unsqueeze(0), heads)[0]
-    return dx.view_as(x), dt, datt, de, None if dweight is None else dweight.t()
+    datt = _diagonal_blocks(dscore.unsqueeze(0), heads)[0]
+    if dweight is not None:
+        dweight = dweight.t()
+    return _AdditiveGradients(dx.view_as(x), dt, datt, de, dweight)
 
 
 def additive_attention(
@@ -279,8 +307,11 @@ def additive_attention(
     slope: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the outputs of :class:`AdditiveEdgeAttention` with general operations."""
-    z = edges.pair_sum(t, x.flatten(1), None if e is None or weight is None else e @ weight.t())
-    return edges.attend(x, (leaky_relu(z, slope).view(-1, *att.shape) * att).sum(-1), keep)
+    of_edges = None if e is None or weight is None else e @ weight.t()  # (E, H C)
+    z = edges.pair_sum(t, x.flatten(1), of_edges)
+    activated = leaky_relu(z, slope).view(-1, *att.shape)  # (E, H, C)
+    logits = (activated * att).sum(-1)  # (E, H)
+    return edges.attend(x, logits, keep)
 
 
 class DotEdgeAttention(AutogradFunction):
@@ -296,8 +327,10 @@ class DotEdgeAttention(AutogradFunction):
         queries ``p (N, H, F)``. ``keep (E, H)`` has the factors of α from dropout.
         """
         k = kv[:, 0].flatten(1)  # (N, H C)
-        tiles, query = edges.tiles(k.size(1)), _block_diagonal(q)
-        scratch, alpha = _scratch(k, tiles), q.new_empty(q.size(1), edges.num_edges)  # (H, E): bags read it by head
+        query = _block_diagonal(q)  # (N, H, H C)
+        tiles = edges.tiles(k.size(1))
+        scratch = _scratch(k, tiles)
+        alpha = q.new_empty(q.size(1), edges.num_edges)  # (H, E): bags read it by head
         summed = None if p is None else p.new_zeros(p.shape)  # contiguous, or bmm writes one node after another
         for tile in tiles:
             source = tile.gather(k, scratch).view(-1, tile.slots, k.size(1))
@@ -325,14 +358,26 @@ class DotEdgeAttention(AutogradFunction):
         Uses the saved weights, and differentiable operations if a graph is created.
         """
         q, kv, p, e, keep, alpha = ctx.saved_tensors
-        edges, needed = ctx.edges, ctx.needs_input_grad[1:5]
+        edges = ctx.edges
+        needed = ctx.needs_input_grad[1:5]
         if torch.is_grad_enabled():  # create_graph=True
 
             def plain(q: Tensor, kv: Tensor, p: Tensor | None, e: Tensor | None) -> tuple[Tensor, Tensor | None]:
                 return dot_attention(edges, q, kv, p, e, keep)[:2]
 
-            return None, *_differentiable(plain, (q, kv, p, e), (grad, grad_summed), needed), None
-        return None, *_dot_backward(edges, q, kv, p, e, keep, alpha, grad, grad_summed, needed), None
+            gradients = _differentiable(plain, (q, kv, p, e), (grad, grad_summed), needed)
+            return None, *gradients, None
+        gradients = _dot_backward(edges, q, kv, p, e, keep, alpha, grad, grad_summed, needed)
+        return None, *gradients, None
+
+
+class _DotGradients(NamedTuple):
+    """Gradients of the inputs of :class:`DotEdgeAttention`; None where there is none."""
+
+    q: Tensor
+    kv: Tensor
+    p: Tensor | None
+    e: Tensor | None
 
 
 def _dot_backward(
@@ -346,15 +391,17 @@ def _dot_backward(
     grad: Tensor,
     grad_summed: Tensor | None,
     needed: Sequence[bool],
-) -> tuple[Tensor | None, ...]:
-    v, g = kv[:, 1].flatten(1), _block_diagonal(grad)  # (N, H C), (N, H, H C)
+) -> _DotGradients:
+    v = kv[:, 1].flatten(1)  # (N, H C)
+    g = _block_diagonal(grad)  # (N, H, H C)
     dp: Tensor | None = None
     de: Tensor | None = None
     features = None if p is None or e is None or grad_summed is None else (p, e, grad_summed)
     if features is not None:
         dp = features[0].new_zeros(features[0].shape)
         de = torch.empty_like(features[1]) if needed[3] else None
-    tiles, dlogits = edges.tiles(v.size(1)), alpha.new_empty(q.size(1), edges.num_edges)  # (H, E)
+    dlogits = alpha.new_empty(q.size(1), edges.num_edges)  # (H, E)
+    tiles = edges.tiles(v.size(1))
     scratch = _scratch(v, tiles)
     for tile in tiles:
         source = tile.gather(v, scratch).view(-1, tile.slots, v.size(1))
@@ -370,10 +417,13 @@ def _dot_backward(
             if de is not None:
                 of_edges = torch.bmm(ds.mT, p[tile.nodes])  # (n, K, F)
                 tile.put(de, of_edges.baddbmm_(weighted.mT, grad_summed[tile.nodes]))
+    # keys and values: sums over the targets of each source
     back, order = edges.reversed
-    both = ((q, dlogits), (grad, _kept(alpha.t(), keep)))
-    dkv = [weighted_sum(back, x, w.index_select(1, order)) for x, w in both]
-    return weighted_sum(edges, kv[:, 0], dlogits), torch.stack(dkv, 1), dp, de
+    weights = _kept(alpha.t(), keep)
+    dk = weighted_sum(back, q, dlogits.index_select(1, order))
+    dv = weighted_sum(back, grad, weights.index_select(1, order))
+    dq = weighted_sum(edges, kv[:, 0], dlogits)
+    return _DotGradients(dq, torch.stack([dk, dv], 1), dp, de)
 
 
 def dot_attention(
@@ -403,7 +453,8 @@ def _activate(
 
 def _scratch(rows: Tensor, tiles: Sequence[NeighborTile]) -> Tensor:
     """Allocate memory for the rows of any of the tiles, once for all of them."""
-    return rows.new_empty(max((len(tile.sources) for tile in tiles), default=0), rows.size(1))
+    longest = max((len(tile.sources) for tile in tiles), default=0)
+    return rows.new_empty(longest, rows.size(1))
 
 
 def _kept(alpha: Tensor, keep: Tensor | None) -> Tensor:
@@ -419,7 +470,8 @@ def _softmax_backward(
     weighted = a
     if keep is not None:
         factors = tile.take(keep).mT
-        weighted, products = a * factors, products * factors
+        weighted = a * factors
+        products = products * factors
     inner = (a * products).sum(2)  # (n, H)
     if grad_total is not None:
         inner -= grad_total[tile.nodes]
@@ -434,7 +486,7 @@ def _block_diagonal(x: Tensor) -> Tensor:
     return out.view(n, heads, -1)
 
 
-def _own_blocks(x: Tensor, heads: int) -> Tensor:
+def _diagonal_blocks(x: Tensor, heads: int) -> Tensor:
     """Return block h of row h, ``(n, H, H C)`` to ``(n, H, C)``."""
     return x.unflatten(2, (heads, -1)).diagonal(dim1=1, dim2=2).mT
 
@@ -443,7 +495,12 @@ def _differentiable(
     plain: Any, inputs: Sequence[Tensor | None], grads: Sequence[Tensor | None], needed: Sequence[bool]
 ) -> list[Tensor | None]:
     """Return the gradients of the inputs, which have gradients themselves."""
-    wanted = [x for x, need in zip(inputs, needed, strict=True) if need and x is not None]
-    pairs = [(y, g) for y, g in zip(plain(*inputs), grads, strict=True) if y is not None and g is not None]
-    found = iter(torch.autograd.grad([y for y, _ in pairs], wanted, [g for _, g in pairs], create_graph=True))
-    return [next(found) if need else None for need in needed]
+    needed_inputs = [x for x, is_needed in zip(inputs, needed, strict=True) if is_needed and x is not None]
+    outputs = []
+    grads_of_outputs = []
+    for output, grad in zip(plain(*inputs), grads, strict=True):
+        if output is not None and grad is not None:
+            outputs.append(output)
+            grads_of_outputs.append(grad)
+    gradients = iter(torch.autograd.grad(outputs, needed_inputs, grads_of_outputs, create_graph=True))
+    return [next(gradients) if is_needed else None for is_needed in needed]

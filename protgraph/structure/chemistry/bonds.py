@@ -70,15 +70,19 @@ def covalent_bonds(residues: Residues) -> np.ndarray:
 def peptide_bonds(residues: Residues) -> np.ndarray:
     """Return atoms C and N of consecutive residues, at most 2.5 Å apart, ``(2, P)`` int64."""
     linked = np.flatnonzero(linked_to_next(residues))
-    c, n = _atom_of(residues, "C")[linked], _atom_of(residues, "N")[linked + 1]
+    c = _atom_of(residues, "C")[linked]
+    n = _atom_of(residues, "N")[linked + 1]
     is_complete = (c >= 0) & (n >= 0)  # False in CA traces
     return np.stack([c[is_complete], n[is_complete]])
 
 
 def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray:
     """Return atoms SG of two cysteines at most ``cutoff`` Å apart, ``(2, P)`` int64."""
-    sulfur = np.flatnonzero((residues.atom_name == "SG") & (residues.aatype == _CYSTEINE)[residues.atom_residue])
-    return sulfur[close_pairs(residues.atom_pos[sulfur].astype(np.float64), cutoff)]
+    is_cysteine = residues.aatype == _CYSTEINE
+    is_sulfur = (residues.atom_name == "SG") & is_cysteine[residues.atom_residue]
+    sulfur = np.flatnonzero(is_sulfur)
+    pos = residues.atom_pos[sulfur].astype(np.float64)
+    return sulfur[close_pairs(pos, cutoff)]
 
 
 def ligand_bonds(ligands: Ligands) -> np.ndarray:
@@ -88,10 +92,14 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     """
     inside = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
-    links = ends[close_pairs(ligands.atom_pos[ends].astype(np.float64), _PHOSPHODIESTER)]
-    between = ligands.atom_molecule[links[0]] != ligands.atom_molecule[links[1]]
-    named = ligands.atom_name[links[0]] != ligands.atom_name[links[1]]
-    return np.concatenate([inside, links[:, between & named]], axis=1)
+    pos = ligands.atom_pos[ends].astype(np.float64)
+    links = ends[close_pairs(pos, _PHOSPHODIESTER)]  # (2, P)
+    molecule = ligands.atom_molecule[links]
+    name = ligands.atom_name[links]
+    is_between = molecule[0] != molecule[1]
+    is_oxygen_and_phosphorus = name[0] != name[1]
+    between = links[:, is_between & is_oxygen_and_phosphorus]
+    return np.concatenate([inside, between], axis=1)
 
 
 def ligand_links(residues: Residues) -> np.ndarray:
@@ -106,22 +114,36 @@ def ligand_links(residues: Residues) -> np.ndarray:
     the Cambridge Structural Database. Molecules with any closer atoms overlap, as alternatives do, and have no bond.
     LINK and struct_conn records are not used, so all file formats give the same bonds.
     """
-    ligands, n = residues.ligands, len(residues.atom_name)
+    ligands = residues.ligands
     if ligands is None or not len(ligands):
         return np.zeros((2, 0), np.int64)
+
+    # atoms of the protein, then of the ligands
+    n = len(residues.atom_name)
     pos = np.concatenate([residues.atom_pos, ligands.atom_pos]).astype(np.float64)
     owner = np.concatenate([residues.atom_residue, len(residues) + ligands.atom_molecule])
-    element, kind = np.unique(np.concatenate([residues.atom_element, ligands.atom_element]), return_inverse=True)
-    radius = np.array([_RADII.get(str(e), np.nan) for e in element])[kind]
+    element = np.concatenate([residues.atom_element, ligands.atom_element])
+    kinds, kind = np.unique(element, return_inverse=True)
+    radius_of_kind = np.array([_RADII.get(name, np.nan) for name in kinds.tolist()])
+    radius = radius_of_kind[kind]
+
+    # pairs that may be close enough, once each
     reach = 2 * max(_RADII.values()) + _TOLERANCE
     near = cKDTree(pos[n:]).sparse_distance_matrix(cKDTree(pos), reach, output_type="coo_matrix")
-    a, b = near.col.astype(np.int64), near.row + n
-    other = (a < b) & (owner[a] != owner[b])
-    a, b = a[other], b[other]
-    gap = np.linalg.norm(pos[a] - pos[b], axis=1) - radius[a] - radius[b]  # NaN of a metal
-    which = owner[a] * (owner[-1] + 1) + owner[b]
-    bonded = (abs(gap) <= _TOLERANCE) & ~np.isin(which, which[gap < -_TOLERANCE])
-    return np.stack([a[bonded], b[bonded]])
+    a = near.col.astype(np.int64)
+    b = near.row + n
+    is_link = (a < b) & (owner[a] != owner[b])
+    a = a[is_link]
+    b = b[is_link]
+
+    # bonded, unless the two molecules overlap anywhere
+    distance = np.linalg.norm(pos[a] - pos[b], axis=1)
+    gap = distance - radius[a] - radius[b]  # NaN of a metal
+    pair_of_owners = owner[a] * (owner[-1] + 1) + owner[b]
+    overlapping = pair_of_owners[gap < -_TOLERANCE]
+    is_near = abs(gap) <= _TOLERANCE
+    is_bonded = is_near & ~np.isin(pair_of_owners, overlapping)
+    return np.stack([a[is_bonded], b[is_bonded]])
 
 
 def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.ndarray) -> np.ndarray:
@@ -130,26 +152,38 @@ def bonds_by_name(res_name: np.ndarray, atom_residue: np.ndarray, atom_name: np.
     ``res_name``: ``(N,)`` str. ``atom_residue``, ``atom_name``: ``(A,)`` int64 ascending and str; names are unique
     within a residue. Returns ``(2, P)`` int64.
     """
+    if not len(atom_name):
+        return np.zeros((2, 0), np.int64)
     kinds, kind = np.unique(res_name, return_inverse=True)
     names, code = np.unique(atom_name, return_inverse=True)
-    index = {str(name): i for i, name in enumerate(names)}
+
+    # the bonds of each kind of residue, as codes of names
+    index = {name: i for i, name in enumerate(names.tolist())}
     pairs: list[tuple[int, int]] = []
-    first: list[int] = []  # of the bonds of each kind of residue among the pairs
-    size: list[int] = []
+    starts: list[int] = []  # of the bonds of each kind of residue among the pairs
     for res_kind in kinds.tolist():
-        first.append(len(pairs))
-        pairs += [(index[a], index[b]) for a, b in _component_bonds(res_kind) if a in index and b in index]
-        size.append(len(pairs) - first[-1])
+        starts.append(len(pairs))
+        for a, b in _component_bonds(res_kind):
+            if a in index and b in index:
+                pairs.append((index[a], index[b]))
     bonds = np.array(pairs, np.int64).reshape(-1, 2)
-    count = np.array(size, np.int64)[kind]  # (N,)
+    first = np.array(starts, np.int64)
+    size = np.diff(first, append=len(pairs))
+
+    # the same for each residue, (M,) rows
+    count = size[kind]  # (N,)
     owner = np.repeat(np.arange(len(res_name)), count)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-    ends = owner[:, None] * max(len(names), 1) + bonds[np.array(first, np.int64)[kind][owner] + within]  # (M, 2)
-    key = atom_residue * max(len(names), 1) + code
+    first_row = np.cumsum(count) - count  # (N,)
+    number_in_residue = np.arange(len(owner)) - first_row[owner]
+    bond = bonds[first[kind][owner] + number_in_residue]  # (M, 2)
+
+    # look up the atoms by residue and name
+    key = atom_residue * len(names) + code
+    wanted = owner[:, None] * len(names) + bond
     order = np.argsort(key, kind="stable")
-    at = np.searchsorted(key, ends, sorter=order).clip(max=max(len(key) - 1, 0))
-    atoms = order[at] if len(key) else np.zeros(ends.shape, np.int64)
-    is_present = (key[atoms] == ends).all(1) if len(key) else np.zeros(len(ends), bool)
+    row = np.searchsorted(key, wanted, sorter=order)
+    atoms = order[row.clip(max=len(key) - 1)]
+    is_present = (key[atoms] == wanted).all(axis=1)
     return atoms[is_present].T
 
 
@@ -158,11 +192,14 @@ _CYSTEINE = THREE_LETTER.index("CYS")
 
 def _names(residues: Residues) -> np.ndarray:
     """Return the name of each residue in the CCD, ``(N,)``."""
-    names, inverse = np.unique(residues.res_name, return_inverse=True)
-    first = np.unique(inverse, return_index=True)[1]
-    parents = [THREE_LETTER[t] for t in residues.aatype[first]]
-    valid = [n if _is_peptide(str(n)) or p == THREE_LETTER[UNKNOWN] else p for n, p in zip(names, parents, strict=True)]
-    return np.array(valid)[inverse] if len(names) else residues.res_name
+    if not len(residues):
+        return residues.res_name
+    names, first, inverse = np.unique(residues.res_name, return_index=True, return_inverse=True)
+    names_in_ccd = []
+    for name, parent in zip(names.tolist(), residues.aatype[first].tolist(), strict=True):
+        is_usable = parent == UNKNOWN or _is_peptide(name)
+        names_in_ccd.append(name if is_usable else THREE_LETTER[parent])
+    return np.array(names_in_ccd)[inverse]
 
 
 def _atom_of(residues: Residues, name: str) -> np.ndarray:
@@ -175,7 +212,9 @@ def _atom_of(residues: Residues, name: str) -> np.ndarray:
 
 @cache
 def _is_peptide(name: str) -> bool:
-    return {frozenset(pair) for pair in _BACKBONE[:2]} <= set(map(frozenset, _component_bonds(name)))
+    """Return True if a component has the bonds N–CA and CA–C."""
+    bonds = {frozenset(bond) for bond in _component_bonds(name)}
+    return all(frozenset(bond) in bonds for bond in _BACKBONE[:2])
 
 
 @cache

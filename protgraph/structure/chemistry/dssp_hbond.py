@@ -58,12 +58,8 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
 class BackboneHBonds:
     """N–H…O=C hydrogen bonds of the backbone, sorted by donor, then by energy.
 
-    Parameters
-    ----------
-    donor, acceptor : ndarray
-        ``(P,)`` int64, residues of the N–H and of the C=O.
-    energy : ndarray
-        ``(P,)`` float64, kcal/mol, below :data:`HBOND_ENERGY`.
+    ``donor``, ``acceptor``: ``(P,)`` int64, residues of the N–H and of the C=O. ``energy``: ``(P,)`` float64, kcal/mol,
+    below :data:`HBOND_ENERGY`.
     """
 
     donor: np.ndarray

@@ -81,12 +81,8 @@ def close_atom_pairs(residues: Residues, is_first: np.ndarray, is_second: np.nda
 class AromaticRings:
     """Complete aromatic rings; tryptophan has two.
 
-    Parameters
-    ----------
-    residue : ndarray
-        ``(R,)`` int64.
-    center, normal : ndarray
-        ``(R, 3)`` float64: mean of the ring atoms, Å; unit normal of the plane, of either sign.
+    ``residue``: ``(R,)`` int64. ``center``, ``normal``: ``(R, 3)`` float64: mean of the ring atoms, Å; unit normal of
+    the plane, of either sign.
     """
 
     residue: np.ndarray

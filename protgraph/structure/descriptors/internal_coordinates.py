@@ -6,6 +6,8 @@ Not biotite: ``dihedral_side_chain`` takes 6 ms for 1,294 residues, this 2 ms wi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
@@ -88,8 +90,9 @@ def bond_lengths(residues: Residues) -> np.ndarray:
     ndarray
         ``(N, 4)`` float64, Å; NaN if an atom is missing, the last also before a chain end or gap.
     """
-    n, ca, c, o, after = _peptide(residues)
-    return np.stack([np.linalg.norm(b - a, axis=1) for a, b in ((n, ca), (ca, c), (c, o), (c, after[0]))], 1)
+    atoms = _peptide(residues)
+    bonds = ((atoms.n, atoms.ca), (atoms.ca, atoms.c), (atoms.c, atoms.o), (atoms.c, atoms.next_n))
+    return np.stack([np.linalg.norm(b - a, axis=1) for a, b in bonds], 1)
 
 
 def bond_angles(residues: Residues) -> np.ndarray:
@@ -101,15 +104,25 @@ def bond_angles(residues: Residues) -> np.ndarray:
         ``(N, 4)`` float64 in [0, π], radians; NaN if an atom is missing or two coincide, the last two also before a
         chain end or gap.
     """
-    n, ca, c, o, after = _peptide(residues)
-    corners = ((n, ca, c), (ca, c, o), (ca, c, after[0]), (c, *after))
-    return np.stack([angle(a - b, c - b) for a, b, c in corners], 1)
+    n, ca, c, o, next_n, next_ca = _peptide(residues)
+    corners = ((n, ca, c), (ca, c, o), (ca, c, next_n), (c, next_n, next_ca))
+    return np.stack([angle(first - at, last - at) for first, at, last in corners], 1)
 
 
-def _peptide(residues: Residues) -> tuple[np.ndarray, ...]:
-    """Return N, CA, C, O, ``(N, 3)`` float64, and N and CA of the next residue, ``(2, N, 3)``, NaN at chain ends."""
+class _Peptide(NamedTuple):
+    """Atoms of each residue and of the next one, ``(N, 3)`` float64, NaN at chain ends."""
+
+    n: np.ndarray
+    ca: np.ndarray
+    c: np.ndarray
+    o: np.ndarray
+    next_n: np.ndarray
+    next_ca: np.ndarray
+
+
+def _peptide(residues: Residues) -> _Peptide:
     n, ca, c, o = np.moveaxis(residues.backbone.astype(np.float64), 1, 0)
-    after = np.full((2, len(residues), 3), np.nan)
-    after[0, :-1], after[1, :-1] = n[1:], ca[1:]
-    after[:, ~linked_to_next(residues)] = np.nan
-    return n, ca, c, o, after
+    is_linked = linked_to_next(residues)[:, None]
+    next_n = np.where(is_linked, np.roll(n, -1, axis=0), np.nan)
+    next_ca = np.where(is_linked, np.roll(ca, -1, axis=0), np.nan)
+    return _Peptide(n, ca, c, o, next_n, next_ca)

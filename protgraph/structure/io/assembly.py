@@ -25,11 +25,8 @@ __all__ = ["ChainCopies", "cif_copies", "copy_chains", "pdb_copies", "read_remar
 class ChainCopies(NamedTuple):
     """Chains, and the operations that make their copies.
 
-    Parameters
-    ----------
-    operations : list of sequence of ndarray
-        For each copy the steps to apply one after the other, ``(3, 4)`` float64 each: three rows, each with three
-        elements of the rotation and one of the shift, Å.
+    ``operations``: for each copy the steps to apply one after the other, ``(3, 4)`` float64 each: three rows, each with
+    three elements of the rotation and one of the shift, Å.
     """
 
     chains: list[str]

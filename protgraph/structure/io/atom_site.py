@@ -38,26 +38,9 @@ Rows = slice | np.ndarray
 class AtomSite:
     """Atoms of a data block.
 
-    Parameters
-    ----------
-    site : CategoryTable
-        Category ``atom_site``.
-    cell : CategoryTable, optional
-        Category ``cell``.
-    where : str
-        Name of the file, for errors.
-
-    Raises
-    ------
-    EmptyStructureError
-        The category has no rows.
-
-    Attributes
-    ----------
-    notes : list of str
-        Columns and values that were read in place of missing ones by the last call of :meth:`atoms`.
-    inferred_elements : int
-        Atoms of the last call whose element is inferred from their name.
+    ``site``: category ``atom_site``. ``cell``: category ``cell``. ``where``: name of the file, for errors. ``notes``:
+    columns and values that were read in place of missing ones by the last call of :meth:`atoms`. ``inferred_elements``:
+    atoms of the last call whose element is inferred from their name.
     """
 
     def __init__(self, site: CategoryTable, cell: CategoryTable | None, where: str) -> None:

@@ -54,15 +54,18 @@ def unpack_categories(content: bytes, names: Collection[str]) -> dict[str, Any]:
 
 
 def _read_block(stream: msgpack.Unpacker, names: Collection[str]) -> dict[str, Any]:
-    block = _read_map(stream, {"categories": lambda: _read_list(stream, lambda: _read_category(stream, names))})
-    return {**block, "categories": [category for category in block["categories"] if category["name"] in names]}
+    readers = {"categories": lambda: _read_list(stream, lambda: _read_category(stream, names))}
+    block = _read_map(stream, readers)
+    block["categories"] = [category for category in block["categories"] if category["name"] in names]
+    return block
 
 
 def _read_category(stream: msgpack.Unpacker, names: Collection[str]) -> dict[str, Any]:
     category: dict[str, Any] = {}
     for _ in range(stream.read_map_header()):
         key = stream.unpack()
-        if key == "columns" and category.get("name", next(iter(names))) not in names:
+        is_skipped = "name" in category and category["name"] not in names  # unknown while the columns come first
+        if key == "columns" and is_skipped:
             stream.skip()
         else:
             category[key] = stream.unpack()
@@ -97,7 +100,9 @@ def decode_column(data: bytes, encodings: Sequence[Mapping[str, Any]]) -> np.nda
     [1, 128, 2]
     """
     values = _decode(data, encodings)
-    return values.astype(_INTEGER, copy=False) if encodings and encodings[0]["kind"] == "IntegerPacking" else values
+    if encodings and encodings[0]["kind"] == "IntegerPacking":
+        values = values.astype(_INTEGER, copy=False)
+    return values
 
 
 def _decode(data: bytes, encodings: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -113,21 +118,27 @@ def _byte_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
 
 
 def _fixed_point(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
-    return (data / float(e["factor"])).astype(_TYPES[e["srcType"]], copy=False)
+    values = data / float(e["factor"])
+    return values.astype(_TYPES[e["srcType"]], copy=False)
 
 
 def _interval_quantization(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
-    values = (data * float(e["max"] - e["min"]) / (e["numSteps"] - 1)).astype(_TYPES[e["srcType"]], copy=False)
-    return values + e["min"]
+    width = float(e["max"] - e["min"])
+    num_intervals = e["numSteps"] - 1
+    values = data * width / num_intervals
+    return values.astype(_TYPES[e["srcType"]], copy=False) + e["min"]
 
 
 def _run_length(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Expand pairs of a value and its number of repeats."""
     if len(data) == 2:  # a constant
-        values = np.empty(max(int(data[1]), 0), _TYPES[e["srcType"]])
+        num_repeats = max(int(data[1]), 0)
+        values = np.empty(num_repeats, _TYPES[e["srcType"]])
         values.fill(data[0])
-        return _check_size(values, e)
-    return _check_size(data[::2].repeat(data[1::2]).astype(_TYPES[e["srcType"]], copy=False), e)
+    else:
+        values = data[::2].repeat(data[1::2])
+        values = values.astype(_TYPES[e["srcType"]], copy=False)
+    return _check_size(values, e)
 
 
 def _delta(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
@@ -136,9 +147,13 @@ def _delta(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
 
 def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     """Sum each run of extreme values (smallest or largest of the type) with the value that ends it."""
-    kind, content = data.dtype.str[1:], data.base
-    if kind in _EXTREMES and isinstance(content, bytes) and not any(value in content for value in _EXTREMES[kind]):
-        return _check_size(data, e)
+    kind = data.dtype.str[1:]
+    content = data.base
+    if kind in _EXTREMES and isinstance(content, bytes):
+        has_extreme = any(value in content for value in _EXTREMES[kind])
+        if not has_extreme:
+            return _check_size(data, e)
+
     low, high = _LIMITS[kind]
     is_extreme = data == high
     if low < 0:
@@ -146,14 +161,16 @@ def _integer_packing(data: np.ndarray, e: Mapping[str, Any]) -> np.ndarray:
     extreme = is_extreme.nonzero()[0]
     if len(extreme) == 0:
         return _check_size(data, e)
+
+    # sums modulo 2³²
     if len(extreme) <= _FEW and extreme[-1] < len(data) - 1:
         values = data.astype(_INTEGER)
         for i in extreme.tolist():
-            values[i + 1] += values[i]  # modulo 2³²
+            values[i + 1] += values[i]
         return _check_size(np.delete(values, extreme), e)
-    sums = np.cumsum(data, dtype=np.int64)[~is_extreme]
-    values = sums.astype(_INTEGER)
-    values[1:] -= sums[:-1].astype(_INTEGER)  # modulo 2³²
+    sums = np.cumsum(data, dtype=np.int64)
+    values = sums[~is_extreme].astype(_INTEGER)
+    values[1:] -= values[:-1].copy()
     return _check_size(values, e)
 
 
@@ -165,8 +182,10 @@ def _string_array(data: bytes, e: Mapping[str, Any]) -> np.ndarray:
 
 def _indexed_strings(data: bytes, e: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return strings, which are slices of one string, and the index of each row; −1 is the last one, ""."""
-    text, bounds = e["stringData"], _decode(e["offsets"], e["offsetEncoding"]).tolist()
-    strings = np.array([*(text[a:b] for a, b in pairwise(bounds)), ""], dtype="U")
+    text = e["stringData"]
+    bounds = _decode(e["offsets"], e["offsetEncoding"]).tolist()
+    slices = [text[start:end] for start, end in pairwise(bounds)]
+    strings = np.array([*slices, ""], dtype="U")
     index = _decode(data, e["dataEncoding"])
     if index.dtype.kind != "u" and len(index) and index.min() < -1:
         raise ValueError(f"string index {index.min()} is below -1")
@@ -196,10 +215,7 @@ _DECODERS: dict[str, Callable[[Any, Mapping[str, Any]], np.ndarray]] = {
 class BinaryTable:
     """A category of BinaryCIF; a column is decoded when it is read.
 
-    Parameters
-    ----------
-    category : mapping
-        An element of ``categories`` in the result of :func:`unpack_categories`.
+    ``category``: an element of ``categories`` in the result of :func:`unpack_categories`.
     """
 
     def __init__(self, category: Mapping[str, Any]) -> None:
@@ -209,12 +225,17 @@ class BinaryTable:
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
         """Return some rows of a column: a slice, or ``(R,)`` indices or mask."""
-        data, mask = self._columns[name]["data"], self._columns[name].get("mask")
-        is_masked = None if mask is None else _decode(mask["data"], mask["encoding"])
-        if is_masked is not None and not is_masked.any():
-            is_masked = None
+        data = self._columns[name]["data"]
+        mask = self._columns[name].get("mask")
+        is_masked: np.ndarray | None = None
+        if mask is not None:
+            is_masked = _decode(mask["data"], mask["encoding"])
+            if not is_masked.any():
+                is_masked = None
+
         encodings = data["encoding"]
-        if len(encodings) == 1 and encodings[0]["kind"] == "StringArray":
+        is_text = len(encodings) == 1 and encodings[0]["kind"] == "StringArray"
+        if is_text:
             if is_masked is not None and is_masked.all():  # texts under the mask are not used
                 column = ColumnValues(_NO_TEXT, is_masked, np.zeros(len(is_masked), np.int8))
             else:
@@ -230,10 +251,7 @@ class BinaryTable:
 class BinaryBlock:
     """A data block of BinaryCIF.
 
-    Parameters
-    ----------
-    block : mapping
-        An element of ``dataBlocks`` in the result of :func:`unpack_categories`.
+    ``block``: an element of ``dataBlocks`` in the result of :func:`unpack_categories`.
     """
 
     def __init__(self, block: Mapping[str, Any]) -> None:

@@ -45,14 +45,9 @@ def canonical_name(name: str) -> str:
 class ColumnValues:
     """Values of one column.
 
-    Parameters
-    ----------
-    values : ndarray
-        ``(rows,)`` bytes (ASCII), str or numbers. With ``index``: distinct texts, ``(texts,)`` str.
-    mask : ndarray, optional
-        ``(rows,)`` uint8: 0 for a value, 1 for ``.`` (inapplicable), 2 for ``?`` (unknown). None: all are values.
-    index : ndarray, optional
-        ``(rows,)`` integer, the text of each row among ``values``, as BinaryCIF stores it; −1 is the last one.
+    ``values``: ``(rows,)`` bytes (ASCII), str or numbers. With ``index``: distinct texts, ``(texts,)`` str. ``mask``:
+    ``(rows,)`` uint8: 0 for a value, 1 for ``.`` (inapplicable), 2 for ``?`` (unknown). None: all are values.
+    ``index``: ``(rows,)`` integer, the text of each row among ``values``, as BinaryCIF stores it; −1 is the last one.
 
     Examples
     --------

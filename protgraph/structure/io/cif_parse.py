@@ -47,10 +47,8 @@ _NO_VALUES = re.compile(rb"(?:\s+|#[^\n]*)*")
 class TextTable:
     """A category of mmCIF text, whose columns are decoded when they are read.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence of bytes
-        Name → values ``(R,)`` as they are written: with quotes, and text fields with the line feed before them.
+    ``columns``: name → values ``(R,)`` as they are written: with quotes, and text fields with the line feed before
+    them.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[bytes] | np.ndarray]) -> None:
@@ -106,16 +104,8 @@ def _is_ascii(values: np.ndarray) -> bool:
 class ParsedBlock:
     """A data block.
 
-    Parameters
-    ----------
-    name : str
-        Text after "data_"; may be empty.
-    tables : dict of str to TextTable
-        Categories by name.
-    loops : dict of str to slice
-        Category → characters of the loop that has all of its items.
-    content : bytes, optional
-        Text of the file if it has no other block.
+    ``name``: text after "data_"; may be empty. ``tables``: categories by name. ``loops``: category → characters of the
+    loop that has all of its items. ``content``: text of the file if it has no other block.
     """
 
     name: str

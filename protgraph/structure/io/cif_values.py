@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgpack
 import numpy as np
@@ -75,10 +76,13 @@ def atoms_as_cif(
     """
     name = re.sub(r"[^\x21-\x7e]", "_", name) or "structure"
     site = {column: values(atoms) for column, values in _OF_ATOMS.items()}
-    _set_labels(site, polymers)
+    site |= _labels(polymers)
     site["B_iso_or_equiv"] = _b_factors(b_factor)
-    cell = {} if atoms.box is None else {"cell": _cell(atoms.box)}
-    categories = {"entry": {"id": quote_all([name])}, **cell, **polymers.categories, _SITE: site}
+    categories: dict[str, Columns] = {"entry": {"id": quote_all([name])}}
+    if atoms.box is not None:
+        categories["cell"] = _cell(atoms.box)
+    categories |= polymers.categories
+    categories[_SITE] = site
     return f"data_{name}\n#\n".encode() + _details(details) + _categories(categories)
 
 
@@ -111,14 +115,19 @@ def edited_cif(
     count = len(next(iter(site.values())))
     if count != len(b_factor):
         raise StructureFileError(f"{file.path}: {count} atoms in model {model}, but {len(b_factor)} were read.")
+    # columns that readers require, and their values
     for name, values in _OF_ATOMS.items():
         if name not in site or (name == "type_symbol" and inferred_elements):
             site[name] = values(atoms)
-        elif name in _COMPLETE and (is_null := _is_null(site[name])).any():
-            site[name] = np.where(is_null, values(atoms), site[name])
-    added = _complete_labels(site, source, atoms, polymers)
+        elif name in _COMPLETE:
+            is_null = _is_null(site[name])
+            if is_null.any():
+                site[name] = np.where(is_null, values(atoms), site[name])
+
+    labels = _complete_labels(site, source, atoms, polymers)
+    site |= labels.columns
     site["B_iso_or_equiv"] = _b_factors(b_factor)
-    text = source.before + _details(details) + _categories({**added, _SITE: site})
+    text = source.before + _details(details) + _categories({**labels.categories, _SITE: site})
     return text + source.after
 
 
@@ -126,14 +135,8 @@ def edited_cif(
 class _Source:
     """A file apart from its atoms.
 
-    Parameters
-    ----------
-    site : CategoryTable
-        ``atom_site`` of the first block that has one.
-    before : bytes
-        The blocks before this one, and its name and other categories.
-    after : bytes
-        The blocks after it.
+    ``site``: ``atom_site`` of the first block that has one. ``before``: the blocks before this one, and its name and
+    other categories. ``after``: the blocks after it.
     """
 
     site: CategoryTable
@@ -196,17 +199,19 @@ def _of_model(anisotropic: Columns, site: CategoryTable, path: str, model: int) 
     """Return the rows of the atoms of a model."""
     if "id" not in anisotropic or "id" not in site.names:
         return anisotropic
-    ids = {value.strip() for value in _written(site, "id", AtomSite(site, None, path).rows(model)).tolist()}
-    keep = np.array([value.strip() in ids for value in anisotropic["id"].tolist()])
-    return {name: values[keep] for name, values in anisotropic.items()}
+    rows = AtomSite(site, None, path).rows(model)
+    ids = {value.strip() for value in _written(site, "id", rows).tolist()}
+    is_of_model = np.array([value.strip() in ids for value in anisotropic["id"].tolist()])
+    return {name: values[is_of_model] for name, values in anisotropic.items()}
 
 
 def _categories(categories: Mapping[str, Columns]) -> bytes:
-    return b"".join(category_text(name, columns) for name, columns in categories.items() if len(_first(columns)))
-
-
-def _first(columns: Columns) -> np.ndarray:
-    return next(iter(columns.values()))
+    texts = []
+    for name, columns in categories.items():
+        first = next(iter(columns.values()))
+        if len(first):
+            texts.append(category_text(name, columns))
+    return b"".join(texts)
 
 
 def _details(details: Sequence[str]) -> bytes:
@@ -231,70 +236,105 @@ def _written(table: CategoryTable, name: str, rows: slice | np.ndarray = slice(N
     else:
         texts = _decimals(column.values, 1)
     if column.mask is not None:
-        texts = np.where(column.mask == 0, texts, np.array([b"", b".", b"?"])[column.mask])
+        marks = np.array([b"", b".", b"?"])
+        texts = np.where(column.mask == 0, texts, marks[column.mask])
     return texts
 
 
 def _decimals(values: np.ndarray, least: int) -> np.ndarray:
     """Return numbers with as many decimals as are needed to read the same numbers, ``(rows,)`` bytes; "?" for NaN."""
-    known = np.where(np.isfinite(values), values, 0)
+    is_known = np.isfinite(values)
+    known = np.where(is_known, values, 0)
+    largest = np.abs(known).max(initial=0)
     for decimals in range(least, _MOST_DECIMALS + 1):
         factor = 10.0**decimals
-        is_small = np.abs(known).max(initial=0) * factor < 2**53
-        if is_small and ((np.rint(known.astype(np.float64) * factor) / factor).astype(known.dtype) == known).all():
+        if largest * factor >= 2**53:
+            continue
+        rounded = np.rint(known.astype(np.float64) * factor) / factor
+        if (rounded.astype(known.dtype) == known).all():
             return decimal_texts(values, decimals)
-    return np.where(np.isfinite(values), values.astype("S"), b"?")
+    return np.where(is_known, values.astype("S"), b"?")
 
 
 def _b_factors(b_factor: np.ndarray) -> np.ndarray:
     values, index = np.unique(b_factor, return_inverse=True)
-    return np.array([f"{value:.7g}".encode() for value in values.tolist()])[index]
+    texts = np.array([f"{value:.7g}".encode() for value in values.tolist()])
+    return texts[index]
 
 
 def _cell(box: np.ndarray) -> Columns:
-    items = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")
-    return {item: decimal_texts(np.array([x]), 3) for item, x in zip(items, edges_and_angles(box), strict=True)}
+    cell = edges_and_angles(box)
+    values = {
+        "length_a": cell.a,
+        "length_b": cell.b,
+        "length_c": cell.c,
+        "angle_alpha": cell.alpha,
+        "angle_beta": cell.beta,
+        "angle_gamma": cell.gamma,
+    }
+    return {item: decimal_texts(np.array([value]), 3) for item, value in values.items()}
 
 
 def _is_null(column: np.ndarray) -> np.ndarray:
     """Return True for the values "." and "?", ``(rows,)`` bool."""
     characters = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1)
-    is_mark = (characters[:, 0] == ord(".")) | (characters[:, 0] == ord("?"))
-    return is_mark if characters.shape[1] == 1 else is_mark & (characters[:, 1] <= ord(" "))
+    is_null = (characters[:, 0] == ord(".")) | (characters[:, 0] == ord("?"))
+    if characters.shape[1] > 1:  # nothing may follow
+        is_null &= characters[:, 1] <= ord(" ")
+    return is_null
 
 
 # --- identifiers of molecules -------------------------------------------------------------------------------------
 
 
-def _set_labels(site: dict[str, np.ndarray], polymers: Polymers) -> None:
+def _labels(polymers: Polymers) -> dict[str, np.ndarray]:
     values = (polymers.asym, polymers.entity, polymers.sequence_id)
-    site.update(zip(_LABELS, values, strict=True))
+    return dict(zip(_LABELS, values, strict=True))
+
+
+class _CompletedLabels(NamedTuple):
+    """Columns of ``atom_site`` with new identifiers of molecules, and the categories that the file lacks."""
+
+    columns: dict[str, np.ndarray]
+    categories: Mapping[str, Columns]
 
 
 def _complete_labels(
-    site: dict[str, np.ndarray], source: _Source, atoms: AtomArray, find: Callable[[], Polymers]
-) -> Mapping[str, Columns]:
-    """Complete the identifiers of molecules in ``site``, and return the categories that the file lacks."""
-    has_columns = all(name in site for name in _LABELS)
-    if not (has_columns and (source.has(_SEQUENCE) or _are_positions(site, atoms))):
+    site: Mapping[str, np.ndarray], source: _Source, atoms: AtomArray, find: Callable[[], Polymers]
+) -> _CompletedLabels:
+    """Complete the identifiers of molecules of ``atom_site``."""
+    columns: dict[str, np.ndarray] = {}
+    if not _has_labels(site, source, atoms):
         polymers = find()
+        labels = _labels(polymers)
         if not any(source.has(category) for category in _REFERRING):
-            _set_labels(site, polymers)
-            return polymers.categories
-        site.setdefault("label_asym_id", polymers.asym)
-        site.setdefault("label_entity_id", polymers.entity)
-        if "label_seq_id" not in site or not _are_positions(site, atoms):
-            site["label_seq_id"] = polymers.sequence_id
-    scheme = {} if source.has(_SCHEME) else _scheme(site, atoms)
-    return {_SCHEME: scheme} if scheme else {}
+            return _CompletedLabels(labels, polymers.categories)
+
+        # Other categories refer to the identifiers that the file has: only those that it lacks are new.
+        columns = {name: labels[name] for name in _LABELS if name not in site}
+        if "label_seq_id" in site and not _are_positions({**site, **columns}, atoms):
+            columns["label_seq_id"] = polymers.sequence_id
+    scheme: Columns = {}
+    if not source.has(_SCHEME):
+        scheme = _scheme({**site, **columns}, atoms)
+    return _CompletedLabels(columns, {_SCHEME: scheme} if scheme else {})
+
+
+def _has_labels(site: Mapping[str, np.ndarray], source: _Source, atoms: AtomArray) -> bool:
+    """Return True if a file has usable identifiers of molecules."""
+    if any(name not in site for name in _LABELS):
+        return False
+    return source.has(_SEQUENCE) or _are_positions(site, atoms)
 
 
 def _residue_rows(site: Mapping[str, np.ndarray], atoms: AtomArray) -> list[tuple[bytes, ...]]:
     """Return a row for each run of atoms that has a position in a polymer: the columns ``names`` below."""
     start = residue_starts(atoms)
-    start = start[~_is_null(site["label_seq_id"])[start]]
+    has_position = ~_is_null(site["label_seq_id"])
+    start = start[has_position[start]]
     names = (*_LABELS, "auth_seq_id", "pdbx_PDB_ins_code", "label_comp_id", "auth_asym_id")
-    return list(zip(*(site[name][start].tolist() for name in names), strict=True))
+    columns = [site[name][start].tolist() for name in names]
+    return list(zip(*columns, strict=True))
 
 
 def _are_positions(site: Mapping[str, np.ndarray], atoms: AtomArray) -> bool:
@@ -314,7 +354,11 @@ def _are_positions(site: Mapping[str, np.ndarray], atoms: AtomArray) -> bool:
 
 def _scheme(site: Mapping[str, np.ndarray], atoms: AtomArray) -> Columns:
     """Return ``pdbx_poly_seq_scheme`` of the residues that have atoms."""
-    rows = dict.fromkeys(_residue_rows(site, atoms))
+    rows = dict.fromkeys(_residue_rows(site, atoms))  # each residue once
+    if not rows:
+        return {}
     names = ("asym_id", "entity_id", "seq_id", "auth_seq_num", "pdb_ins_code", "mon_id", "pdb_strand_id")
-    columns = {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=False)}
-    return {**columns, **same_columns(columns)} if rows else {}
+    columns = {}
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        columns[name] = np.array(values)
+    return {**columns, **same_columns(columns)}

@@ -48,14 +48,8 @@ _COVALENT = 2.0  # longest bond of backbone atoms, Å
 class PDBModel:
     """One model of a PDB file.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        With ``occupancy``, ``b_factor`` and ``altloc_id``, and all alternate locations; elements in upper case.
-    inferred_elements : int
-        Atoms whose element is inferred from their name.
-    notes : tuple of str
-        What was repaired or interpreted.
+    ``atoms``: with ``occupancy``, ``b_factor`` and ``altloc_id``, and all alternate locations; elements in upper case.
+    ``inferred_elements``: atoms whose element is inferred from their name. ``notes``: what was repaired or interpreted.
     """
 
     atoms: AtomArray

@@ -47,22 +47,11 @@ _AFTER_WORD = np.isin(np.arange(256), [ord(c) | 0x20 for c in " \t\n*0123456789"
 class PDBText:
     """A PDB file as bytes, its lines and its models.
 
-    Parameters
-    ----------
-    content : bytes
-        ASCII; lines end with a line feed, and 80 blanks follow the last one.
-    start, end : ndarray
-        ``(L,)`` int64, first byte of each line, and the one after its last.
-    is_atom : ndarray
-        ``(L,)`` bool, True for ATOM and HETATM records.
-    ter : ndarray
-        ``(T,)`` int64, lines of TER records.
-    models : tuple of tuple of int
-        First line of each model, and the one after its last.
-    cell : str, optional
-        First CRYST1 record.
-    undeclared : tuple of int
-        Models without a MODEL record, from 1, in a file with several models.
+    ``content``: ASCII; lines end with a line feed, and 80 blanks follow the last one. ``start``, ``end``: ``(L,)``
+    int64, first byte of each line, and the one after its last. ``is_atom``: ``(L,)`` bool, True for ATOM and HETATM
+    records. ``ter``: ``(T,)`` int64, lines of TER records. ``models``: first line of each model, and the one after its
+    last. ``cell``: first CRYST1 record. ``undeclared``: models without a MODEL record, from 1, in a file with several
+    models.
     """
 
     content: bytes

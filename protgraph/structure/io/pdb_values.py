@@ -11,7 +11,7 @@ wwPDB file format 3.3, and hybrid-36, cci.lbl.gov/hybrid_36.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +47,7 @@ _USE_CIF = "Give --structure a name that ends in .cif."
 class WrittenText(NamedTuple):
     """A PDB file.
 
-    Parameters
-    ----------
-    changes : tuple of str
-        What is written otherwise than in the source, one text each.
+    ``changes``: what is written otherwise than in the source, one text each.
     """
 
     text: str
@@ -73,24 +70,45 @@ def edit_pdb(
     rows = np.flatnonzero(PDBText.of("\n".join(lines)).is_atom).tolist()
     if len(rows) != len(b_factor):
         raise StructureFileError(f"{where}: {len(rows)} atom records in model {model}, but {len(b_factor)} were read.")
+
+    # the records of atoms, in their columns
     in_columns = _shifted_records(text, model)
-    values = zip(rows, atoms.element.tolist(), b_factor.tolist(), strict=True)
-    for number, (row, element, value) in enumerate(values):
-        line = in_columns.get(number, lines[row]).encode("ascii", "replace").decode()
-        lines[row] = _edited_record(line.ljust(_WIDTH), element, value)
-    changes = _write_residue_numbers(lines, rows, atoms.res_id.tolist())
-    changes += _renumber(lines, rows, is_needed=bool(in_columns))
-    return WrittenText(_with_header(lines, details), changes)
+    changes: list[str] = []
+    records = {}
+    num_rewritten = 0
+    values = zip(rows, atoms.element.tolist(), atoms.res_id.tolist(), b_factor.tolist(), strict=True)
+    for number, (row, element, res_id, value) in enumerate(values):
+        line = in_columns.get(number, lines[row])
+        line = line.encode("ascii", "replace").decode()
+        record = _edited_record(line.ljust(_WIDTH), element, value)
+        records[row] = _with_residue_number(record, res_id)
+        num_rewritten += records[row] != record
+    if num_rewritten:
+        changes.append(f"residue numbers after {_LAST_NUMBER} in {num_rewritten} atom records are hybrid-36")
+    lines = [records.get(row, line) for row, line in enumerate(lines)]
+
+    # serial numbers
+    is_large = len(rows) > _LAST_SERIAL
+    have_serials = all(_has_serial(record, is_large) for record in records.values())
+    if in_columns or not have_serials:
+        renumbered = _renumbered(lines, records.keys())
+        lines = renumbered.lines
+        changes += renumbered.changes
+    return WrittenText(_with_header(lines, details), tuple(changes))
 
 
 def _one_model(text: str, model: int) -> Iterator[str]:
     """Yield the lines of a file without the coordinates of other models."""
     lines, models = model_lines(text)
-    begin, end = models[model - 1] if model <= len(models) else (0, 0)
-    last = len(lines) - 1 - next((i for i, line in enumerate(reversed(lines)) if _is_end(line)), 0)
+    begin, end = 0, 0
+    if model <= len(models):
+        begin, end = models[model - 1]
+    ends = [i for i, line in enumerate(lines) if _is_end(line)]
     for i, line in enumerate(lines):
-        is_other = line.upper().startswith(_OF_MODEL) and not begin <= i < end
-        if not is_other and (i == last or not _is_end(line)) and not line.startswith(_COUNTS):
+        is_of_other_model = line.upper().startswith(_OF_MODEL) and not begin <= i < end
+        is_early_end = i in ends[:-1]
+        is_count = line.startswith(_COUNTS)
+        if not (is_of_other_model or is_early_end or is_count):
             yield line
 
 
@@ -101,10 +119,12 @@ def _is_end(line: str) -> bool:
 def _shifted_records(text: str, model: int) -> dict[int, str]:
     """Return the atom records that a long serial number has shifted, in their columns, by their number in the model."""
     table, _ = PDBText.of(text).records(model)
-    is_read = parse_numbers(table)[1][:3].all(axis=0)
+    _, is_number = parse_numbers(table)
+    has_coordinates = is_number[:3].all(axis=0)
     before = table.copy()
-    shift_long_serials(table, np.flatnonzero(~is_read))
-    moved = np.flatnonzero((table != before).any(axis=1)).tolist()
+    shift_long_serials(table, np.flatnonzero(~has_coordinates))
+    is_moved = (table != before).any(axis=1)
+    moved = np.flatnonzero(is_moved).tolist()
     return {number: table[number].tobytes().decode("ascii") for number in moved}
 
 
@@ -128,49 +148,61 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _write_residue_numbers(lines: list[str], rows: Sequence[int], numbers: Sequence[int]) -> tuple[str, ...]:
-    """Write residue numbers after 9999 as hybrid-36, in place, where they are in another form; return the changes."""
-    count = 0
-    for row, number in zip(rows, numbers, strict=True):
-        line = lines[row]
-        if number > _LAST_NUMBER and line[22:26] != _in_width(number, 4):
-            code = " " if line[26].isdigit() else line[26]  # the fifth digit
-            lines[row] = f"{line[:22]}{_in_width(number, 4)}{code}{line[27:]}"
-            count += 1
-    return (f"residue numbers after {_LAST_NUMBER} in {count} atom records are hybrid-36",) if count else ()
+def _with_residue_number(record: str, number: int) -> str:
+    """Return an atom record with a residue number after 9999 as hybrid-36; other numbers stay as they are."""
+    if number <= _LAST_NUMBER:
+        return record
+    code = _in_width(number, 4)
+    if record[22:26] == code:
+        return record
+    insertion = " " if record[26].isdigit() else record[26]  # the fifth digit
+    return f"{record[:22]}{code}{insertion}{record[27:]}"
 
 
-def _renumber(lines: list[str], rows: Sequence[int], *, is_needed: bool) -> tuple[str, ...]:
-    """Count the serial numbers of records from 1, in place, if one of them is not in its columns; return the changes.
+class _Renumbered(NamedTuple):
+    """Lines with other serial numbers, and what is written otherwise."""
+
+    lines: list[str]
+    changes: list[str]
+
+
+def _renumbered(lines: Sequence[str], atom_rows: Collection[int]) -> _Renumbered:
+    """Count the serial numbers of records from 1.
 
     The numbers of CONECT records would be those of other atoms: these records are left out.
     """
-    is_large = len(rows) > _LAST_SERIAL
-    if not is_needed and all(_has_serial(lines[row], is_large) for row in rows):
-        return ()
-    serial, is_atom = 0, set(rows)
+    renumbered = []
+    serial = 0
+    num_connected = 0
     for i, line in enumerate(lines):
-        if i in is_atom:
+        record = line.upper()
+        if record.startswith("CONECT"):
+            num_connected += 1
+        elif i in atom_rows:
             serial += 1
             name = "HETATM" if line.startswith("HETATM") else "ATOM  "
-            lines[i] = f"{name}{_serial(serial)} {line[12:]}"
-        elif line.upper().startswith(_WITH_SERIAL):
-            is_ter = line.upper().startswith("TER")
-            serial += is_ter
-            lines[i] = f"{line[:6].upper().ljust(6)}{_serial(serial)}{_after_serial(line)}".rstrip()
-    connected = [i for i, line in enumerate(lines) if line.upper().startswith("CONECT")]
-    for i in reversed(connected):
-        del lines[i]
+            renumbered.append(f"{name}{_serial(serial)} {line[12:]}")
+        elif record.startswith(_WITH_SERIAL):
+            if record.startswith("TER"):
+                serial += 1
+            name = record[:6].ljust(6)
+            renumbered.append(f"{name}{_serial(serial)}{_after_serial(line)}".rstrip())
+        else:
+            renumbered.append(line)
     changes = ["serial numbers that do not fit into their columns: all are counted from 1"]
-    if connected:
-        changes.append(f"{count_noun(len(connected), 'CONECT record')} left out, which refer to other serial numbers")
-    return tuple(changes)
+    if num_connected:
+        changes.append(f"{count_noun(num_connected, 'CONECT record')} left out, which refer to other serial numbers")
+    return _Renumbered(renumbered, changes)
 
 
 def _has_serial(line: str, is_large: bool) -> bool:
     """Return True if a record has its name and a serial number in their columns."""
-    is_number = _SERIAL.fullmatch(line[6:11]) or (is_large and _HYBRID.fullmatch(line[6:11]))
-    return line[:6] in ("ATOM  ", "HETATM") and bool(is_number) and line[11] == " "
+    serial = line[6:11]
+    is_number = _SERIAL.fullmatch(serial) is not None
+    if is_large and not is_number:
+        is_number = _HYBRID.fullmatch(serial) is not None
+    has_name = line[:6] in ("ATOM  ", "HETATM")
+    return has_name and is_number and line[11] == " "
 
 
 def _after_serial(line: str) -> str:
@@ -194,11 +226,13 @@ def _in_width(number: int, width: int) -> str:
     if number < 10**width:
         return f"{number:{width}}"
     letters = 26 * 36 ** (width - 1)  # how many numbers begin with a capital letter
-    remainder, is_lower = number - 10**width, False
-    if remainder >= letters:
-        remainder, is_lower = remainder - letters, True
+    remainder = number - 10**width
+    is_lower = remainder >= letters
+    if is_lower:
+        remainder -= letters
     remainder += 10 * 36 ** (width - 1)
-    digits, text = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    text = ""
     for _ in range(width):
         remainder, digit = divmod(remainder, 36)
         text = digits[digit] + text
@@ -214,19 +248,26 @@ def write_pdb(
 
     ``b_factor``: ``(A,)`` float.
     """
+    # contract: every atom that is written has coordinates and fits into its columns
     changes = []
-    has_place = np.isfinite(atoms.coord).all(axis=1)
-    if not has_place.all():
-        changes.append(f"{count_noun(int((~has_place).sum()), 'atom')} without coordinates left out")
-    rows = np.flatnonzero(has_place)
-    atoms, b_factor = atoms[rows], b_factor[rows]
+    has_coordinates = np.isfinite(atoms.coord).all(axis=1)
+    num_left_out = int((~has_coordinates).sum())
+    if num_left_out:
+        changes.append(f"{count_noun(num_left_out, 'atom')} without coordinates left out")
+    rows = np.flatnonzero(has_coordinates)
+    atoms = atoms[rows]
+    b_factor = b_factor[rows]
     _check_columns(atoms, where)
     _check_six_columns("value", b_factor, where)
     _check_six_columns("occupancy", atoms.occupancy, where)
-    asym, is_polymer = polymers.asym[rows].tolist(), (polymers.position[rows] > 0).tolist()
-    last = {name: i for i, name in enumerate(asym) if is_polymer[i]}
-    ends = set(last.values())
-    lines = _sequence_records(atoms, polymers.asym[rows], polymers.position[rows])
+    # the last atom of each polymer, which a TER record follows
+    asym = polymers.asym[rows]
+    position = polymers.position[rows]
+    polymer_atoms = np.flatnonzero(position > 0).tolist()
+    last_atom = {str(asym[i]): i for i in polymer_atoms}
+    ends = set(last_atom.values())
+
+    lines = _sequence_records(atoms, asym, position)
     if atoms.box is not None:
         lines.append(_cell(atoms.box))
     serial = 0
@@ -251,15 +292,28 @@ class _Row(NamedTuple):
 
 
 def _rows(atoms: AtomArray, b_factor: np.ndarray) -> Iterator[_Row]:
-    columns = (atoms.hetero, atoms.atom_name, atoms.altloc_id, atoms.res_name, atoms.chain_id, atoms.res_id)
-    numbers = (atoms.ins_code, atoms.element, atoms.coord, atoms.occupancy, b_factor)
-    for row in zip(*(column.tolist() for column in (*columns, *numbers)), strict=True):
+    columns = (
+        atoms.hetero,
+        atoms.atom_name,
+        atoms.altloc_id,
+        atoms.res_name,
+        atoms.chain_id,
+        atoms.res_id,
+        atoms.ins_code,
+        atoms.element,
+        atoms.coord,
+        atoms.occupancy,
+        b_factor,
+    )
+    values_of_columns = [column.tolist() for column in columns]
+    for row in zip(*values_of_columns, strict=True):
         hetero, name, altloc, res_name, chain, res_id, code, element, (x, y, z), occupancy, b = row
         # The element of a name ends in column 14, so names of four characters and those of calcium begin in column 13.
-        padded = f" {name:3}" if len(element) < 2 and len(name) < 4 else f"{name:4}"
+        is_indented = len(element) < 2 and len(name) < 4
+        padded = f" {name:3}" if is_indented else f"{name:4}"
         residue = f"{altloc or ' '}{res_name:>3} {chain or ' '}{res_id:4}{code or ' '}"
-        place = f"   {x:8.3f}{y:8.3f}{z:8.3f}{occupancy:6.2f}{b:6.2f}          {element:>2}  "
-        yield _Row("HETATM" if hetero else "ATOM  ", padded, residue, place)
+        numbers = f"   {x:8.3f}{y:8.3f}{z:8.3f}{occupancy:6.2f}{b:6.2f}          {element:>2}  "
+        yield _Row("HETATM" if hetero else "ATOM  ", padded, residue, numbers)
 
 
 def _sequence_records(atoms: AtomArray, asym: np.ndarray, position: np.ndarray) -> list[str]:
@@ -289,17 +343,26 @@ def _with_header(lines: Sequence[str], details: Sequence[str]) -> str:
     for detail in details:
         plain = detail.encode("ascii", "replace").decode()
         width = _WIDTH - len(REMARK) - 1
-        texts += [f"{REMARK} {plain[i : i + width]}" for i in range(0, len(plain), width)]
+        for start in range(0, len(plain), width):
+            texts.append(f"{REMARK} {plain[start : start + width]}")
     remarks = [text.ljust(_WIDTH) for text in texts]
-    first = next((i for i, line in enumerate(lines) if not line.startswith(_BEFORE)), 0)
-    header = [] if lines[:1] and lines[0].startswith("HEADER") else ["HEADER".ljust(_WIDTH)]
-    return "\n".join([*header, *lines[:first], *remarks, *lines[first:]]) + "\n"
+
+    first = 0  # line that follows the remarks
+    for i, line in enumerate(lines):
+        if not line.startswith(_BEFORE):
+            first = i
+            break
+    has_header = bool(lines) and lines[0].startswith("HEADER")
+    header = [] if has_header else ["HEADER".ljust(_WIDTH)]
+    written = [*header, *lines[:first], *remarks, *lines[first:]]
+    return "\n".join(written) + "\n"
 
 
 def _check_six_columns(name: str, values: np.ndarray, where: str) -> None:
     """Raise if numbers with two decimals have more than six columns."""
     low, high = _LIMITS
-    outside = values[(values.round(2) < low) | (values.round(2) > high)]
+    rounded = values.round(2)
+    outside = values[(rounded < low) | (rounded > high)]
     if len(outside):
         kind = "B factors" if name == "value" else "occupancies"
         raise OptionError(f"{where}: {name} {outside[0]:.6g}. PDB files hold {kind} from {low} to {high}. {_USE_CIF}")
@@ -307,20 +370,30 @@ def _check_six_columns(name: str, values: np.ndarray, where: str) -> None:
 
 def _check_columns(atoms: AtomArray, where: str) -> None:
     """Raise if identifiers or numbers are longer than the columns of the format."""
-    limits = {"chain id": (atoms.chain_id, 1), "residue name": (atoms.res_name, 3), "atom name": (atoms.atom_name, 4)}
-    limits["residue number"] = (atoms.res_id.astype(str), 4)
-    limits["insertion code"] = (atoms.ins_code, 1)
-    limits["alternate location"] = (atoms.altloc_id, 1)
+    limits = {
+        "chain id": (atoms.chain_id, 1),
+        "residue name": (atoms.res_name, 3),
+        "atom name": (atoms.atom_name, 4),
+        "residue number": (atoms.res_id.astype(str), 4),
+        "insertion code": (atoms.ins_code, 1),
+        "alternate location": (atoms.altloc_id, 1),
+    }
     for name, (column, width) in limits.items():
         values, first = np.unique(column, return_index=True)
-        long = [value for value in values[np.argsort(first)].tolist() if len(value) > width or not value.isascii()]
+        in_order = values[np.argsort(first)].tolist()
+        long = [value for value in in_order if len(value) > width or not value.isascii()]
         if long:
             chains = len(np.unique(atoms.chain_id))
             raise OptionError(
                 f"{where}: {name} {long[0]!r} ({chains} chains). PDB files have {width} ASCII "
                 f"character{'s' * (width > 1)} for it. {_USE_CIF}"
             )
-    if len(atoms) and (atoms.coord.max() >= 9999.9995 or atoms.coord.min() <= -999.9995):
+    largest = atoms.coord.max(initial=0)
+    smallest = atoms.coord.min(initial=0)
+    if largest >= 9999.9995 or smallest <= -999.9995:
         raise OptionError(f"{where}: coordinates beyond -999.999 to 9999.999 Å do not fit into PDB files. {_USE_CIF}")
-    if atoms.box is not None and np.linalg.norm(atoms.box, axis=1).max() >= 99_999.9995:
+    longest_edge = 0.0
+    if atoms.box is not None:
+        longest_edge = np.linalg.norm(atoms.box, axis=1).max()
+    if longest_edge >= 99_999.9995:
         raise OptionError(f"{where}: edges of the unit cell beyond 99999.999 Å do not fit into PDB files. {_USE_CIF}")

@@ -35,14 +35,9 @@ _WATER = "water"
 class Polymers:
     """Polymers of A atoms, and the identifiers of all atoms by molecule.
 
-    Parameters
-    ----------
-    asym, entity : ndarray
-        ``(A,)`` bytes, ``label_asym_id`` and ``label_entity_id``.
-    position : ndarray
-        ``(A,)`` int64, place of the residue in its polymer, from 1; 0 for atoms of other molecules.
-    categories : dict
-        Category → its columns, ``(R,)`` bytes each, for each of :data:`POLYMER_CATEGORIES`.
+    ``asym``, ``entity``: ``(A,)`` bytes, ``label_asym_id`` and ``label_entity_id``. ``position``: ``(A,)`` int64, place
+    of the residue in its polymer, from 1; 0 for atoms of other molecules. ``categories``: category → its columns,
+    ``(R,)`` bytes each, for each of :data:`POLYMER_CATEGORIES`.
     """
 
     asym: np.ndarray
@@ -60,14 +55,8 @@ class Polymers:
 class _Molecule:
     """A polymer, a ligand, or the water of a chain: one row of ``struct_asym``.
 
-    Parameters
-    ----------
-    kind : str
-        A key of ``_TYPES``, "water", or the name of the ligand.
-    residues : dict
-        Residues of a polymer in its order → their names, several for microheterogeneity.
-    asym, entity : str
-        Identifiers.
+    ``kind``: a key of ``_TYPES``, "water", or the name of the ligand. ``residues``: residues of a polymer in its order
+    → their names, several for microheterogeneity. ``asym``, ``entity``: identifiers.
     """
 
     kind: str

@@ -225,13 +225,7 @@ def sequence_format(path: str) -> str | None:
 
 
 def alignment_reader() -> Reader:
-    """Return the reader that has the alignments of proteins.
-
-    Raises
-    ------
-    AlignmentError
-        None is installed.
-    """
+    """Return the reader that has the alignments of proteins."""
     for reader in installed_readers().values():
         if type(reader).align is not Reader.align:
             return reader

@@ -46,14 +46,8 @@ _STRUCTURE_SUFFIXES = (".pdb", ".ent", ".cif", ".mmcif", ".bcif")
 class ProteinSource:
     """One protein of a file.
 
-    Parameters
-    ----------
-    label : str
-        Unique name: the path; for a FASTA record, the path, "#" and the record's name.
-    read : callable
-        Return the residues, or raise.
-    record : str, optional
-        Name of the FASTA record; None for a structure.
+    ``label``: unique name: the path; for a FASTA record, the path, "#" and the record's name. ``read``: return the
+    residues, or raise. ``record``: name of the FASTA record; None for a structure.
     """
 
     label: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from biotite.structure import unitcell_from_vectors, vectors_from_unitcell
 
@@ -25,13 +27,27 @@ def unit_cell_vectors(edges: tuple[float, float, float], angles: tuple[float, fl
     radians = np.deg2rad(angles)
     cosines = np.cos(radians)
     squared_volume = 1 - (cosines**2).sum() + 2 * cosines.prod()  # of a cell with edges of 1
-    is_cell = np.isfinite((*edges, *angles)).all() and min(edges) > 0 and min(angles) > 0 and max(angles) < 180
-    if not is_cell or not squared_volume > 0:
+    is_finite = np.isfinite((*edges, *angles)).all()
+    is_in_range = min(edges) > 0 and min(angles) > 0 and max(angles) < 180
+    has_volume = squared_volume > 0
+    if not (is_finite and is_in_range and has_volume):
         return None
     return vectors_from_unitcell(*edges, *radians)
 
 
-def edges_and_angles(vectors: np.ndarray) -> tuple[float, ...]:
-    """Return a, b, c in Å, and α, β, γ in degrees, of the vectors ``(3, 3)`` of a unit cell."""
+class UnitCell(NamedTuple):
+    """Edges, Å, and angles, degrees, of a unit cell."""
+
+    a: float
+    b: float
+    c: float
+    alpha: float
+    beta: float
+    gamma: float
+
+
+def edges_and_angles(vectors: np.ndarray) -> UnitCell:
+    """Return the edges and angles of the vectors ``(3, 3)`` of a unit cell."""
     a, b, c, *radians = unitcell_from_vectors(vectors)
-    return (float(a), float(b), float(c), *np.rad2deg(radians).tolist())
+    alpha, beta, gamma = np.rad2deg(radians).tolist()
+    return UnitCell(float(a), float(b), float(c), alpha, beta, gamma)

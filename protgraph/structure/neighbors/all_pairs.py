@@ -21,7 +21,7 @@ _EXTRA = 2  # candidates beyond k
 _PRODUCT = 2**15  # distances of a product; BLAS computes products of this size in one thread
 _AT_ONCE = 2**17  # distances at once, 512 KiB
 _NETWORK = 512  # most elements that NumPy partitions with a sorting network, in a fifth of the time of a longer row
-_PART = 256  # elements of a part of a longer row
+_GROUP = 256  # elements of a group of a longer row
 _ERROR = 2.0**-18  # error of squared distances relative to the largest squared distance from the center; float32: 2⁻²⁴
 _FAR = np.float32(1e38)  # Å², larger than all distances; not infinite: BLAS multiplies it by 0 in rows that it adds
 _IN_MEMORY = 2**21  # distances in memory at once if ties require a full search
@@ -82,8 +82,8 @@ def _has_close_calls(key: np.ndarray, gaps: int, low: int) -> np.ndarray:
     is_close = np.zeros(len(key), bool)
     if gaps:
         difference = key[:, 1 : gaps + 1] - key[:, :gaps]
-        places = np.flatnonzero(difference <= 2 * low + 1)
-        is_close[places // gaps] = True
+        close_gaps = np.flatnonzero(difference <= 2 * low + 1)
+        is_close[close_gaps // gaps] = True
     return is_close
 
 
@@ -94,27 +94,35 @@ def _candidates(
 
     ``|x - y|² = |x|² + |y|² - 2 x·y`` is a product of matrices with five rows: x, |x|², 1 and −2 y, 1, |y|².
     """
-    size, count = axes.shape[1], target_axes.shape[1]
-    num_groups = _parts(size, width)
-    columns = -(-size // num_groups) * num_groups  # the points, and some infinitely far away
-    center = axes.sum(axis=1, keepdims=True) / size  # (3, 1)
+    size = axes.shape[1]
+    count = target_axes.shape[1]
+    num_groups = _num_groups(size, width)
+    columns = _round_up(size, num_groups)  # the points, and some infinitely far away
     rows = min(count, max(1, _PRODUCT // columns))  # of a product
-    right, left = np.zeros((5, columns), np.float32), np.zeros((5, -(-count // rows) * rows), np.float32)
-    right[3], left[4] = 1, 1
-    for matrix, positions, norm in ((right[:, :size], axes, 4), (left[:, :count], target_axes, 3)):
-        np.subtract(positions, center, out=matrix[:3], casting="same_kind")
-        np.einsum("ij,ij->j", matrix[:3], matrix[:3], out=matrix[norm])
+
+    # the two matrices, of positions relative to the center
+    center = axes.sum(axis=1, keepdims=True) / size  # (3, 1)
+    right = np.zeros((5, columns), np.float32)
+    left = np.zeros((5, _round_up(count, rows)), np.float32)
+    _set_positions(right[:, :size], axes - center, norm=4)
+    _set_positions(left[:, :count], target_axes - center, norm=3)
+    right[3] = 1
+    left[4] = 1
     error = _ERROR * float(right[4].max())
     right[:3] *= -2
     right[4, size:] = _FAR
+
+    # squared distances with the index in their last bits, some products at a time
     low = np.int32((1 << columns.bit_length()) - 1)
     index = np.arange(columns, dtype=np.int32)
-    candidates, beyond = np.empty((count, width), np.int64), np.empty(count, np.int32)
+    candidates = np.empty((count, width), np.int64)
+    beyond = np.empty(count, np.int32)
     products = left.T.reshape(-1, rows, 5)
     step = max(1, _AT_ONCE // (rows * columns))
     for first in range(0, len(products), step):
         start = first * rows
-        squares = (products[first : first + step] @ right).reshape(-1, columns)[: count - start]  # (rows, columns)
+        squares = (products[first : first + step] @ right).reshape(-1, columns)
+        squares = squares[: count - start]  # (rows, columns), without the rows that fill up
         target_rows = slice(start, start + len(squares))
         squares[np.arange(len(squares)), target_index[target_rows]] = np.inf
         key = squares.view(np.int32)
@@ -129,20 +137,35 @@ def _candidates(
     return candidates, beyond.view(np.float32) - error
 
 
-def _parts(size: int, width: int) -> int:
-    """Return the number of parts in which rows are partitioned: NumPy's sorting networks have at most 512 elements."""
-    return 1 if size <= _NETWORK or 2 * width > _PART else -(-size // _PART)
+def _round_up(size: int, factor: int) -> int:
+    """Return the smallest multiple of a factor that is not below a size."""
+    return -(-size // factor) * factor
 
 
-def _smallest(key: np.ndarray, width: int, num_parts: int) -> np.ndarray:
+def _set_positions(matrix: np.ndarray, positions: np.ndarray, norm: int) -> None:
+    """Write positions ``(3, M)`` into the first rows of a matrix ``(5, M)``, and their squared lengths into another."""
+    matrix[:3] = positions
+    np.einsum("ij,ij->j", matrix[:3], matrix[:3], out=matrix[norm])
+
+
+def _num_groups(size: int, width: int) -> int:
+    """Return the number of groups in which rows are partitioned: NumPy's sorting networks have at most 512 elements."""
+    fits_into_network = size <= _NETWORK
+    saves_nothing = 2 * width > _GROUP
+    if fits_into_network or saves_nothing:
+        return 1
+    return -(-size // _GROUP)
+
+
+def _smallest(key: np.ndarray, width: int, num_groups: int) -> np.ndarray:
     """Return the smallest elements of each row in any order, the largest of them last, ``(rows, width)``.
 
-    The smallest of a row are among the smallest of its parts. ``key`` is partitioned in place.
+    The smallest of a row are among the smallest of its groups. ``key`` is partitioned in place.
     """
-    if num_parts > 1:
-        parts = key.reshape(len(key), num_parts, -1)
-        parts.partition(width - 1, axis=2)
-        key = parts[:, :, :width].reshape(len(key), -1)
+    if num_groups > 1:
+        groups = key.reshape(len(key), num_groups, -1)
+        groups.partition(width - 1, axis=2)
+        key = groups[:, :, :width].reshape(len(key), -1)
     key.partition(width - 1, axis=1)
     return key[:, :width]
 
@@ -154,7 +177,10 @@ def _squared_distances(axes: np.ndarray, target_axes: np.ndarray, candidates: np
         difference = y.take(candidates)
         difference -= x[:, None]
         difference *= difference
-        total = difference if total is None else np.add(total, difference, out=total)
+        if total is None:
+            total = difference
+        else:
+            total += difference
     assert total is not None  # there are three axes
     return total
 

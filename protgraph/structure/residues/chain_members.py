@@ -22,14 +22,8 @@ _N, _C = 0, 2  # columns of the backbone
 class ChainMembers:
     """Selection of the candidates that are residues of a chain.
 
-    Parameters
-    ----------
-    member : ndarray
-        ``(M,)`` bool.
-    order : ndarray
-        ``(M,)`` int64, candidates in the order of their chains.
-    moved : int
-        Residues that are at another place than in the file.
+    ``member``: ``(M,)`` bool. ``order``: ``(M,)`` int64, candidates in the order of their chains. ``moved``: residues
+    that are at another place than in the file.
     """
 
     member: np.ndarray
@@ -64,39 +58,50 @@ def chain_members(
     """
     count = len(chain)
     file_order = np.arange(count)
-    apart = hetero | modified
-    if not apart.any():
+    may_be_moved = hetero | modified
+    if not may_be_moved.any():
         return ChainMembers(np.ones(count, bool), file_order, 0)
+
+    # known residues in ATOM records, and all that are bonded to a neighbor
     bonded = bonded_to_next(chain, backbone, backbone[:, CA])
-    member = known & ~hetero
+    in_atom_records = known & ~hetero
+    member = in_atom_records.copy()
     member[1:] |= bonded
     member[:-1] |= bonded
+
+    # others before the last residue in ATOM records of their chain, with a number that fits
     names, number = np.unique(chain, return_inverse=True)
     last = np.full(len(names), -1)
-    in_chain = known & ~hetero
-    np.maximum.at(last, number[in_chain], np.flatnonzero(in_chain))
-    member |= (file_order < last[number]) & _fits_its_place(number, res_id, known)
-    first = np.concatenate([[0], np.flatnonzero(~bonded) + 1])  # of each segment
+    np.maximum.at(last, number[in_atom_records], np.flatnonzero(in_atom_records))
+    is_before_last = file_order < last[number]
+    member |= is_before_last & _fits_its_neighbors(number, res_id, known)
+
+    # segments that are bonded to the end or the beginning of another one
+    first = np.concatenate([[0], np.flatnonzero(~bonded) + 1])
     size = np.diff(first, append=count)
-    movable = np.logical_and.reduceat(apart, first)
-    if not movable.any():
+    is_movable = np.logical_and.reduceat(may_be_moved, first)
+    if not is_movable.any():
         return ChainMembers(member, file_order, 0)
-    after, before = _links(chain, res_id, backbone, first, first + size - 1, np.flatnonzero(movable))
-    member |= np.repeat((after >= 0) | (before >= 0), size)
-    segments = _place(after, before)
-    order = np.concatenate([file_order[first[s] : first[s] + size[s]] for s in segments])
-    moved = np.repeat(movable & ((after >= 0) | (before >= 0)), size) & (np.argsort(order) != file_order)
-    return ChainMembers(member, order, int(moved.sum()))
+    after, before = _links(chain, res_id, backbone, first, first + size - 1, np.flatnonzero(is_movable))
+    is_linked = (after >= 0) | (before >= 0)
+    member |= np.repeat(is_linked, size)
+
+    residues_of_segment = np.split(file_order, first[1:])
+    order = np.concatenate([residues_of_segment[segment] for segment in _order_segments(after, before)])
+    is_elsewhere = np.argsort(order) != file_order
+    is_moved = np.repeat(is_movable & is_linked, size) & is_elsewhere
+    return ChainMembers(member, order, int(is_moved.sum()))
 
 
-def _fits_its_place(chain: np.ndarray, res_id: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _fits_its_neighbors(chain: np.ndarray, res_id: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return True for candidates whose number is between those of their neighbors in the file, ``(M,)`` bool.
 
     The first and the last one of a chain have one neighbor, which is enough for known ones.
     """
     is_same_chain = chain[1:] == chain[:-1]
     ascends = res_id[1:] > res_id[:-1]
-    before, after = known.copy(), known.copy()
+    before = known.copy()
+    after = known.copy()
     before[1:] = np.where(is_same_chain, ascends, known[1:])
     after[:-1] = np.where(is_same_chain, ascends, known[:-1])
     return before & after
@@ -111,18 +116,22 @@ def _links(
     movable: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the segment that each movable one follows and the one that it precedes, ``(S,)`` int64, −1 without one."""
-    after, before = np.full(len(first), -1), np.full(len(first), -1)
+    after = np.full(len(first), -1)
+    before = np.full(len(first), -1)
     for segment in movable.tolist():
-        candidates = np.flatnonzero(chain[first] == chain[first[segment]])
-        candidates = candidates[candidates != segment]
+        is_same_chain = chain[first] == chain[first[segment]]
+        is_same_chain[segment] = False
+        candidates = np.flatnonzero(is_same_chain)
         if len(candidates) == 0:
             continue
-        to_head = _bond_length(res_id, backbone, last[candidates], np.full(len(candidates), first[segment]))
-        to_tail = _bond_length(res_id, backbone, np.full(len(candidates), last[segment]), first[candidates])
-        for lengths, links in ((to_head, after), (to_tail, before)):
-            nearest = int(np.argmin(lengths))
-            if lengths[nearest] < np.inf:
-                links[segment] = candidates[nearest]
+        head = np.full(len(candidates), first[segment])
+        tail = np.full(len(candidates), last[segment])
+        to_head = _bond_length(res_id, backbone, last[candidates], head)
+        to_tail = _bond_length(res_id, backbone, tail, first[candidates])
+        if to_head.min() < np.inf:
+            after[segment] = candidates[to_head.argmin()]
+        if to_tail.min() < np.inf:
+            before[segment] = candidates[to_tail.argmin()]
     return after, before
 
 
@@ -132,27 +141,29 @@ def _bond_length(res_id: np.ndarray, backbone: np.ndarray, left: np.ndarray, rig
     If C or N is missing, CA atoms of successive numbers at most 4.3 Å apart count as bonded.
     """
     atoms = backbone.astype(np.float64)
-    bond = np.linalg.norm(atoms[right, _N] - atoms[left, _C], axis=1)
+    peptide_bond = np.linalg.norm(atoms[right, _N] - atoms[left, _C], axis=1)
     trace = np.linalg.norm(atoms[right, CA] - atoms[left, CA], axis=1)
-    successive = np.isin(res_id[right] - res_id[left], (0, 1))
-    bond = np.where(bond <= PEPTIDE_BOND, bond, np.where(np.isnan(bond), bond, np.inf))
-    near = np.where(successive & (trace <= CA_BOND), trace, np.inf)
-    return np.where(np.isnan(bond), near, bond)
+    is_successive = np.isin(res_id[right] - res_id[left], (0, 1))
+    by_trace = np.where(is_successive & (trace <= CA_BOND), trace, np.inf)
+    by_bond = np.where(peptide_bond <= PEPTIDE_BOND, peptide_bond, np.inf)
+    return np.where(np.isnan(peptide_bond), by_trace, by_bond)
 
 
-def _place(after: np.ndarray, before: np.ndarray) -> list[int]:
+def _order_segments(after: np.ndarray, before: np.ndarray) -> list[int]:
     """Return segments with the linked ones next to those that they are bonded to, else in file order."""
     is_linked = (after >= 0) | (before >= 0)
-    waiting, order = np.flatnonzero(is_linked).tolist(), np.flatnonzero(~is_linked).tolist()
+    waiting = np.flatnonzero(is_linked).tolist()
+    order = np.flatnonzero(~is_linked).tolist()
     while waiting:
-        placed = set(order)
-        ready = next((s for s in waiting if after[s] in placed or before[s] in placed), None)
-        if ready is None:  # bonded to each other only: the first one stays in file order
-            ready = waiting[0]
-            order.insert(sum(s < ready for s in order), ready)
-        elif after[ready] in placed:
-            order.insert(order.index(after[ready]) + 1, ready)
+        ready = [s for s in waiting if after[s] in order or before[s] in order]
+        # Without one, the rest is bonded to each other only: the first one stays in file order.
+        segment = ready[0] if ready else waiting[0]
+        if after[segment] in order:
+            position = order.index(after[segment]) + 1
+        elif before[segment] in order:
+            position = order.index(before[segment])
         else:
-            order.insert(order.index(before[ready]), ready)
-        waiting.remove(ready)
+            position = sum(s < segment for s in order)
+        order.insert(position, segment)
+        waiting.remove(segment)
     return order

@@ -83,32 +83,45 @@ def clean(
     >>> residues.report.lines()
     ['1 other molecule left out (NA 1)', '22 nucleotides left out']
     """
+    if isinstance(chains, str):
+        chains = [chains]
     if chains is not None:
-        return _of_chains(structure, [chains] if isinstance(chains, str) else chains, ligands=ligands, nucleic=nucleic)
+        return _of_chains(structure, chains, ligands=ligands, nucleic=nucleic)
     atoms = structure.atoms
+    source = structure.source or structure.name
+
+    # heavy atoms of protein chains, in the order of the chains
     slot = backbone_slots(atoms.atom_name, atoms.element)
     table = tabulate_runs(atoms, slot)
     polymer, rank, moved = _in_chain(atoms, table)
     rows, losses = _heavy_atoms(atoms, table, polymer)
     losses["moved_residues"] = moved
     if rank is not None:
-        rows = rows[np.argsort(rank[table.run[rows]], kind="stable")]
-    unique = resolve_duplicates(atoms, rows, table, structure.source or structure.name)
+        rank_of_atom = rank[table.run[rows]]
+        rows = rows[np.argsort(rank_of_atom, kind="stable")]
+
+    # residues of unique identity, and counts of all that is not among them
+    unique = resolve_duplicates(atoms, rows, table, source)
     residues, names = _residues(structure, unique, slot, table)
-    losses |= {**_count_others(table, polymer), **names}
+    losses |= _count_others(table, polymer)
+    losses |= names
     report = structure.report.merge(unique.report)
     if len(residues) == 0:
         report = report.merge(LossReport(**losses))
         content = "; ".join(report.without("warnings").lines()) or "no known molecule"
-        raise EmptyStructureError(
-            f"{structure.source or structure.name}: no protein residue with a CA atom in {len(atoms)} atoms: {content}"
-        )
+        raise EmptyStructureError(f"{source}: no protein residue with a CA atom in {len(atoms)} atoms: {content}")
+
+    # other molecules that are kept are no losses
+    is_chosen = np.zeros(len(table.kind), bool)
+    if ligands:
+        is_chosen |= (table.kind != _WATER) & (table.kind != _NUCLEIC)
+        losses["ligands"] = {}
+    if nucleic:
+        is_chosen |= table.kind == _NUCLEIC
+        losses["nucleic"] = 0
     if ligands or nucleic:
-        other, is_nucleic = ~polymer & (table.kind != _WATER), table.kind == _NUCLEIC
-        chosen = other & ((nucleic & is_nucleic) | (ligands & ~is_nucleic))
-        losses |= {"ligands": {}} if ligands else {}
-        losses |= {"nucleic": 0} if nucleic else {}
-        residues = replace(residues, ligands=gather_ligands(atoms, table.start, table.run, chosen))
+        chosen = gather_ligands(atoms, table.start, table.run, is_chosen & ~polymer)
+        residues = replace(residues, ligands=chosen)
     return _finish(residues, report, losses)
 
 
@@ -120,13 +133,15 @@ def _in_chain(atoms: AtomArray, table: Runs) -> tuple[np.ndarray, np.ndarray | N
     """
     candidate = table.is_candidate
     rows = candidate.nonzero()[0]
-    hetero, modified = table.hetero[rows], table.amino_acid[rows] < 0
+    hetero = table.hetero[rows]
+    modified = table.amino_acid[rows] < 0
     if not (hetero.any() or modified.any()):
         return candidate, None, 0
     start = table.start[rows]
     known = table.kind[rows] == _PROTEIN
-    identity = (atoms.chain_id[start], atoms.res_id[start])
-    members = chain_members(*identity, table.backbone[rows], hetero, modified, known)
+    chain = atoms.chain_id[start]
+    res_id = atoms.res_id[start]
+    members = chain_members(chain, res_id, table.backbone[rows], hetero, modified, known)
     polymer = np.zeros(len(candidate), bool)
     polymer[rows[members.member]] = True
     if not members.moved:
@@ -156,12 +171,12 @@ def _count_others(table: Runs, polymer: np.ndarray) -> dict[str, Any]:
     """Count the molecules that are not protein, by entry of the report."""
     if polymer.all():
         return {}
-    water, nucleic = table.kind == _WATER, table.kind == _NUCLEIC
-    ligands = Counter(table.name[~(polymer | water | nucleic)].tolist())
+    water = table.kind == _WATER
+    nucleic = table.kind == _NUCLEIC
     return {
         "waters": int(np.count_nonzero(water)),
         "nucleic": int(np.count_nonzero(nucleic)),
-        "ligands": dict(sorted(ligands.items())),
+        "ligands": _frequencies(table.name[~(polymer | water | nucleic)]),
     }
 
 
@@ -170,21 +185,30 @@ def _residues(
 ) -> tuple[Residues, dict[str, Any]]:
     """Return the residues that have a CA, ``seq_pos`` still 0, and counts for the report."""
     atoms = structure.atoms
-    rows, residue, start = unique.rows, unique.residue, unique.start
-    coord, slot = atoms.coord[rows].astype(np.float32, copy=False), slot[rows]
-    atom_name, element = atoms.atom_name[rows], atoms.element[rows]
+    rows = unique.rows
+    residue = unique.residue
+    start = unique.start
+    coord = atoms.coord[rows].astype(np.float32, copy=False)
+    slot = slot[rows]
+    atom_name = atoms.atom_name[rows]
+    element = atoms.element[rows]
     backbone = backbone_of(coord, slot, residue, len(start))
     has_ca = ~np.isnan(backbone[:, CA, 0])
     oxygens = _name_oxygens(backbone, coord, atom_name, element, residue)
-    res_name, amino_acid = atoms.res_name[start], table.amino_acid[table.run[start]]
+    res_name = atoms.res_name[start]
+    amino_acid = table.amino_acid[table.run[start]]
     named: dict[str, Any] = {**_count_names(res_name, amino_acid, has_ca)}
+
+    # B factor and occupancy of the CA atom
     alpha = (slot == CA).nonzero()[0]
-    categories, of_residue = atoms.get_annotation_categories(), rows[alpha]
-    b_factor, occupancy = np.zeros(len(start), np.float32), np.ones(len(start), np.float32)
+    b_factor = np.zeros(len(start), np.float32)
+    occupancy = np.ones(len(start), np.float32)
     for column, values in (("b_factor", b_factor), ("occupancy", occupancy)):
-        if column in categories:
-            value = atoms.get_annotation(column)[of_residue]
-            values[residue[alpha]] = np.where(np.abs(value) < _LARGEST, value, 0.0)  # NaN too
+        if column in atoms.get_annotation_categories():
+            of_alpha = atoms.get_annotation(column)[rows[alpha]]
+            is_usable = np.abs(of_alpha) < _LARGEST  # False for NaN
+            values[residue[alpha]] = np.where(is_usable, of_alpha, 0.0)
+
     residues = Residues(
         name=structure.name,
         chain=unique.chain,
@@ -208,7 +232,9 @@ def _residues(
         ids = residues.ids
         texts = [f"{ids[row]} {name}" for row, name in oxygens]
         named["warnings"] = (f"{len(texts)} atoms O have another name: {list_first(texts, _LISTED)}",)
-    return (residues.select(has_ca) if "without_ca" in named else residues), named
+    if "without_ca" in named:
+        residues = residues.select(has_ca)
+    return residues, named
 
 
 def _name_oxygens(
@@ -224,15 +250,20 @@ def _name_oxygens(
         return []
     rows = lacking[residue].nonzero()[0]
     rows = rows[element[rows] == "O"]
-    rows = rows[length(coord[rows] - backbone[residue[rows], _C]) <= _CARBONYL]
+    distance = length(coord[rows] - backbone[residue[rows], _C])
+    rows = rows[distance <= _CARBONYL]
     renamed = []
     for number in np.unique(residue[rows]).tolist():
-        atoms = sorted(rows[residue[rows] == number].tolist(), key=lambda row: str(atom_name[row]))
+        atoms = rows[residue[rows] == number].tolist()
+        atoms = sorted(atoms, key=lambda row: str(atom_name[row]))
         oxygens = [row for row in atoms if atom_name[row] != "OXT"]
-        if oxygens:
-            renamed.append((number, str(atom_name[oxygens[0]])))
-            backbone[number, _O], atom_name[oxygens[0]] = coord[oxygens[0]], "O"
-            atom_name[oxygens[1:2]] = "OXT"
+        if not oxygens:
+            continue
+        first = oxygens[0]
+        renamed.append((number, str(atom_name[first])))
+        backbone[number, _O] = coord[first]
+        atom_name[first] = "O"
+        atom_name[oxygens[1:2]] = "OXT"
     return renamed
 
 
@@ -240,16 +271,19 @@ def _count_names(res_name: np.ndarray, amino_acid: np.ndarray, has_ca: np.ndarra
     """Set the types of modified residues, and count names of modified and unknown residues and of those without CA."""
     counts: dict[str, dict[str, int]] = {}
     if not has_ca.all():
-        counts["without_ca"] = dict(sorted(Counter(res_name[~has_ca].tolist()).items()))
+        counts["without_ca"] = _frequencies(res_name[~has_ca])
     is_other = (amino_acid < 0) | (amino_acid == UNKNOWN)
-    rows = is_other.nonzero()[0]
-    if len(rows):
-        names = res_name[rows].tolist()
-        amino_acid[rows] = list(map(aatype, names))
-        number = dict(sorted(Counter(res_name[is_other & has_ca].tolist()).items()))
-        counts["modified"] = {name: n for name, n in number.items() if aatype(name) != UNKNOWN}
-        counts["unknown"] = {name: n for name, n in number.items() if aatype(name) == UNKNOWN}
+    if is_other.any():
+        amino_acid[is_other] = [aatype(name) for name in res_name[is_other].tolist()]
+        frequencies = _frequencies(res_name[is_other & has_ca])
+        counts["modified"] = {name: n for name, n in frequencies.items() if aatype(name) != UNKNOWN}
+        counts["unknown"] = {name: n for name, n in frequencies.items() if aatype(name) == UNKNOWN}
     return counts
+
+
+def _frequencies(names: np.ndarray) -> dict[str, int]:
+    """Count each name, in sorted order."""
+    return dict(sorted(Counter(names.tolist()).items()))
 
 
 def _of_chains(structure: Structure, names: Sequence[str], *, ligands: bool, nucleic: bool) -> Residues:
@@ -264,24 +298,26 @@ def _of_chains(structure: Structure, names: Sequence[str], *, ligands: bool, nuc
         chosen = [name for name in names if name in residues.chain_names or name in unknown]
         return residues.chains(chosen)
     chosen = [name for name in residues.chain_names if name in names]
-    return residues if len(chosen) == len(residues.chain_names) else residues.chains(chosen)
+    if len(chosen) == len(residues.chain_names):
+        return residues
+    return residues.chains(chosen)
 
 
 def _finish(residues: Residues, report: LossReport, losses: Mapping[str, Any]) -> Residues:
     """Set ``seq_pos`` and the report, and count missing backbone atoms and chain breaks."""
-    res_id = residues.res_id
     same_chain = residues.chain[1:] == residues.chain[:-1]
     linked = linked_to_next(residues)[:-1]
-    step = np.where(linked, 1, np.maximum(res_id[1:] - res_id[:-1], 1))
+    unresolved = np.maximum(np.diff(residues.res_id), 1)  # step across a gap
+    step = np.where(linked, 1, unresolved)
     seq_pos = np.zeros(len(residues), np.int64)
     np.cumsum(np.where(same_chain, step, 0), out=seq_pos[1:])
     ends = (~same_chain).nonzero()[0]
     if len(ends):
         first = np.concatenate([[0], ends + 1])
         seq_pos -= np.repeat(seq_pos[first], run_lengths(first, len(residues)))
+    is_complete = residues.backbone_mask.all(axis=1)
+    is_gap = same_chain & ~linked
     changes = LossReport(
-        **losses,
-        missing_backbone=len(residues) - int(np.count_nonzero(residues.backbone_mask.all(axis=1))),
-        gaps=int(np.count_nonzero(same_chain & ~linked)),
+        **losses, missing_backbone=int(np.count_nonzero(~is_complete)), gaps=int(np.count_nonzero(is_gap))
     )
     return residues.copy_with(seq_pos=seq_pos, report=report.merge(changes))

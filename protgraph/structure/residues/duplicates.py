@@ -6,9 +6,8 @@ Not gemmi: it joins chains of one id, and neighbors of one number and name (gemm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
-from itertools import count
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -89,16 +88,19 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
     """
     run_of_atom = runs.run[rows]
     first_of_run = _run_starts(run_of_atom)
-    start, size = rows[first_of_run], run_lengths(first_of_run, len(rows))
-    chain, res_id, ins_code = atoms.chain_id[start], atoms.res_id[start], atoms.ins_code[start]
+    start = rows[first_of_run]
+    size = run_lengths(first_of_run, len(rows))
+    chain = atoms.chain_id[start]
+    res_id = atoms.res_id[start]
+    ins_code = atoms.ins_code[start]
     has_molecules = MOLECULE in atoms.get_annotation_categories()
     if not has_molecules and _are_unique(chain, res_id, ins_code):  # most files
         residue = np.arange(len(start)).repeat(size)
-        first = _is_first(first_of_run, atoms.atom_name[rows])
-        if first.all():
+        is_first = _is_first(first_of_run, atoms.atom_name[rows])
+        if is_first.all():
             return Deduplicated(rows, residue, chain, ins_code, start, LossReport())
-        report = LossReport(duplicate_atoms=int((~first).sum()))
-        return Deduplicated(rows[first], residue[first], chain, ins_code, start, report)
+        report = LossReport(duplicate_atoms=int((~is_first).sum()))
+        return Deduplicated(rows[is_first], residue[is_first], chain, ins_code, start, report)
 
     # residues: fragments of one identity are joined, and the others renamed; in order of their chains
     identity = list(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
@@ -107,15 +109,20 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
     heads = np.flatnonzero(target == np.arange(len(target)))
     chain, ins_code, report = _rename(atoms, start[heads], backbone[heads], where)
     order = np.argsort(by_appearance(chain), kind="stable")
-    heads, chain, ins_code = heads[order], chain[order], ins_code[order]
+    heads = heads[order]
+    chain = chain[order]
+    ins_code = ins_code[order]
 
     # atoms: sorted by residue, without those of residue -1, and the first one of each name
     rank = np.full(len(target) + 1, -1)  # the last one is for target -1
     rank[heads] = np.arange(len(heads))
     residue = np.repeat(rank[target], size)  # (A,)
     order = np.argsort(residue, kind="stable")
-    order = order[np.searchsorted(residue[order], 0) :]
-    order = order[_is_first(_run_starts(residue[order]), atoms.atom_name[rows[order]])]
+    num_left_out = np.searchsorted(residue[order], 0)
+    order = order[num_left_out:]
+    first_of_residue = _run_starts(residue[order])
+    names = atoms.atom_name[rows[order]]
+    order = order[_is_first(first_of_residue, names)]
     report = report.merge(LossReport(duplicate_atoms=len(rows) - len(order)))
     return Deduplicated(rows[order], residue[order], chain, ins_code, start[heads], report)
 
@@ -123,13 +130,17 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
 def _are_unique(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> bool:
     """Return True if chains follow each other, and numbers ascend in each, without a repeated identity."""
     rank = by_appearance(chain)
-    if (rank[1:] < rank[:-1]).any():
+    chain_step = np.diff(rank)
+    if (chain_step < 0).any():
         return False
-    is_in_chain = rank[1:] == rank[:-1]
-    if (is_in_chain & (res_id[1:] < res_id[:-1])).any():
+    is_in_chain = chain_step == 0
+    falls = res_id[1:] < res_id[:-1]
+    if (is_in_chain & falls).any():
         return False
-    if not (is_in_chain & (res_id[1:] == res_id[:-1])).any():
+    is_repeated = res_id[1:] == res_id[:-1]
+    if not (is_in_chain & is_repeated).any():
         return True
+    # insertion codes may tell residues of one number apart
     identity = set(zip(chain.tolist(), res_id.tolist(), ins_code.tolist(), strict=True))
     return len(identity) == len(chain)
 
@@ -146,15 +157,18 @@ def _join_fragments(identity: Sequence[Hashable], name: np.ndarray, backbone: np
         head = latest.get(key)
         is_residue = head is None
         if head is not None:
-            distance = float(np.linalg.norm(backbone[p, CA].astype(np.float64) - backbone[head, CA]))
+            ca_vector = backbone[p, CA].astype(np.float64) - backbone[head, CA]
+            distance = float(np.linalg.norm(ca_vector))
             have_ca = not np.isnan(distance)
             is_conformation = key == before and distance < LEAST_CA_DISTANCE
             is_residue = have_ca and not is_conformation
             if not is_residue and name[p] == name[head]:
                 target[p] = head
-                backbone[head] = np.where(np.isnan(backbone[head]), backbone[p], backbone[head])
+                is_missing = np.isnan(backbone[head])
+                backbone[head] = np.where(is_missing, backbone[p], backbone[head])
         if is_residue:
-            target[p] = latest[key] = p
+            target[p] = p
+            latest[key] = p
         before = key
     return target
 
@@ -166,23 +180,30 @@ def _rename(
 
     ``start`` ``(N,)`` is an atom of each residue, ``backbone`` ``(N, 4, 3)``.
     """
-    chain, res_id = atoms.chain_id[start], atoms.res_id[start]
+    chain = atoms.chain_id[start]
+    res_id = atoms.res_id[start]
     ins_code = atoms.ins_code[start]
     molecule = np.zeros(len(start), np.int64)
     if MOLECULE in atoms.get_annotation_categories():
         molecule = atoms.get_annotation(MOLECULE)[start]
-    copy, notes = np.ones(len(start), np.int64), []
+    copy = np.ones(len(start), np.int64)
+    notes: list[str] = []
+
+    # each chain id alone
     rank = by_appearance(chain)
     order = np.argsort(rank, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(rank[order])) + 1):
+    ends_of_chains = np.flatnonzero(np.diff(rank[order])) + 1
+    for rows in np.split(order, ends_of_chains):
         name = str(chain[rows[0]])
         blocks = _blocks(name, res_id[rows], ins_code[rows], backbone[rows], molecule[rows])
         renumbered = _renumber(res_id[rows], ins_code[rows], blocks, name, where)
-        copy[rows], ins_code[rows] = renumbered.copy, renumbered.ins_code
+        copy[rows] = renumbered.copy
+        ins_code[rows] = renumbered.ins_code
         notes += renumbered.notes
     if (copy > 1).any():
         chain = _names_of_copies(chain, copy)
-    renamed = dict(sorted(Counter(chain[copy > 1].tolist()).items()))
+    num_residues = Counter(chain[copy > 1].tolist())
+    renamed = dict(sorted(num_residues.items()))
     return chain, ins_code, LossReport(repeated_chains=renamed, warnings=tuple(notes))
 
 
@@ -198,7 +219,8 @@ def _renumber(
     res_id: np.ndarray, ins_code: np.ndarray, blocks: Sequence[_Block], chain: str, where: str
 ) -> _Renumbered:
     """Begin a copy of a chain where its identities repeat, and give insertion codes to those that repeat within one."""
-    copy, ins_code = np.ones(len(res_id), np.int64), ins_code.copy()
+    copy = np.ones(len(res_id), np.int64)
+    ins_code = ins_code.copy()
     used: list[set[tuple[int, str]]] = [set()]  # numbers and codes of each copy
     notes: list[str] = []
     shared: list[str] = []
@@ -212,9 +234,12 @@ def _renumber(
             notes.append(f"chain {chain!r}: {block.reason} {between}, where no bond is; read as one chain")
         used[-1].update(keys)
         copy[block.residues] = len(used)
+        # residues of one number: the one that fits its neighbors best keeps it, the first of equals
         for (number, code), places in _repeated(keys).items():
             codes = _free_codes(number, used[-1], len(places) - 1, f"{where}: chain {chain!r}")
-            unchanged = max(places, key=lambda i: (_fits(res_id[block.residues], i), -i))
+            used[-1].update((number, free_code) for free_code in codes)
+            fits = [_fits(res_id[block.residues], i) for i in places]
+            unchanged = places[fits.index(max(fits))]
             changed = [begin + i for i in places if i != unchanged]
             ins_code[changed] = codes
             texts = [f"{number}{ins_code[begin + i]}" for i in places]
@@ -242,14 +267,16 @@ def _blocks(
     """Split the residues of a chain id where no bond is and the numbers do not ascend, or a TER record is."""
     ca = backbone[:, CA].astype(np.float64)
     step = np.diff(res_id)
-    falls = (step < 0) | ((step == 0) & (ins_code[1:] == ins_code[:-1]))
+    is_repeated = (step == 0) & (ins_code[1:] == ins_code[:-1])
+    falls = (step < 0) | is_repeated
     # One residue, e.g. a modified one, may have a number out of order: the numbers beside it decide.
     is_beside = np.linalg.norm(ca[2:] - ca[:-2], axis=1) <= 2 * CA_BOND
     is_out_of_order = (res_id[2:] > res_id[:-2]) & (res_id[1:-1] > res_id[2:])
     falls[1:] &= ~(is_out_of_order & is_beside)
     distance = np.linalg.norm(np.diff(ca, axis=0), axis=1)
     # N and C of one residue are as far apart as in a long bond, so two residues at one place are not bonded.
-    bonded = bonded_to_next(np.zeros(len(res_id)), backbone, backbone[:, CA]) & ~(distance < LEAST_CA_DISTANCE)
+    is_at_one_place = distance < LEAST_CA_DISTANCE
+    bonded = bonded_to_next(np.zeros(len(res_id)), backbone, backbone[:, CA]) & ~is_at_one_place
     is_far = distance > CA_BOND * np.maximum(step, 1)  # False for NaN
     after_ter = molecule[1:] != molecule[:-1]
     is_molecule = after_ter & (falls | is_far | (name == ""))
@@ -278,28 +305,34 @@ def _fits(res_id: np.ndarray, i: int) -> int:
     return int(before) + int(after)
 
 
-def _free_codes(number: int, used: set[tuple[int, str]], size: int, where: str) -> list[str]:
-    """Return insertion codes that no residue of this number has, and mark them as used."""
+def _free_codes(number: int, used: Set[tuple[int, str]], size: int, where: str) -> list[str]:
+    """Return insertion codes that no residue of this number has."""
     codes = [code for code in ascii_uppercase if (number, code) not in used][:size]
     if len(codes) < size:
         raise StructureFileError(
             f"{where}: {size + 1} residues of one chain have the number {number}. Allowed: one, or one for each "
             "insertion code. Number the residues of the file."
         )
-    used.update((number, code) for code in codes)
     return codes
 
 
 def _names_of_copies(chain: np.ndarray, copy: np.ndarray) -> np.ndarray:
     """Return chain ids with "-2", "-3", … for further copies, distinct from all other chain ids."""
     used = set(chain.tolist())
-    names: dict[tuple[str, int], str] = {}
-    for c, k in zip(chain.tolist(), copy.tolist(), strict=True):
-        if k > 1 and (c, k) not in names:
-            number = next(n for n in count(k) if f"{c}-{n}" not in used)
-            names[c, k] = f"{c}-{number}"
-            used.add(names[c, k])
-    return np.array([names.get((c, k), c) for c, k in zip(chain.tolist(), copy.tolist(), strict=True)], dtype=str)
+    name_of_copy: dict[tuple[str, int], str] = {}
+    names = []
+    for copy_of_chain in zip(chain.tolist(), copy.tolist(), strict=True):
+        chain_id, number = copy_of_chain
+        if number == 1:
+            names.append(chain_id)
+            continue
+        if copy_of_chain not in name_of_copy:
+            while f"{chain_id}-{number}" in used:
+                number += 1
+            name_of_copy[copy_of_chain] = f"{chain_id}-{number}"
+            used.add(name_of_copy[copy_of_chain])
+        names.append(name_of_copy[copy_of_chain])
+    return np.array(names, dtype=str)
 
 
 def _run_starts(values: np.ndarray) -> np.ndarray:
@@ -317,7 +350,9 @@ def _is_first(start: np.ndarray, name: np.ndarray) -> np.ndarray:
     """
     residue = np.arange(len(start)).repeat(run_lengths(start, len(name)))
     number = by_appearance(name)
-    of_residue = residue * (number.max(initial=0) + 1) + number
+    num_names = number.max(initial=0) + 1
+    name_of_residue = residue * num_names + number
+    _, first = np.unique(name_of_residue, return_index=True)
     is_first = np.zeros(len(name), bool)
-    is_first[np.unique(of_residue, return_index=True)[1]] = True
+    is_first[first] = True
     return is_first

@@ -149,7 +149,7 @@ def test_bound_of_the_other_distances_is_below_all_of_them(size, offset):
 @pytest.mark.parametrize("n", [512, 513, 769, 1025])
 @pytest.mark.parametrize("width", [3, 32, 100, 128, 129])
 def test_partition_of_parts_equals_a_sort_of_rows(n, width):
-    parts = all_pairs._parts(n, width)
+    parts = all_pairs._num_groups(n, width)
     columns = -(-n // parts) * parts
     key = np.random.default_rng(n).permutation(5 * columns).reshape(5, columns).astype(np.int32)
     expected = np.sort(key, axis=1)[:, :width]
