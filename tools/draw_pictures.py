@@ -661,8 +661,8 @@ def draw_benchmarks(path: Path) -> None:
 
 
 def draw_sequences(path: Path) -> None:
-    """Plot accuracies of models of the sequence and of the structure, from the table of the page."""
-    rows = _table(DOCS / "sequences.md", "| model | reads | masked_lm perplexity")
+    """Plot accuracies of models of the sequence and of the structure, from the table of the measurements."""
+    rows = _table(DOCS.parent / "benchmarks" / "README.md", "| model | reads | masked_lm perplexity")
     colors = {"nothing": GRAY, "sequence": YELLOW, "both": BLUE}
     figure, panels = _panels(2.8, 2)
     for panel, column, title in zip(panels, (4, 3), ("secondary_structure", "masked_lm"), strict=True):

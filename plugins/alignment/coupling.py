@@ -68,27 +68,35 @@ class Coupling(EdgeFeaturizer):
             raise OptionError(
                 f"coupling: {residues.name} has {n} residues. Allowed: at most {_LONGEST}. Select chains with --chain."
             )
+        # Pairs of residues of two chains, or far apart along one chain.
         first, second = np.triu_indices(n, 1)
+        in_other_chain = residues.chain[first] != residues.chain[second]
         offset = np.abs(residues.seq_pos[first] - residues.seq_pos[second])
-        is_far = (residues.chain[first] != residues.chain[second]) | (offset >= self.separation)
-        first, second = first[is_far], second[is_far]
+        is_far = in_other_chain | (offset >= self.separation)
+        first = first[is_far]
+        second = second[is_far]
         if len(first) == 0:
             empty = np.zeros(0, np.int64)
             return EdgeList(empty, empty, fields={"edge_coupling": np.zeros((0, 1), np.float32)})
+
+        # Those with the highest scores, in both directions.
         scores = coupling_scores(alignment_of(residues))
         count = min(len(first), max(1, round(self.per_residue * n)))
         best = np.argsort(-scores[first, second], kind="stable")[:count]
         pairs = np.stack([first[best], second[best]])
         source, target = sort_edges(residues.pos, np.concatenate([pairs, pairs[::-1]], 1))
-        return EdgeList(source, target, fields={"edge_coupling": scores[source, target, None].astype(np.float32)})
+        edge_scores = scores[source, target, None].astype(np.float32)
+        return EdgeList(source, target, fields={"edge_coupling": edge_scores})
 
 
 def coupling_scores(alignment: Alignment) -> np.ndarray:
     """Return the score of each pair of columns, ``(N, N)`` float64, symmetric; 0 on the diagonal."""
     states = np.where(alignment.rows >= _STATES - 1, _STATES - 1, alignment.rows)  # X and the gap
-    n, free = states.shape[1], _STATES - 1
+    n = states.shape[1]
+    free = _STATES - 1
     covariance = _covariance(states, alignment.weights)
-    couplings = -np.linalg.inv(covariance).reshape(n, free, n, free).transpose(0, 2, 1, 3)  # (N, N, 20, 20)
+    inverse = np.linalg.inv(covariance)
+    couplings = -inverse.reshape(n, free, n, free).transpose(0, 2, 1, 3)  # (N, N, 20, 20)
     norms = np.empty((n, n))
     for i in range(n):  # contract: one row at a time, in the zero-sum gauge; those of the gap are 0 before
         blocks = np.zeros((n, _STATES, _STATES))
@@ -99,8 +107,11 @@ def coupling_scores(alignment: Alignment) -> np.ndarray:
     np.fill_diagonal(norms, 0.0)
     if n < 3:
         return norms
+
+    # APC: less what both columns have in common with all others.
     mean = norms.sum(1) / (n - 1)
-    corrected = norms - np.outer(mean, mean) / (norms.sum() / (n * (n - 1)))
+    mean_of_all = norms.sum() / (n * (n - 1))
+    corrected = norms - np.outer(mean, mean) / mean_of_all
     np.fill_diagonal(corrected, 0.0)
     return corrected
 

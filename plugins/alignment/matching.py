@@ -52,14 +52,20 @@ def match_chain(chain: bytes, query: bytes) -> ChainMatch:
     start = query.find(chain)
     if start >= 0:
         return ChainMatch(start + np.arange(len(chain)), np.zeros(0, np.int64))
-    first, second = (np.array(list(types), np.uint8) for types in (chain, query))
-    best = align_optimal(_sequence(first), _sequence(second), _matrix(), _GAP_PENALTY, local=True, max_number=1)
-    trace = best[0].trace
-    pairs = trace[(trace >= 0).all(1)]
+    chain_types = np.array(list(chain), np.uint8)
+    query_types = np.array(list(query), np.uint8)
+    (alignment,) = align_optimal(
+        _sequence(chain_types), _sequence(query_types), _matrix(), _GAP_PENALTY, local=True, max_number=1
+    )
+    is_aligned = (alignment.trace >= 0).all(1)
+    pairs = alignment.trace[is_aligned]
     columns[pairs[:, 0]] = pairs[:, 1]
-    differ = first[pairs[:, 0]] != second[pairs[:, 1]]
-    is_known = (first[pairs[:, 0]] != UNKNOWN) & (second[pairs[:, 1]] != UNKNOWN)
-    return ChainMatch(columns, pairs[differ & is_known, 0])
+
+    chain_types = chain_types[pairs[:, 0]]
+    query_types = query_types[pairs[:, 1]]
+    is_known = (chain_types != UNKNOWN) & (query_types != UNKNOWN)
+    is_substituted = (chain_types != query_types) & is_known
+    return ChainMatch(columns, pairs[is_substituted, 0])
 
 
 def _sequence(types: np.ndarray) -> GeneralSequence:
@@ -90,14 +96,26 @@ def show_difference(chain: bytes, query: bytes) -> tuple[int, str, str]:
         here = int(match.substituted[0])
         there = int(match.columns[here])
     else:
-        here = next(
-            (i for i, (a, b) in enumerate(zip(chain, query, strict=False)) if a != b), min(len(chain), len(query))
-        )
+        here = _first_difference(chain, query)
         there = here
     return here, _around(letters_of(chain), here), _around(letters_of(query), there)
 
 
+def _first_difference(first: bytes, second: bytes) -> int:
+    """Return the first place at which two sequences differ; the length of the shorter one if it is the beginning."""
+    for place, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return place
+    return min(len(first), len(second))
+
+
 def _around(letters: str, place: int) -> str:
-    begin, end = max(0, place - _BEFORE), place + _AFTER
-    before, after = "…" if begin else "", "…" if end < len(letters) else ""
-    return f"{before}{letters[begin:place]}[{letters[place : place + 1]}]{letters[place + 1 : end]}{after}"
+    begin = max(0, place - _BEFORE)
+    end = place + _AFTER
+    before = letters[begin:place]
+    after = letters[place + 1 : end]
+    if begin > 0:
+        before = f"…{before}"
+    if end < len(letters):
+        after = f"{after}…"
+    return f"{before}[{letters[place : place + 1]}]{after}"

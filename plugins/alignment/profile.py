@@ -78,7 +78,15 @@ def alignment_of(residues: Residues) -> Alignment:
     return residues.alignment
 
 
-class AlignmentRows(StructureFeaturizer):
+class AlignmentFeaturizer(StructureFeaturizer):
+    """Base class of featurizers that read the alignment of a protein, and not its coordinates."""
+
+    needs_coordinates: ClassVar[bool] = False
+    needs_alignment: ClassVar[bool] = True
+    zero_gradient: ClassVar[bool] = True
+
+
+class AlignmentRows(AlignmentFeaturizer):
     """Sequences of the alignment, for layers that read it.
 
     Parameters
@@ -104,9 +112,6 @@ class AlignmentRows(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("alignment", "alignment_deletions")
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
     conformity = Conformity(options={"rows": 16})
 
     def __init__(self, *, rows: Annotated[int, Ge(1)] = 128, seed: int = 0) -> None:
@@ -117,8 +122,9 @@ class AlignmentRows(StructureFeaturizer):
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         sampled = alignment_of(residues).sample(self.rows, seed=self.seed)
-        shape = len(residues), self.rows
-        types, deletions = np.full(shape, ABSENT, np.int8), np.zeros(shape, np.uint8)
+        shape = (len(residues), self.rows)
+        types = np.full(shape, ABSENT, np.int8)
+        deletions = np.zeros(shape, np.uint8)
         types[:, : len(sampled)] = sampled.rows.T
         deletions[:, : len(sampled)] = np.minimum(sampled.deletions.toarray(), _MOST_DELETIONS).T
         return {"alignment": types, "alignment_deletions": deletions}
@@ -168,7 +174,7 @@ def _weighted_counts(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return counts
 
 
-class ResidueFrequency(StructureFeaturizer):
+class ResidueFrequency(AlignmentFeaturizer):
     """Frequencies of the 20 amino acids in the column of each residue, with sequence weights at 80 % identity.
 
     Parameters
@@ -183,9 +189,6 @@ class ResidueFrequency(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("residue_frequency",)
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, pseudocount: Annotated[float, Ge(1e-6)] = 1.0) -> None:
         super().__init__()
@@ -196,7 +199,7 @@ class ResidueFrequency(StructureFeaturizer):
         return {"residue_frequency": frequencies.astype(np.float32)}
 
 
-class Pssm(StructureFeaturizer):
+class Pssm(AlignmentFeaturizer):
     """Position-specific scores ``log₂(f_a / p_a)`` of the 20 amino acids; f as ``residue_frequency``, p of BLOSUM62.
 
     Parameters
@@ -211,9 +214,6 @@ class Pssm(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("pssm",)
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
 
     def __init__(self, *, pseudocount: Annotated[float, Ge(1e-6)] = 1.0) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class Pssm(StructureFeaturizer):
         return {"pssm": np.log2(frequencies / (BACKGROUND / BACKGROUND.sum())).astype(np.float32)}
 
 
-class Conservation(StructureFeaturizer):
+class Conservation(AlignmentFeaturizer):
     """Conservation of each column: Jensen–Shannon divergence from the background (Capra & Singh 2007).
 
     ``½ KL(f, r) + ½ KL(p, r)`` in bits, ``r = ½ (f + p)``, times the weight of the sequences without a gap, and then
@@ -254,9 +254,6 @@ class Conservation(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("conservation",)
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -319,7 +316,7 @@ def _average(score: np.ndarray, is_scored: np.ndarray, window: int, mix: float) 
     return averaged
 
 
-class GapFraction(StructureFeaturizer):
+class GapFraction(AlignmentFeaturizer):
     """Share of gaps in the column of each residue, with sequence weights at 80 % identity.
 
     Writes
@@ -329,9 +326,6 @@ class GapFraction(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("gap_fraction",)
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         alignment = alignment_of(residues)
@@ -339,7 +333,7 @@ class GapFraction(StructureFeaturizer):
         return {"gap_fraction": share.astype(np.float32)[:, None]}
 
 
-class EffectiveSequences(StructureFeaturizer):
+class EffectiveSequences(AlignmentFeaturizer):
     """Number of effective sequences of the alignment: the sum of the weights at 80 % identity.
 
     Writes
@@ -349,9 +343,6 @@ class EffectiveSequences(StructureFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("effective_sequences",)
-    needs_coordinates: ClassVar[bool] = False
-    needs_alignment: ClassVar[bool] = True
-    zero_gradient: ClassVar[bool] = True
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
         return {"effective_sequences": np.array([[alignment_of(residues).weights.sum()]], np.float32)}

@@ -20,6 +20,8 @@ ENTRY_POINTS = {"protgraph.layers": {"cdconv": "CDConv"}}
 class CDConv(GraphLayer):
     """Convolution with kernels that are continuous in space and discrete along the sequence (Fan et al. 2023).
 
+    Distances are real numbers and offsets along a chain are integers: one function of both would have to learn the
+    difference between the residue next in sequence and one that is as close in space.
     ``h'_i = W Σ_j u_ij k_ij ⊗ h_j`` with ``k_ij = σ(V_s e_ij + b_s)``, where s is the offset of j to i along the chain,
     from -S to S, and every offset has a V and a b of its own. ``u = (1 - tanh(16 (d_ij / r) (|s| / S) - 14)) / 2``
     vanishes for neighbors that are far in space and along the chain.
@@ -62,8 +64,10 @@ class CDConv(GraphLayer):
         radius: Annotated[float, Gt(0)] = 12.0,
     ) -> None:
         super().__init__(fields)
-        self.offsets, self.radius = offsets, float(radius)
-        width, kinds = self.scalar_width("edge_attr"), 2 * offsets + 2
+        self.offsets = offsets
+        self.radius = float(radius)
+        width = self.scalar_width("edge_attr")
+        kinds = 2 * offsets + 2  # offsets -S … S, and another chain
         bound = 1 / math.sqrt(width)
         self.weight = nn.Parameter(torch.empty(kinds, width, kernels).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(kinds, kernels).uniform_(-bound, bound))
@@ -72,20 +76,27 @@ class CDConv(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: neighbors times the numbers of their kernels, summed, then mapped."""
-        h, edges, e = f["h"], f["edges"], f["edge_attr"]
-        kind = self._kinds(edges, f["seq_pos"], f["chain"])  # (E,)
-        kernel = torch.einsum("ed,edk->ek", e, self.weight.index_select(0, kind)) + self.bias.index_select(0, kind)
-        kernel = leaky_relu(kernel, 0.2)  # (E, K)
+        edges, e = f["edges"], f["edge_attr"]
 
-        # Offsets -S … S are the kinds 0 … 2 S, and another chain is the last one, as far as S.
-        distance_along = (kind - self.offsets).abs().clamp(max=self.offsets).to(e.dtype) / self.offsets
-        far = 16 * (f["edge_dist"] / self.radius) * distance_along.unsqueeze(1) - 14
-        kernel = kernel * (0.5 - 0.5 * torch.tanh(far))
-        summed = edges.gather_sum(h.unsqueeze(1).expand(-1, kernel.size(1), -1), kernel)  # (N, K, C)
+        # Kernels of edges, with the map of their offset.
+        kind = self._kinds(edges, f["seq_pos"], f["chain"])  # (E,)
+        weight = self.weight.index_select(0, kind)  # (E, D, K)
+        bias = self.bias.index_select(0, kind)
+        kernel = leaky_relu(torch.einsum("ed,edk->ek", e, weight) + bias, 0.2)
+
+        # Less of what is far in space and along the chain; the last kind, another chain, is as far as S.
+        offset = (kind - self.offsets).abs().clamp(max=self.offsets)
+        share_of_offsets = (offset.to(e.dtype) / self.offsets).unsqueeze(1)
+        far = 16 * (f["edge_dist"] / self.radius) * share_of_offsets - 14
+        kernel = kernel * (0.5 - 0.5 * torch.tanh(far))  # (E, K)
+
+        features = f["h"].unsqueeze(1).expand(-1, kernel.size(1), -1)  # (N, K, C), a view
+        summed = edges.gather_sum(features, kernel)
         return {"h": self.linear(summed.flatten(1))}
 
     def _kinds(self, edges: Edges, seq_pos: Tensor, chain: Tensor) -> Tensor:
         """Compute the number of V and b of each edge, ``(E,)`` int64."""
-        offset = (edges.source(seq_pos) - edges.target(seq_pos)).clamp(-self.offsets, self.offsets)
-        is_same = edges.source(chain) == edges.target(chain)
-        return torch.where(is_same, offset + self.offsets, 2 * self.offsets + 1)
+        offset = edges.source(seq_pos) - edges.target(seq_pos)
+        offset = offset.clamp(-self.offsets, self.offsets)
+        in_one_chain = edges.source(chain) == edges.target(chain)
+        return torch.where(in_one_chain, offset + self.offsets, 2 * self.offsets + 1)

@@ -82,11 +82,14 @@ class Constraints:
             fixed = [node for node in group if not designed[node]]
             if not free or not fixed:
                 continue
-            names, group_name = [f"residue {free[0]}", f"residue {fixed[0]}"], f"{list(group)}"
-            if residues is not None:
-                names, group_name = [residues.ids[free[0]], residues.ids[fixed[0]]], f"of {residues.name}"
+            if residues is None:
+                where = f"{list(group)}"
+                first, second = f"residue {free[0]}", f"residue {fixed[0]}"
+            else:
+                where = f"of {residues.name}"
+                first, second = residues.ids[free[0]], residues.ids[fixed[0]]
             raise OptionError(
-                f"tied residues {group_name}: {names[0]} is designed and {names[1]} is fixed. Fix both or design both."
+                f"tied residues {where}: {first} is designed and {second} is fixed. Fix both or design both."
             )
 
     def _residues_without_types(self) -> list[int]:
@@ -104,13 +107,18 @@ class Constraints:
     def concatenate(cls, proteins: Sequence[Constraints], device: torch.device) -> Constraints:
         """Return the constraints of a batch from those of its proteins."""
         sizes = [len(c.designed) for c in proteins]
-        merged, groups, start = {}, [], 0
+        merged = {}
         for name in _NEUTRAL:
             tables = [getattr(c, name) for c in proteins]
             if any(table is not None for table in tables):
                 merged[name] = _concatenated(name, tables, sizes).to(device)
+
+        # Groups, with the numbers of residues in the batch.
+        groups = []
+        start = 0
         for c, size in zip(proteins, sizes, strict=True):
-            groups += [[start + node for node in group] for group in c.groups]
+            for group in c.groups:
+                groups.append([start + node for node in group])
             start += size
         return cls(groups=groups, **merged)
 
@@ -130,9 +138,9 @@ class Constraints:
 
     def shared(self) -> Constraints:
         """Return constraints with equal rows within each group: the union of omitted types, the mean of the rest."""
-        changed: dict[str, Tensor | None] = {
-            name: _any_in_group(getattr(self, name), self.groups) for name in ("omit", "unlikely")
-        }
+        if not self.groups:
+            return self
+        changed = {"omit": _any_in_group(self.omit, self.groups), "unlikely": _any_in_group(self.unlikely, self.groups)}
         if self.bias is not None and self.bias.dim() == 2:
             changed["bias"] = _mean_of_group(self.bias, self.groups)
         if self.pssm is not None and self.pssm_weight is not None:
@@ -140,7 +148,7 @@ class Constraints:
             mean = _mean_of_group(weight, self.groups)
             changed["pssm"] = _mean_of_group(weight * self.pssm, self.groups) / mean.clamp(min=1e-12)
             changed["pssm_weight"] = mean[:, 0]
-        return replace(self, **changed) if self.groups else self
+        return replace(self, **changed)
 
     def probabilities(self, logits: Tensor, nodes: Tensor, temperature: float) -> Tensor:
         """Compute the sampling probabilities ``(R, T)`` from the model's logits ``(R, T)`` at nodes ``(R,)``.
@@ -153,10 +161,12 @@ class Constraints:
         omitted = None if self.omit is None else _at(self.omit, nodes)
         if omitted is not None:
             logits = logits.masked_fill(omitted, -torch.inf)
-        if temperature > 0:  # subtract the maximum first: no overflow at low temperatures
-            p = ((logits - logits.amax(1, keepdim=True)) / temperature).softmax(-1)
+        if temperature > 0:
+            below_maximum = logits - logits.amax(1, keepdim=True)  # no overflow at low temperatures
+            p = (below_maximum / temperature).softmax(-1)
         else:
-            p = torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
+            most_probable = logits.argmax(1, keepdim=True)
+            p = torch.zeros_like(logits).scatter_(1, most_probable, 1.0)
         if self.pssm is not None and self.pssm_weight is not None:
             weight = self.pssm_weight[nodes, None].to(p.dtype)
             p = (1 - weight) * p + weight * self.pssm[nodes].to(p.dtype)

@@ -32,7 +32,8 @@ class RadialBasis(nn.Module):
 
     def __init__(self, size: int, cutoff: float) -> None:
         super().__init__()
-        self.cutoff, self.waves = cutoff, BesselBasis(size, 1.0, envelope=6)
+        self.cutoff = cutoff
+        self.waves = BesselBasis(size, 1.0, envelope=6)
 
     def forward(self, vec: Tensor) -> Tensor:
         """Evaluate the basis: vectors ``(E, 3)``, Å, to ``(E, size)``."""
@@ -45,7 +46,8 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.lin1, self.lin2 = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.lin1 = nn.Linear(dim, dim)
+        self.lin2 = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the block to ``(E, C)``."""
@@ -99,9 +101,12 @@ class DimeNetEmbedding(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``edge_h (E, dim)`` from both nodes and the distance of each edge."""
         x = self.radial(f["edge_vec"])
-        x = torch.cat([x, f["edge_attr"]], 1) if "edge_attr" in self.fields else x
-        of_edge = self.of_edge(silu(self.edge(x)))
-        return {"edge_h": silu(f["edges"].pair_sum(self.target(f["h"]), self.source(f["h"]), of_edge))}
+        if "edge_attr" in self.fields:
+            x = torch.cat([x, f["edge_attr"]], 1)
+        edge = self.of_edge(silu(self.edge(x)))
+        target = self.target(f["h"])
+        source = self.source(f["h"])
+        return {"edge_h": silu(f["edges"].pair_sum(target, source, edge))}
 
 
 class Interaction(GraphLayer):
@@ -115,12 +120,18 @@ class Interaction(GraphLayer):
     ) -> None:
         super().__init__(fields)
         dim = self.scalar_width("h")
-        self.degrees, self.basis, self.cutoff, self.angle = degrees, basis, float(cutoff), angle
+        self.degrees = degrees
+        self.basis = basis
+        self.cutoff = float(cutoff)
+        self.angle = angle
         #: Layers with the same bases share their values.
         self.key = f"spherical basis {degrees} {basis} {cutoff} {angle}"
-        self.radial, self.spherical = RadialBasis(basis, cutoff), SphericalBasis(degrees, basis)
-        self.lin_ji, self.lin_kj = nn.Linear(dim, dim), nn.Linear(dim, dim)
-        self.before, self.lin = ResidualBlock(dim), nn.Linear(dim, dim)
+        self.radial = RadialBasis(basis, cutoff)
+        self.spherical = SphericalBasis(degrees, basis)
+        self.lin_ji = nn.Linear(dim, dim)
+        self.lin_kj = nn.Linear(dim, dim)
+        self.before = ResidualBlock(dim)
+        self.lin = nn.Linear(dim, dim)
         self.after = nn.Sequential(*(ResidualBlock(dim) for _ in range(after)))
         self.declare(h=f"{dim}x0e")
 
@@ -132,7 +143,8 @@ class Interaction(GraphLayer):
         # Σ_k Σ_l Y_l(α_kji) y_l,kj: a pair of edges has one number per degree, all else is computed on edges.
         y = self._factors(silu(self.lin_kj(x)), radial, spherical)  # (E, L, I)
         summed = pairs.gather_sum(y, angular).sum(1)  # (E, I)
-        h = self.before(silu(self.lin_ji(x)) + self._directional(summed))
+        message = silu(self.lin_ji(x)) + self._directional(summed)
+        h = self.before(message)
         return {"h": self.after(silu(self.lin(h)) + x)}
 
     def _bases(self, pairs: Edges, vec: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -144,6 +156,11 @@ class Interaction(GraphLayer):
         cosine = -(first * second).sum(1, keepdim=True)
         spherical = self.spherical.of_distance(distance / self.cutoff)
         return self.radial(vec), spherical, self.spherical.of_cosine(cosine)
+
+    def _map_degrees(self, spherical: Tensor, linear: nn.Linear) -> Tensor:
+        """Map the functions of each degree by its columns of the matrix, ``(E, L, R)`` to ``(E, L, B)``."""
+        maps = linear.weight.unflatten(1, (self.degrees, self.basis))  # (B, L, R)
+        return torch.einsum("elr,blr->elb", spherical, maps)
 
     @abstractmethod
     def _factors(self, x: Tensor, radial: Tensor, spherical: Tensor) -> Tensor:
@@ -157,6 +174,8 @@ class Interaction(GraphLayer):
 class DimeNet(Interaction):
     """Interaction of adjacent edges by a bilinear layer (Gasteiger et al. 2020).
 
+    Messages of distances alone cannot tell apart structures that differ in their angles only; here each message reads
+    the angles to the messages before it.
     ``d_ji = σ(W_ji m_ji) + Σ_k [a(d_kj, α_kji)ᵀ W_a] W_b (σ(W_kj m_kj) ∘ W_e e(d_kj))``, then a residual block, a
     skip connection ``σ(W d) + m`` and ``after`` residual blocks.
 
@@ -210,8 +229,7 @@ class DimeNet(Interaction):
     def _factors(self, x: Tensor, radial: Tensor, spherical: Tensor) -> Tensor:
         x = x * self.lin_radial(radial)
         by_basis = torch.einsum("ibj,ej->ebi", self.bilinear, x)  # (E, B, C)
-        maps = self.lin_spherical.weight.unflatten(1, (self.degrees, self.basis))  # (B, L, R)
-        return torch.einsum("elr,blr->elb", spherical, maps) @ by_basis
+        return self._map_degrees(spherical, self.lin_spherical) @ by_basis
 
     def _directional(self, summed: Tensor) -> Tensor:
         return summed
@@ -220,6 +238,7 @@ class DimeNet(Interaction):
 class DimeNetPlusPlus(Interaction):
     """Interaction of adjacent edges by products in a narrow space (Gasteiger et al. 2020b, DimeNet++).
 
+    It replaces the bilinear layer of ``dimenet``, which takes most of its time.
     ``d_ji = σ(W_ji m_ji) + σ(W_up Σ_k σ(W_down (σ(W_kj m_kj) ∘ W₂ W₁ e(d_kj))) ∘ V₂ V₁ a(d_kj, α_kji))``, then a
     residual block, a skip connection ``σ(W d) + m`` and ``after`` residual blocks.
 
@@ -267,12 +286,14 @@ class DimeNetPlusPlus(Interaction):
         self.lin_radial2 = nn.Linear(inner, dim, bias=False)
         self.lin_spherical1 = nn.Linear(degrees * basis, inner, bias=False)
         self.lin_spherical2 = nn.Linear(inner, narrow, bias=False)
-        self.lin_down, self.lin_up = nn.Linear(dim, narrow, bias=False), nn.Linear(narrow, dim, bias=False)
+        self.lin_down = nn.Linear(dim, narrow, bias=False)
+        self.lin_up = nn.Linear(narrow, dim, bias=False)
 
     def _factors(self, x: Tensor, radial: Tensor, spherical: Tensor) -> Tensor:
-        x = silu(self.lin_down(x * self.lin_radial2(self.lin_radial1(radial))))  # (E, I)
-        maps = self.lin_spherical1.weight.unflatten(1, (self.degrees, self.basis))
-        return self.lin_spherical2(torch.einsum("elr,blr->elb", spherical, maps)) * x.unsqueeze(1)
+        weight = self.lin_radial2(self.lin_radial1(radial))
+        x = silu(self.lin_down(x * weight))  # (E, I)
+        factors = self.lin_spherical2(self._map_degrees(spherical, self.lin_spherical1))  # (E, L, I)
+        return factors * x.unsqueeze(1)
 
     def _directional(self, summed: Tensor) -> Tensor:
         return silu(self.lin_up(summed))
@@ -325,15 +346,18 @@ class DimeNetOutput(GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("edge_h")
         inner = width if hidden is None else hidden
-        self.radial, self.lin_radial = RadialBasis(basis, cutoff), nn.Linear(basis, width, bias=False)
+        self.radial = RadialBasis(basis, cutoff)
+        self.lin_radial = nn.Linear(basis, width, bias=False)
         self.lin_up = nn.Identity() if hidden is None else nn.Linear(width, inner, bias=False)
         dense: list[nn.Module] = []
         for _ in range(depth):
             dense += [nn.Linear(inner, inner), nn.SiLU()]
-        self.mlp, self.lin = nn.Sequential(*dense), nn.Linear(inner, dim, bias=False)
+        self.mlp = nn.Sequential(*dense)
+        self.lin = nn.Linear(inner, dim, bias=False)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` from the sums of the messages into each node."""
         message = f["edge_h"] * self.lin_radial(self.radial(f["edge_vec"]))  # (E, C)
-        return {"h": self.lin(self.mlp(self.lin_up(f["edges"].sum(message))))}
+        summed = f["edges"].sum(message)
+        return {"h": self.lin(self.mlp(self.lin_up(summed)))}

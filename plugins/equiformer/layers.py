@@ -38,6 +38,8 @@ class EdgeProduct(nn.Module):
         self.hidden = nn.Sequential(nn.Linear(width, radial), nn.SiLU())
         self.weights = nn.Linear(radial, self.product.weight_numel)
         self._num_blocks = len(irreps_out)
+
+        # A linear map of each path to its block, scaled by the number of channels that are summed there.
         fan_in = [0] * len(irreps_out)
         for path in self.product.paths:
             fan_in[path.o] += path.channels
@@ -45,27 +47,40 @@ class EdgeProduct(nn.Module):
         for path in self.product.paths:
             shape = (path.channels, irreps_out[path.o].mul)
             self.maps.append(torch.randn(shape) / math.sqrt(fan_in[path.o]))
-        self.biases = nn.ParameterList(torch.zeros(mul) for mul, ir in irreps_out if ir == o3.Irrep("0e"))
-        self._scalars = [number for number, (_, ir) in enumerate(irreps_out) if ir == o3.Irrep("0e")]
+
+        # Even scalars have a bias.
+        self.biases = nn.ParameterList()
+        self._scalars: list[int] = []  # their blocks
+        for number, (mul, ir) in enumerate(irreps_out):
+            if ir == o3.Irrep("0e"):
+                self.biases.append(torch.zeros(mul))
+                self._scalars.append(number)
 
     def forward(self, x: Tensor, direction: Tensor, e: Tensor) -> Tensor:
         """Compute ``(E, irreps_out)`` from x ``(E, irreps_in)``, directions ``(E, 3)`` and e ``(E, width)``."""
-        number = torch.arange(len(x), device=x.device)
-        edges = Edges(torch.stack([number, number]), len(x), degree=1)  # each row is its own source
+        # The product multiplies features of sources: here each row is its own source.
+        row = torch.arange(len(x), device=x.device)
+        edges = Edges(torch.stack([row, row]), len(x), degree=1)
         weights = self.product.weights(self.weights, self.hidden(e))
-        out: list[Tensor | int] = [0] * self._num_blocks
         factors = self.product.factors(x, direction, edges, weights)
+
+        # Sum the paths to each block, (E, 2l+1, U).
+        blocks: list[Tensor | int] = [0] * self._num_blocks
         for path, (source, coupling), linear in zip(self.product.paths, factors, self.maps, strict=True):
-            z = source if coupling is None else coupling.mT @ source  # (E, 2l+1, U)
-            out[path.o] = out[path.o] + z @ linear
-        for number_of_block, bias in zip(self._scalars, self.biases, strict=True):
-            out[number_of_block] = out[number_of_block] + bias
-        return torch.cat([block.mT.flatten(1) for block in out if isinstance(block, Tensor)], 1)
+            product = source
+            if coupling is not None:
+                product = coupling.mT @ source
+            blocks[path.o] = blocks[path.o] + product @ linear
+        for number, bias in zip(self._scalars, self.biases, strict=True):
+            blocks[number] = blocks[number] + bias
+        return torch.cat([block.mT.flatten(1) for block in blocks if isinstance(block, Tensor)], 1)
 
 
 class EquiformerAttention(GraphLayer, AttentionMixin):
     """Equivariant graph attention with nonlinear messages (Equiformer; Liao & Smidt 2023).
 
+    A dot product of queries and keys sees each neighbor linearly; here the weights and the values are networks of
+    both nodes of the edge and their distance.
     ``f_ij = W (R(e_ij) ⊙ (x_ij ⊗ Y(r_ij)))`` with ``x_ij = W_t h_i + W_s h_j``. The first ``alpha`` scalars a of f give
     ``α_ij = softmax_j(w · σ(a_ij))`` per head, the others ``v_ij = W' (R'(e_ij) ⊙ (Gate(f_ij) ⊗ Y(r_ij)))``, and
     ``h'_i = W_o Σ_j α_ij v_ij``.
@@ -127,7 +142,8 @@ class EquiformerAttention(GraphLayer, AttentionMixin):
         self._blocks = irreps_blocks(irreps)
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") or basis
-        self.target, self.source = (IrrepsLinear({"h": fields["h"]}, irreps=str(irreps)) for _ in range(2))
+        self.target = IrrepsLinear({"h": fields["h"]}, irreps=str(irreps))
+        self.source = IrrepsLinear({"h": fields["h"]}, irreps=str(irreps))
 
         # f: scalars of the attention, then what the gate reads.
         self.gate = Gate(str(irreps))
@@ -143,26 +159,32 @@ class EquiformerAttention(GraphLayer, AttentionMixin):
         edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
         e = f["edge_attr"] if self.basis is None else self.basis(distance)
-        x = edges.pair_sum(self.target({"h": f["h"]})["h"], self.source({"h": f["h"]})["h"])  # (E, irreps)
-        message = self.message(x, direction, e)
 
-        scalars = message[:, : self.alpha].unflatten(1, (self.heads, -1))  # (E, H, A)
-        weight = edges.softmax((_smooth_leaky_relu(scalars) * self.logit).sum(2))  # (E, H)
+        # Messages of both nodes and the direction.
+        target = self.target({"h": f["h"]})["h"]
+        source = self.source({"h": f["h"]})["h"]
+        message = self.message(edges.pair_sum(target, source), direction, e)
+        scalars, gated = message[:, : self.alpha], message[:, self.alpha :]
+
+        # Weights, of the first scalars.
+        by_head = scalars.unflatten(1, (self.heads, -1))  # (E, H, A)
+        logits = (_smooth_leaky_relu(by_head) * self.logit).sum(2)
+        weight = edges.softmax(logits)  # (E, H)
         self.record_attention(EdgeWeights(edges.index, weight))
-        value = self.value(self.gate(message[:, self.alpha :]), direction, e)
 
-        # Heads are groups of channels of each irrep.
+        # Values, of the others; heads are groups of channels of each irrep.
+        value = self.value(self.gate(gated), direction, e)
+        sizes = [mul * dim for mul, dim in self._blocks]
         weighted = []
-        for block, (mul, dim) in zip(
-            value.split([mul * dim for mul, dim in self._blocks], 1), self._blocks, strict=True
-        ):
+        for block, (mul, dim) in zip(value.split(sizes, 1), self._blocks, strict=True):
             by_head = block.unflatten(1, (self.heads, mul // self.heads * dim))
             weighted.append((by_head * weight.unsqueeze(2)).flatten(1))
-        return {"h": self.out_linear({"h": edges.sum(torch.cat(weighted, 1))})["h"]}
+        summed = edges.sum(torch.cat(weighted, 1))
+        return self.out_linear({"h": summed})
 
 
 class EquiformerFeedForward(GraphLayer):
-    """Equivariant feed-forward network ``W₂ Gate(W₁ h)``.
+    """Equivariant feed-forward network ``W₂ Gate(W₁ h)``: mixes the channels of each node after the attention.
 
     Parameters
     ----------
@@ -185,7 +207,8 @@ class EquiformerFeedForward(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, factor: Annotated[int, Ge(1)] = 3) -> None:
         super().__init__(fields)
         irreps = fields["h"].o3.simplify()
-        self.gate = Gate(str(o3.Irreps([(factor * mul, ir) for mul, ir in irreps])))
+        wide = o3.Irreps([(factor * mul, ir) for mul, ir in irreps])
+        self.gate = Gate(str(wide))
         self.first = IrrepsLinear({"h": fields["h"]}, irreps=str(self.gate.irreps_in))
         hidden = FieldSpec("h", fields["h"].level, str(self.gate.irreps_out))
         self.second = IrrepsLinear({"h": hidden}, irreps=str(irreps))
@@ -193,7 +216,8 @@ class EquiformerFeedForward(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, irreps)`` row by row."""
-        return self.second({"h": self.gate(self.first({"h": f["h"]})["h"])})
+        hidden = self.first({"h": f["h"]})["h"]
+        return self.second({"h": self.gate(hidden)})
 
 
 def _smooth_leaky_relu(x: Tensor, slope: float = 0.2) -> Tensor:

@@ -115,14 +115,58 @@ class MsaEmbed(GraphLayer):
         """Compute ``msa (N, S, dim)`` and ``msa_mask (N, S)``."""
         types = f["alignment"].long()
         count = f["alignment_deletions"].to(self.deletions.weight.dtype)
-        deleted = torch.stack([count.clamp(max=1), (count / 3).atan() * (2 / pi)], -1)  # (N, S, 2)
-        msa = self.types(types) + self.deletions(deleted) + self.target(f["aatype"]).unsqueeze(1)
+        has_deletion = count.clamp(max=1)
+        deletion_value = (count / 3).atan() * (2 / pi)
+        deletions = torch.stack([has_deletion, deletion_value], -1)  # (N, S, 2)
+        target = self.target(f["aatype"]).unsqueeze(1)  # (N, 1, dim)
+        msa = self.types(types) + self.deletions(deletions) + target
         return {"msa": msa, "msa_mask": types != ABSENT}
 
 
-class MsaRowAttention(GraphLayer):
+class GatedMsaAttention(GraphLayer):
+    """Base class of the attentions within the rows and within the columns of an alignment.
+
+    Both attend within sets of T elements: the residues of a sequence, or the sequences of a column.
+    """
+
+    writes: ClassVar[tuple[str, ...]] = ("msa",)
+
+    def _add_maps(self, width: int, heads: int, chunk: int | None) -> None:
+        """Add the linear maps of queries, keys, values, output and gate."""
+        split_heads(width, heads)
+        self.heads = heads
+        self.chunk = chunk
+        self.linear_q = nn.Linear(width, width, bias=False)
+        self.linear_k = nn.Linear(width, width, bias=False)
+        self.linear_v = nn.Linear(width, width, bias=False)
+        self.linear_o = nn.Linear(width, width)
+        self.linear_g = gate_linear(width, width)
+        self.declare(msa=self.fields["msa"].as_("msa"))
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """Separate the heads, ``(…, C)`` to ``(…, H, D)``."""
+        return x.unflatten(2, (self.heads, -1))
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Attend within B sets, ``(B, H, T, D)``, some sets at a time.
+
+        ``hidden`` ``(B, 1, 1, T)`` and ``bias`` ``(H, T, T)`` are added to the logits.
+        """
+
+        def within(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, sets: slice) -> Tensor:
+            term = hidden[sets]
+            if bias is not None:
+                term = term + bias
+            return scaled_dot_product_attention(q[sets], k[sets], v[sets], attn_mask=term)
+
+        per_set = self.heads * q.size(2) ** 2
+        return torch.cat(run_in_chunks(within, (q, k, v, hidden), len(q), per_set, _entries(self.chunk, per_set)))
+
+
+class MsaRowAttention(GatedMsaAttention):
     """Attention of the residues of each sequence, biased by pairs (Jumper et al. 2021, algorithm 7).
 
+    It brings what the pair features say about contacts into the alignment.
     ``m'_si = W ‖_heads g_si ⊙ Σ_j softmax_j( q_si·k_sj / √d + b_ij ) v_sj``, with q, k, v and ``g = sigmoid(G x)``
     linear in ``x = norm(m)`` and b in ``norm(z)``.
 
@@ -141,48 +185,43 @@ class MsaRowAttention(GraphLayer):
     """
 
     reads: ClassVar[tuple[str, ...]] = ("msa", "msa_mask", "pair", "proteins")
-    writes: ClassVar[tuple[str, ...]] = ("msa",)
     conformity: ClassVar[Conformity] = _PER_PROTEIN
 
     def __init__(
         self, fields: Mapping[str, FieldSpec], *, heads: int = 4, chunk: Annotated[int, Ge(1)] | None = None
     ) -> None:
         super().__init__(fields)
-        width, pair, self.heads, self.chunk = msa_width(self), self.scalar_width("pair"), heads, chunk
-        split_heads(width, heads)
-        self.layer_norm_m, self.layer_norm_z = nn.LayerNorm(width), nn.LayerNorm(pair, bias=False)
-        self.linear_z = nn.Linear(pair, heads, bias=False)
-        self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
-        self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=self.fields["msa"].as_("msa"))
+        width = msa_width(self)
+        pair_width = self.scalar_width("pair")
+        self.layer_norm_m = nn.LayerNorm(width)
+        self.layer_norm_z = nn.LayerNorm(pair_width, bias=False)
+        self.linear_z = nn.Linear(pair_width, heads, bias=False)
+        self._add_maps(width, heads, chunk)
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each row of each protein."""
-        proteins, x = f["proteins"], self.layer_norm_m(f["msa"])  # line 1
+        proteins = f["proteins"]
+        features = proteins.split(self.layer_norm_m(f["msa"]))  # line 1
+        masks = proteins.split(f["msa_mask"])
         biases = proteins.split_pairs(self.linear_z(self.layer_norm_z(f["pair"])))  # (L, L, H) each, line 3
-        by_protein = zip(proteins.split(x), proteins.split(f["msa_mask"]), biases, strict=True)
-        return {"msa": torch.cat([self._protein(*tensors) for tensors in by_protein])}
+        updates = [self._protein(x, mask, bias) for x, mask, bias in zip(features, masks, biases, strict=True)]
+        return {"msa": torch.cat(updates)}
 
     def _protein(self, x: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
         """Attend within the rows of one protein, ``(L, S, C)`` to ``(L, S, C)``."""
-        q, k, v = (
-            linear(x).unflatten(2, (self.heads, -1)).permute(1, 2, 0, 3)  # (S, H, L, D), line 2
-            for linear in (self.linear_q, self.linear_k, self.linear_v)
-        )
+        q = self._by_head(self.linear_q(x)).permute(1, 2, 0, 3)  # (S, H, L, D), line 2
+        k = self._by_head(self.linear_k(x)).permute(1, 2, 0, 3)
+        v = self._by_head(self.linear_v(x)).permute(1, 2, 0, 3)
         hidden = _hidden(mask.t(), x.dtype)[:, None, None]  # (S, 1, 1, L)
-
-        def within(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, bias: Tensor, rows: slice) -> Tensor:
-            return scaled_dot_product_attention(q[rows], k[rows], v[rows], attn_mask=hidden[rows] + bias)
-
-        per_row = self.heads * len(x) ** 2
-        tensors = q, k, v, hidden, bias.permute(2, 0, 1)
-        out = torch.cat(run_in_chunks(within, tensors, q.size(0), per_row, _entries(self.chunk, per_row)))
-        return self.linear_o(self.linear_g(x).sigmoid() * out.permute(2, 0, 1, 3).flatten(2))  # lines 4 to 6
+        values = self._attend(q, k, v, hidden, bias.permute(2, 0, 1))
+        gate = self.linear_g(x).sigmoid()
+        return self.linear_o(gate * values.permute(2, 0, 1, 3).flatten(2))  # lines 4 to 6
 
 
-class MsaColumnAttention(GraphLayer):
+class MsaColumnAttention(GatedMsaAttention):
     """Attention of the sequences in each column (Jumper et al. 2021, algorithm 8).
 
+    It lets the sequences exchange what they say about a residue, the protein's own included.
     ``m'_si = W ‖_heads g_si ⊙ Σ_t softmax_t( q_si·k_ti / √d ) v_ti``; see ``msa_row_attention``.
 
     Parameters
@@ -206,33 +245,26 @@ class MsaColumnAttention(GraphLayer):
         self, fields: Mapping[str, FieldSpec], *, heads: int = 4, chunk: Annotated[int, Ge(1)] | None = None
     ) -> None:
         super().__init__(fields)
-        width, self.heads, self.chunk = msa_width(self), heads, chunk
-        split_heads(width, heads)
+        width = msa_width(self)
         self.layer_norm_m = nn.LayerNorm(width)
-        self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
-        self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
-        self.declare(msa=self.fields["msa"].as_("msa"))
+        self._add_maps(width, heads, chunk)
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``: attention within each column."""
         x = self.layer_norm_m(f["msa"])  # line 1
-        q, k, v = (
-            linear(x).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (N, H, S, D), line 2
-            for linear in (self.linear_q, self.linear_k, self.linear_v)
-        )
+        q = self._by_head(self.linear_q(x)).transpose(1, 2)  # (N, H, S, D), line 2
+        k = self._by_head(self.linear_k(x)).transpose(1, 2)
+        v = self._by_head(self.linear_v(x)).transpose(1, 2)
         hidden = _hidden(f["msa_mask"], x.dtype)[:, None, None]  # (N, 1, 1, S)
-
-        def within(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor, columns: slice) -> Tensor:
-            return scaled_dot_product_attention(q[columns], k[columns], v[columns], attn_mask=hidden[columns])
-
-        per_column = self.heads * x.size(1) ** 2
-        out = torch.cat(run_in_chunks(within, (q, k, v, hidden), len(x), per_column, _entries(self.chunk, per_column)))
-        return {"msa": self.linear_o(self.linear_g(x).sigmoid() * out.transpose(1, 2).flatten(2))}  # lines 3 to 5
+        values = self._attend(q, k, v, hidden)
+        gate = self.linear_g(x).sigmoid()
+        return {"msa": self.linear_o(gate * values.transpose(1, 2).flatten(2))}  # lines 3 to 5
 
 
 class MsaColumnGlobalAttention(GraphLayer):
     """Attention of the mean of a column to its sequences (Jumper et al. 2021, algorithm 19), linear in sequences.
 
+    For thousands of sequences, whose attention to each other would take their square in time and memory.
     ``m'_si = W ‖_heads g_si ⊙ Σ_t softmax_t( q_i·k_ti / √d ) v_ti`` with ``q_i`` of the mean over sequences, and one
     head of keys and values.
 
@@ -253,12 +285,15 @@ class MsaColumnGlobalAttention(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, heads: int = 4) -> None:
         super().__init__(fields)
-        width, self.heads = msa_width(self), heads
+        width = msa_width(self)
+        self.heads = heads
         channels = split_heads(width, heads)
         self.layer_norm_m = nn.LayerNorm(width)
         self.linear_q = nn.Linear(width, width, bias=False)
-        self.linear_k, self.linear_v = (nn.Linear(width, channels, bias=False) for _ in range(2))
-        self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
+        self.linear_k = nn.Linear(width, channels, bias=False)
+        self.linear_v = nn.Linear(width, channels, bias=False)
+        self.linear_o = nn.Linear(width, width)
+        self.linear_g = gate_linear(width, width)
         self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -267,13 +302,21 @@ class MsaColumnGlobalAttention(GraphLayer):
 
     def attend(self, x: Tensor, mask: Tensor) -> Tensor:
         """Attend to normalized features, ``(N, S, C)`` and ``(N, S)`` to ``(N, S, C)``."""
+        # Mean over the present sequences, (N, C).
         present = mask.to(x.dtype)
-        mean = (x * present.unsqueeze(2)).sum(1) / (present.sum(1, keepdim=True) + 1e-10)  # (N, C)
+        count = present.sum(1, keepdim=True) + 1e-10
+        mean = (x * present.unsqueeze(2)).sum(1) / count
+
+        # Attention of the mean to the sequences.
         q = self.linear_q(mean).unflatten(1, (self.heads, -1))  # (N, H, D), line 3
-        k, v = self.linear_k(x), self.linear_v(x)  # (N, S, D)
-        logits = q @ k.transpose(1, 2) / q.size(2) ** 0.5 + _MASKED * (present - 1).unsqueeze(1)  # (N, H, S)
-        out = (logits.softmax(2) @ v).flatten(1).unsqueeze(1)  # (N, 1, C), line 5
-        return self.linear_o(self.linear_g(x).sigmoid() * out)  # lines 4, 6, 7
+        k = self.linear_k(x)  # (N, S, D)
+        v = self.linear_v(x)
+        logits = q @ k.transpose(1, 2) / q.size(2) ** 0.5  # (N, H, S)
+        weight = (logits + _hidden(mask, x.dtype).unsqueeze(1)).softmax(2)
+        values = (weight @ v).flatten(1).unsqueeze(1)  # (N, 1, C), line 5
+
+        gate = self.linear_g(x).sigmoid()
+        return self.linear_o(gate * values)  # lines 4, 6, 7
 
 
 class MsaTransition(GraphLayer):
@@ -298,17 +341,20 @@ class MsaTransition(GraphLayer):
         super().__init__(fields)
         width = msa_width(self)
         self.layer_norm = nn.LayerNorm(width)
-        self.linear_1, self.linear_2 = nn.Linear(width, factor * width), nn.Linear(factor * width, width)
+        self.linear_1 = nn.Linear(width, factor * width)
+        self.linear_2 = nn.Linear(factor * width, width)
         self.declare(msa=self.fields["msa"].as_("msa"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``msa (N, S, C)``."""
-        return {"msa": self.linear_2(self.linear_1(self.layer_norm(f["msa"])).relu())}
+        hidden = self.linear_1(self.layer_norm(f["msa"])).relu()
+        return {"msa": self.linear_2(hidden)}
 
 
 class MsaOuterProductMean(GraphLayer):
     """Pair features from an alignment, ``z_ij = W mean_s(a_si ⊗ b_sj) + c`` (Jumper et al. 2021, algorithm 10).
 
+    Residues in contact vary together over the sequences: the mean outer product is their covariance.
     ``a = A norm(m)`` and ``b = B norm(m)``; the mean is over the sequences that have both residues.
 
     Parameters
@@ -339,26 +385,33 @@ class MsaOuterProductMean(GraphLayer):
         chunk: Annotated[int, Ge(1)] | None = None,
     ) -> None:
         super().__init__(fields)
-        width, self.chunk = msa_width(self), chunk
+        width = msa_width(self)
+        self.chunk = chunk
         self.layer_norm = nn.LayerNorm(width)
-        self.linear_1, self.linear_2 = nn.Linear(width, hidden), nn.Linear(width, hidden)
+        self.linear_1 = nn.Linear(width, hidden)
+        self.linear_2 = nn.Linear(width, hidden)
         self.linear_out = nn.Linear(hidden * hidden, dim)
         self.declare(pair=FieldSpec("pair", "pair", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``pair (P, dim)``."""
-        x, proteins = self.layer_norm(f["msa"]), f["proteins"]
+        proteins = f["proteins"]
+        x = self.layer_norm(f["msa"])
         mask = f["msa_mask"].to(x.dtype)
-        a, b = self.linear_1(x) * mask.unsqueeze(2), self.linear_2(x) * mask.unsqueeze(2)  # (N, S, c), line 2
-        by_protein = zip(proteins.split(a), proteins.split(b), proteins.split(mask), strict=True)
-        return {"pair": torch.cat([self._protein(*tensors).flatten(0, 1) for tensors in by_protein])}
+        a = self.linear_1(x) * mask.unsqueeze(2)  # (N, S, c), line 2
+        b = self.linear_2(x) * mask.unsqueeze(2)
+        pairs = []
+        for tensors in zip(proteins.split(a), proteins.split(b), proteins.split(mask), strict=True):
+            pairs.append(self._protein(*tensors).flatten(0, 1))
+        return {"pair": torch.cat(pairs)}
 
     def _protein(self, a: Tensor, b: Tensor, mask: Tensor) -> Tensor:
         """Compute the pairs of one protein, ``(L, S, c)`` twice and ``(L, S)`` to ``(L, L, dim)``."""
 
         def of_rows(a: Tensor, b: Tensor, mask: Tensor, rows: slice) -> Tensor:
             outer = torch.einsum("isx,jsy->ijxy", a[rows], b).flatten(2)  # line 3
-            return self.linear_out(outer) / (1e-3 + mask[rows] @ mask.t()).unsqueeze(2)  # line 4
+            sequences = 1e-3 + mask[rows] @ mask.t()  # that have both residues
+            return self.linear_out(outer) / sequences.unsqueeze(2)  # line 4
 
         per_row = len(a) * a.size(2) ** 2
         return torch.cat(run_in_chunks(of_rows, (a, b, mask), len(a), per_row, _entries(self.chunk, per_row)))

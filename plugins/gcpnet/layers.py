@@ -24,6 +24,7 @@ SMALLEST = 1e-8  # added to |v|² and to |v|, as in the authors' code
 class GCPFrames(GraphLayer):
     """Three vectors per edge that distinguish a structure from its mirror image.
 
+    Lengths and angles of vectors are the same in a mirror; their components in these frames are not.
     ``a = (x_i - x_j) / (|x_i - x_j| + 1)``, ``b = x_i × x_j / (|x_i × x_j| + 1)``, ``c = a × b``, with positions
     relative to their mean over the protein.
 
@@ -48,18 +49,28 @@ class GCPFrames(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``edge_frame (E, 9)`` from the centered positions of both nodes."""
-        pos, edges, proteins = f["pos"], f["edges"], f["proteins"]
-        pos = pos - proteins.expand(proteins.mean(pos))
-        target, source = edges.target(pos), edges.source(pos)
-        across = torch.linalg.cross(target, source)
-        a = (target - source) / (polar(target - source)[0] + 1)
-        b = across / (polar(across)[0] + 1)
-        return {"edge_frame": torch.cat([a, b, torch.linalg.cross(a, b)], 1)}
+        edges, proteins = f["edges"], f["proteins"]
+        center = proteins.mean(f["pos"])
+        pos = f["pos"] - proteins.expand(center)
+        target = edges.target(pos)
+        source = edges.source(pos)
+
+        a = _shorten(target - source)
+        b = _shorten(torch.linalg.cross(target, source))
+        c = torch.linalg.cross(a, b)
+        return {"edge_frame": torch.cat([a, b, c], 1)}
+
+
+def _shorten(v: Tensor) -> Tensor:
+    """Compute ``v / (|v| + 1)``, ``(E, 3)``."""
+    length, _ = polar(v)
+    return v / (length + 1)
 
 
 class GeometryCompletePerceptron(nn.Module):
     """Perceptron of scalars and vectors that reads the components of vectors in frames.
 
+    A perceptron of lengths alone (GVP) does not see where vectors point relative to the edge.
     ``V_h = W_d V``, ``s' = L [s, |V_h|, F W_f V]``, ``V' = σ(W_g act(s') + b_g) ∘ W_u V_h``, then ``act(s')``.
 
     Parameters
@@ -80,7 +91,8 @@ class GeometryCompletePerceptron(nn.Module):
         self, width_in: ScalarVectorWidths, width_out: ScalarVectorWidths, *, bottleneck: int, is_last: bool = False
     ) -> None:
         super().__init__()
-        hidden, scalars = max(1, width_in.vectors // bottleneck), width_out.scalars
+        hidden = max(1, width_in.vectors // bottleneck)
+        scalars = width_out.scalars
         self.vector_down = nn.Linear(width_in.vectors, hidden, bias=False)
         self.vector_down_frames = nn.Linear(width_in.vectors, 3, bias=False)
         first = nn.Linear(width_in.scalars + hidden + 9, scalars)
@@ -93,10 +105,13 @@ class GeometryCompletePerceptron(nn.Module):
         """Apply the perceptron to ``(M, S)`` scalars and ``(M, 3, V)`` vectors with frames ``(M, 3, 3)``, in rows."""
         hidden = self.vector_down(x.v)  # (M, 3, H)
         norms = (hidden.square().sum(1) + SMALLEST).sqrt() + SMALLEST
-        components = (frame @ self.vector_down_frames(x.v)).mT.flatten(1)  # (M, 9)
+        in_frame = frame @ self.vector_down_frames(x.v)  # (M, 3, 3)
+        components = in_frame.mT.flatten(1)
+
         s = self.scalar_out(torch.cat([x.s, norms, components], 1))
         gate = self.vector_out_scale(self.act(s)).sigmoid()
-        return ScalarVector(self.act(s), self.vector_up(hidden) * gate.unsqueeze(1))
+        v = self.vector_up(hidden) * gate.unsqueeze(1)
+        return ScalarVector(self.act(s), v)
 
 
 class GCPConv(GraphLayer):
@@ -147,44 +162,50 @@ class GCPConv(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
-        self.node, self.edge = (ScalarVectorWidths.of(fields[name], "gcp_conv") for name in ("h", "edge_attr"))
-        n, e = self.node, self.edge
+        self.node = n = ScalarVectorWidths.of(fields["h"], "gcp_conv")
+        self.edge = e = ScalarVectorWidths.of(fields["edge_attr"], "gcp_conv")
         if fields["edge_frame"].irreps != "3x1o" or not n.vectors:
             raise WiringError(
                 f"gcp_conv reads h of {n.irreps} and edge_frame of {fields['edge_frame'].irreps}. It needs vectors in "
                 "h and three vectors per edge. Add the layers 'gvp' and 'gcp_frames' before."
             )
-        both = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
-        widths = [both, *(depth - 1) * [n]]
-        self.message = nn.ModuleList(GeometryCompletePerceptron(w, n, bottleneck=bottleneck) for w in widths)
+
+        # Messages read both nodes and the edge.
+        of_edge = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
+        self.message = nn.ModuleList([GeometryCompletePerceptron(of_edge, n, bottleneck=bottleneck)])
+        for _ in range(depth - 1):
+            self.message.append(GeometryCompletePerceptron(n, n, bottleneck=bottleneck))
         self.attention = nn.Linear(n.scalars, 1)
+
+        # Updates read the sum of the messages and the node.
         double = ScalarVectorWidths(2 * n.scalars, 2 * n.vectors)
         wide = ScalarVectorWidths(4 * n.scalars, 2 * n.vectors)
-        self.feed_forward = nn.ModuleList(
-            [
-                GeometryCompletePerceptron(double, wide, bottleneck=bottleneck),
-                GeometryCompletePerceptron(wide, n, bottleneck=bottleneck, is_last=True),
-            ]
-        )
-        self.dropout, self.norm = ScalarVectorDropout(dropout), ScalarVectorNorm(n.scalars)
+        first = GeometryCompletePerceptron(double, wide, bottleneck=bottleneck)
+        last = GeometryCompletePerceptron(wide, n, bottleneck=bottleneck, is_last=True)
+        self.feed_forward = nn.ModuleList([first, last])
+        self.dropout = ScalarVectorDropout(dropout)
+        self.norm = ScalarVectorNorm(n.scalars)
         self.declare(h=fields["h"].as_("h", irreps=n.irreps))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, S + 3V)``: sums of messages, then a feed-forward update."""
-        edges, frame = f["edges"], f["edge_frame"].unflatten(1, (3, 3))
-        h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
+        edges = f["edges"]
+        frame = f["edge_frame"].unflatten(1, (3, 3))
+        h = ScalarVector.unpack(f["h"], self.node)
+        e = ScalarVector.unpack(f["edge_attr"], self.edge)
 
         # Messages, (E, S) and (E, 3, V).
         scalars = torch.cat([edges.target(h.s), e.s, edges.source(h.s)], 1)
         vectors = torch.cat([edges.target(h.v), e.v, edges.source(h.v)], 2)
-        first, *others = self.message
+        first, *residual = self.message
         m = first(ScalarVector(scalars, vectors), frame)
-        for perceptron in others:
+        for perceptron in residual:
             m = m + perceptron(m, frame)
-        s = edges.sum(m.s * self.attention(m.s).sigmoid())
+        attention = self.attention(m.s).sigmoid()
+        s = edges.sum(m.s * attention)
         v = edges.sum(m.v)
 
-        # Update of nodes.
+        # Update of nodes, in the mean frame of their edges.
         of_node = edges.mean(frame)
         update = ScalarVector(torch.cat([s, h.s], 1), torch.cat([v, h.v], 2))
         for perceptron in self.feed_forward:

@@ -97,20 +97,30 @@ class GVPLayer(GraphLayer):
 
     def _perceptron(self, *values: Tensor) -> Tensor:
         """Apply the perceptron to rows of the fields, in the order of their wiring."""
-        s, v = [], []
+        scalar_blocks, vector_blocks = [], []
         for value, spec in zip(values, self.fields.values(), strict=True):
+            flat = value.flatten(1).to(self.gvp.ws.weight.dtype)
             blocks = named_irreps_blocks(spec.irreps)
-            parts = value.flatten(1).to(self.gvp.ws.weight.dtype).split([mul * dim for mul, dim in blocks], 1)
-            for part, block in zip(parts, blocks, strict=True):
-                s.append(part) if block[1] == 1 else v.append(part.unflatten(1, block).mT)
-        scalars = torch.cat(s, 1)
-        vectors = torch.cat(v, 2) if v else scalars.new_zeros(len(scalars), 3, 0)
-        return self.norm(self.gvp(ScalarVector(scalars, vectors))).pack()
+            sizes = [mul * dim for mul, dim in blocks]
+            for columns, (mul, dim) in zip(flat.split(sizes, 1), blocks, strict=True):
+                if dim == 1:
+                    scalar_blocks.append(columns)
+                else:
+                    vector_blocks.append(columns.unflatten(1, (mul, dim)).mT)
+        scalars = torch.cat(scalar_blocks, 1)
+        if vector_blocks:
+            vectors = torch.cat(vector_blocks, 2)
+        else:
+            vectors = scalars.new_zeros(len(scalars), 3, 0)
+        out = self.gvp(ScalarVector(scalars, vectors))
+        return self.norm(out).pack()
 
 
 class GVPConv(GraphLayer):
     """Message passing with geometric vector perceptrons (Jing et al. 2021).
 
+    Scalars read the lengths of vectors and gate them: nodes keep directions, with perceptrons instead of tensor
+    products.
     ``h ← norm(h + drop(mean_j M(h_j, e_ij, h_i)))``, ``h ← norm(h + drop(F(h)))``; M and F are stacks of GVPs.
 
     Parameters
@@ -155,38 +165,47 @@ class GVPConv(GraphLayer):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(fields)
-        self.node, self.edge = (ScalarVectorWidths.of(fields[name], "gvp_conv") for name in ("h", "edge_attr"))
-        n, e = self.node, self.edge
+        self.node = n = ScalarVectorWidths.of(fields["h"], "gvp_conv")
+        self.edge = e = ScalarVectorWidths.of(fields["edge_attr"], "gvp_conv")
         if depth < 2 or not n.vectors:
             raise OptionError(f"gvp_conv: depth={depth}, h of {n.irreps}. It needs depth ≥ 2 and vectors in h.")
-        if ("encoding" in fields) != ("decoding_rank" in fields) or (
-            "encoding" in fields and ScalarVectorWidths.of(fields["encoding"], "gvp_conv") != n
-        ):
+        fits = ("encoding" in fields) == ("decoding_rank" in fields)
+        if "encoding" in fields:
+            fits = fits and ScalarVectorWidths.of(fields["encoding"], "gvp_conv") == n
+        if not fits:
             raise WiringError(
                 f"gvp_conv reads {sorted(fields)}. Wire both 'encoding', with the irreps of h, and 'decoding_rank', "
                 "or neither."
             )
+
+        # Messages read the edge and both nodes.
         triple = ScalarVectorWidths(2 * n.scalars + e.scalars, 2 * n.vectors + e.vectors)
         self.first = GVP(triple, n, act=act, gate=gate)
         self._widths = [n.scalars, e.scalars, n.scalars, self.first.wh.out_features]
         self.middle = nn.Sequential(*(GVP(n, n, act=act, gate=gate) for _ in range(depth - 2)))
         self.last = GVP(n, n, act="none", gate=gate)
+
+        # Updates read the node.
         wide = ScalarVectorWidths(4 * n.scalars, 2 * n.vectors)
-        self.feed_forward = nn.Sequential(GVP(n, wide, act=act, gate=gate), GVP(wide, n, act="none", gate=gate))
+        up = GVP(n, wide, act=act, gate=gate)
+        down = GVP(wide, n, act="none", gate=gate)
+        self.feed_forward = nn.Sequential(up, down)
         self.norms = nn.ModuleList([ScalarVectorNorm(n.scalars), ScalarVectorNorm(n.scalars)])
         self.dropout = ScalarVectorDropout(dropout)
         self.declare(h=fields["h"].as_("h", irreps=n.irreps))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, S + 3V)``: the mean message of the neighbors, then a feed-forward update."""
-        h, e = ScalarVector.unpack(f["h"], self.node), ScalarVector.unpack(f["edge_attr"], self.edge)
-        return {"h": self._update(*h, *self._mean_message(h, e, f))}
+        h = ScalarVector.unpack(f["h"], self.node)
+        e = ScalarVector.unpack(f["edge_attr"], self.edge)
+        message = self._mean_message(h, e, f)
+        return {"h": self._update(h, message)}
 
-    def _update(self, s: Tensor, v: Tensor, message_s: Tensor, message_v: Tensor) -> Tensor:
-        """Compute the output of rows from h and the mean of messages."""
-        h = ScalarVector(s, v) + self.dropout(ScalarVector(message_s, message_v))
-        h = self.norms[0](h)  # eqs. 1, 2
-        return self.norms[1](h + self.dropout(self.feed_forward(h))).pack()  # eqs. 3, 4
+    def _update(self, h: ScalarVector, message: ScalarVector) -> Tensor:
+        """Compute the output of rows from h and the mean of messages, ``(N, S + 3V)``."""
+        h = self.norms[0](h + self.dropout(message))  # eqs. 1, 2
+        h = self.norms[1](h + self.dropout(self.feed_forward(h)))  # eqs. 3, 4
+        return h.pack()
 
     def _mean_message(self, h: ScalarVector, e: ScalarVector, f: Mapping[str, Any]) -> ScalarVector:
         """Compute ``mean_j M(h_j, e_ij, h_i)`` in blocks of nodes."""
@@ -211,27 +230,40 @@ class GVPConv(GraphLayer):
 
     def _block_message(self, edges: Edges, vh: Tensor, pair: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
         """Compute the mean of messages, except for the last bias of scalars, from sums of :meth:`_first_linear`."""
-        *other, es, ev = rest
-        if other:
-            other_vh, other_pair, order = other
+        *encoding, edge_s, edge_v = rest
+
+        # Neighbors of a lower rank are read as decoded, the others as encoded.
+        if encoding:
+            encoding_vh, encoding_pair, order = encoding
             is_earlier = (order > 0).unsqueeze(1)
-            vh, pair = torch.where(is_earlier, vh, other_vh), torch.where(is_earlier, pair, other_pair)
-        gvp, node, v = self.first, self.node, vh.unflatten(1, (3, -1))
+            vh = torch.where(is_earlier, vh, encoding_vh)
+            pair = torch.where(is_earlier, pair, encoding_pair)
+
+        # The first GVP: add the terms of the edge and of the lengths.
+        gvp = self.first
+        v = vh.unflatten(1, (3, -1))
         if self.edge.vectors:
-            v = v + linear(ev, gvp.wh.weight.split([node.vectors, self.edge.vectors, node.vectors], 1)[1])
-        _, scalars, _, length = gvp.ws.weight.split(self._widths, 1)
-        s = torch.addmm(pair, torch.cat([es, vector_norms(v)], 1), torch.cat([scalars, length], 1).t())
+            _, of_edge, _ = gvp.wh.weight.split([self.node.vectors, self.edge.vectors, self.node.vectors], 1)
+            v = v + linear(edge_v, of_edge)
+        _, of_scalars, _, of_lengths = gvp.ws.weight.split(self._widths, 1)
+        inputs = torch.cat([edge_s, vector_norms(v)], 1)
+        weight = torch.cat([of_scalars, of_lengths], 1)
+        s = torch.addmm(pair, inputs, weight.t())
+
         return self._last(self.middle(gvp.finish(s, v)), edges.mean)
 
     def _last(self, m: ScalarVector, mean: Callable[[Tensor], Tensor]) -> ScalarVector:
         """Compute the mean over neighbors of a GVP without activation, except for the bias of its scalars."""
-        gvp, vh = self.last, self.last.wh(m.v)  # (E, 3, h)
+        gvp = self.last
+        vh = gvp.wh(m.v)  # (E, 3, h)
         x = torch.cat([m.s, vector_norms(vh)], 1)  # (E, S + h)
         s = linear(mean(x), gvp.ws.weight)  # (N, S)
         if gvp.wsv is None:
             return ScalarVector(s, gvp.wv(mean(vh)))
         # W_g s' + b_g = (W_g W_s) [s, |V_h|] + (W_g b + b_g): no edge needs s' itself.
-        gate = linear(x, gvp.wsv.weight @ gvp.ws.weight, gvp.wsv(gvp.ws.bias)).sigmoid()  # (E, V)
+        weight = gvp.wsv.weight @ gvp.ws.weight
+        bias = gvp.wsv(gvp.ws.bias)
+        gate = linear(x, weight, bias).sigmoid()  # (E, V)
         return ScalarVector(s, mean(gvp.wv(vh) * gate.unsqueeze(1)))
 
 

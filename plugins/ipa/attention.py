@@ -29,6 +29,9 @@ ENTRY_POINTS = {"protgraph.layers": {"ipa": "IPA"}}
 class IPA(GraphLayer):
     """Invariant point attention (Jumper et al. 2021).
 
+    Each residue places points in its own frame, and attends to residues whose points are near: attention reads the
+    structure, and rotations of the protein change nothing.
+
     ``h'_i = W [o_i, T_i⁻¹ ∘ ō_i, |T_i⁻¹ ∘ ō_i|, õ_i]``, sums over all j of the protein with weights
     ``softmax_j( √⅓ ( q_i·k_j / √c + b_ij − ½ γ √(2/9P) Σ_p |T_i ∘ q̄_ip − T_j ∘ k̄_jp|² ) )``.
 
@@ -87,7 +90,9 @@ class IPA(GraphLayer):
         width = self.scalar_width("h")
         self.pair = _pair_source(fields)
         rigid_irreps(self)
-        self.heads, self.unit, self.points = heads, unit, (query_points, value_points)
+        self.heads = heads
+        self.unit = unit
+        self.points = (query_points, value_points)
         self.linear_q = nn.Linear(width, heads * channels)
         self.linear_kv = nn.Linear(width, heads * 2 * channels)
         self.linear_q_points = nn.Linear(width, 3 * heads * query_points)
@@ -102,27 +107,43 @@ class IPA(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by algorithm 22, attention by scalars, points in local frames, and pairs."""
-        h, proteins = f["h"], f["proteins"]
-        n, p = len(h), self.points[0]
-        frame = f.get("frame", torch.eye(3, dtype=h.dtype, device=h.device).expand(n, 3, 3))
-        pos = f.get("pos", h.new_zeros(n, 3))
-        pos = (pos - proteins.expand(proteins.mean(pos))) / self.unit
+        h = f["h"]
+        n = len(h)
+        frame, pos = self._frames(f)
+
+        # Scalars and points of queries, keys and values; points in space, (N, H, 3, P).
         q = self.linear_q(h).view(n, self.heads, -1)  # (N, H, c)
         k, v = self.linear_kv(h).view(n, self.heads, -1).chunk(2, -1)
-        a = _to_space(self.linear_q_points(h).view(n, 3, self.heads, -1), frame, pos)  # (N, H, 3, P)
-        b, o = _to_space(self.linear_kv_points(h).view(n, 3, self.heads, -1), frame, pos).split(self.points, -1)
-        strength = softplus(self.head_weights)[:, None] * (1 / (3 * (9 / 2) * p)) ** 0.5  # (H, 1)
-        # line 7, q·k + γ (a·b − ½ |b|²), as one scalar product, which attention divides by √(its length)
-        query = torch.cat(
-            [q * (1 / (3 * q.size(-1))) ** 0.5, strength * a.flatten(2), (-strength / 2).expand(n, -1, 1)], -1
-        )
-        key = torch.cat([k, b.flatten(2), b.square().sum((2, 3)).unsqueeze(-1)], -1)
-        summed, pairs = self._attend(query, key, torch.cat([v, o.flatten(2)], -1), f)
-        value, point = summed.split([v.size(-1), o.size(2) * o.size(3)], -1)  # lines 8 and 10
-        local = torch.einsum("nkx,nhxp->nkhp", frame, point.unflatten(-1, (3, -1)) - pos[:, None, :, None])
+        q_points = _to_space(self.linear_q_points(h).view(n, 3, self.heads, -1), frame, pos)
+        kv_points = _to_space(self.linear_kv_points(h).view(n, 3, self.heads, -1), frame, pos)
+        k_points, v_points = kv_points.split(self.points, -1)
+
+        # Line 7, q·k + γ (a·b − ½ |b|²) of points a and b, as one scalar product, which attention divides by √(its
+        # length).
+        strength = softplus(self.head_weights)[:, None] * (1 / (3 * (9 / 2) * self.points[0])) ** 0.5  # (H, 1)
+        scaled_q = q * (1 / (3 * q.size(-1))) ** 0.5
+        k_squared = k_points.square().sum((2, 3)).unsqueeze(-1)
+        query = torch.cat([scaled_q, strength * q_points.flatten(2), (-strength / 2).expand(n, -1, 1)], -1)
+        key = torch.cat([k, k_points.flatten(2), k_squared], -1)
+        value = torch.cat([v, v_points.flatten(2)], -1)
+        summed, pairs = self._attend(query, key, value, f)
+
+        # Scalars, and points back in the frame of the residue: lines 8 and 10.
+        scalars, points = summed.split([v.size(-1), v_points.size(2) * v_points.size(3)], -1)
+        from_origin = points.unflatten(-1, (3, -1)) - pos[:, None, :, None]
+        local = torch.einsum("nkx,nhxp->nkhp", frame, from_origin)
         norm = (local.square().sum(1) + 1e-8).sqrt()  # (N, H, P), AlphaFold's ε
-        parts = [value.flatten(1), local.flatten(1), norm.flatten(1), *pairs]
-        return {"h": self.linear_out(torch.cat(parts, 1))}  # line 11
+        features = [scalars.flatten(1), local.flatten(1), norm.flatten(1), *pairs]
+        return {"h": self.linear_out(torch.cat(features, 1))}  # line 11
+
+    def _frames(self, f: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+        """Return axes ``(N, 3, 3)`` and centered origins ``(N, 3)``, in units of points; by default the identity."""
+        h, proteins = f["h"], f["proteins"]
+        identity = torch.eye(3, dtype=h.dtype, device=h.device).expand(len(h), 3, 3)
+        frame = f.get("frame", identity)
+        pos = f.get("pos", h.new_zeros(len(h), 3))
+        center = proteins.mean(pos)
+        return frame, (pos - proteins.expand(center)) / self.unit
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, f: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
         """Compute weighted sums of values, ``(N, H, ·)``, and of pair features, if any, ``(N, H D)``, line 9."""
@@ -131,19 +152,24 @@ class IPA(GraphLayer):
             q, k = extend_by_factors(q, k, f["pair_left"], f["pair_right"], self.linear_b.weight / 3**0.5)
             v = torch.cat([v, f["pair_right"].unsqueeze(1).expand(-1, self.heads, -1)], 2)
         q = q * q.size(-1) ** 0.5  # attention divides by it
-        if self.pair in (None, "pair_left"):
-            out = self.attention(q, k, v, proteins)
-            return (out, []) if self.pair is None else _factored_sum(out, f["pair_left"])
+        if self.pair is None:
+            return self.attention(q, k, v, proteins), []
+        if self.pair == "pair_left":
+            return _factored_sum(self.attention(q, k, v, proteins), f["pair_left"])
+
+        # Features of all pairs: 0 for those that are not edges.
         z = f[self.pair]
         if self.pair == "edge_attr":
-            place = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
-            z = z.new_zeros(proteins.num_pairs, z.size(1)).index_copy(0, place, z)
+            row = proteins.pair_index(f["edges"].index[1], f["edges"].index[0])
+            z = z.new_zeros(proteins.num_pairs, z.size(1)).index_copy(0, row, z)
+
         bias = pair_term(self.linear_b.weight @ z.t() / 3**0.5)  # (H, P)
-        each = self.attention.weights(q, k, proteins, terms=[bias])  # (H, L, L)
-        pairs = zip(each, proteins.split(v), proteins.split_pairs(z), strict=True)
-        sums = [((w @ x.transpose(0, 1)).transpose(0, 1), w.transpose(0, 1) @ y) for w, x, y in pairs]
-        value, pair = map(torch.cat, zip(*sums, strict=True))
-        return value, [pair.flatten(1)]
+        weights = self.attention.weights(q, k, proteins, terms=[bias])  # (H, L, L) of each protein
+        value_sums, pair_sums = [], []
+        for weight, value, pair in zip(weights, proteins.split(v), proteins.split_pairs(z), strict=True):
+            value_sums.append((weight @ value.transpose(0, 1)).transpose(0, 1))
+            pair_sums.append(weight.transpose(0, 1) @ pair)
+        return torch.cat(value_sums), [torch.cat(pair_sums).flatten(1)]
 
 
 def _factored_sum(out: Tensor, left: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -159,9 +185,9 @@ def _to_space(points: Tensor, frame: Tensor, pos: Tensor) -> Tensor:
 
 def _pair_source(fields: Mapping[str, FieldSpec]) -> str | None:
     """Return the field that has the pair features, or their left factors."""
-    given = [name for name in ("pair", "edges", "pair_left") if name in fields]
+    sources = [name for name in ("pair", "edges", "pair_left") if name in fields]
     check_pair_factors(fields)
-    if ("edges" in fields) != ("edge_attr" in fields) or len(given) > 1:
+    if ("edges" in fields) != ("edge_attr" in fields) or len(sources) > 1:
         raise WiringError(
             "ipa reads pair features from 'pair', from 'edges' and 'edge_attr', or from 'pair_left' and 'pair_right'. "
             "Wire one of them."

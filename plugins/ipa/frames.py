@@ -122,25 +122,29 @@ class PlaceBackbone(GraphLayer):
         super().__init__(fields)
         self.angle = nn.Linear(self.scalar_width("h"), 2)
         self.register_buffer("rigid", torch.tensor(_RIGID), persistent=False)
-        in_space = rigid_irreps(self)[1] == "point"
+        _, pos = rigid_irreps(self)
         spec = field("backbone").as_("backbone", chiral=True)
-        self.declare(backbone=spec if in_space else spec.as_("backbone", irreps="12x0e"))
+        if pos != "point":
+            spec = spec.as_("backbone", irreps="12x0e")
+        self.declare(backbone=spec)
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Place N, CA, C and O in the frame of each residue, ``backbone (N, 4, 3)``, Å."""
         cosine, sine = normalize(self.angle(f["h"]), dim=-1, eps=1e-6).unbind(-1)  # of ψ
-        along = torch.full_like(cosine, _RIGID[2][0] + _ALONG)
+        carbon_x = _RIGID[2][0]
+        along = torch.full_like(cosine, carbon_x + _ALONG)
         oxygen = torch.stack([along, -_ACROSS * cosine, -_ACROSS * sine], -1)  # (N, 3), opposite to the next N
-        local = torch.cat([self.rigid.expand(len(oxygen), -1, -1), oxygen[:, None]], 1)  # (N, 4, 3)
+        rigid = self.rigid.expand(len(oxygen), -1, -1)
+        local = torch.cat([rigid, oxygen[:, None]], 1)  # (N, 4, 3)
         return {"backbone": f["pos"][:, None] + local @ f["frame"]}
 
 
 def _rotation(imaginary: Tensor) -> Tensor:
     """Compute the rotation of the unit quaternion ∝ (1, b, c, d), ``(N, 3)`` to ``(N, 3, 3)``, as in algorithm 23."""
-    a, b, c, d = normalize(torch.cat([torch.ones_like(imaginary[:, :1]), imaginary], 1), dim=1).unbind(1)
-    rows = [
-        (a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)),
-        (2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)),
-        (2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d),
-    ]
-    return torch.stack([torch.stack(row, -1) for row in rows], -2)
+    real = torch.ones_like(imaginary[:, :1])
+    quaternion = normalize(torch.cat([real, imaginary], 1), dim=1)
+    a, b, c, d = quaternion.unbind(1)
+    x = torch.stack([a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)], -1)
+    y = torch.stack([2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)], -1)
+    z = torch.stack([2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d], -1)
+    return torch.stack([x, y, z], -2)

@@ -31,12 +31,16 @@ def num_monomials(variables: int, degree: int) -> int:
 
 def monomials(x: Tensor, degree: int) -> list[Tensor]:
     """Compute all monomials of degrees 1 … degree, ``(C, D, N)`` to one ``(C, num_monomials(D, d), N)`` each."""
-    powers = [x] if degree else []
+    if degree == 0:
+        return []
+    powers = [x]
     for d in range(2, degree + 1):
-        last = powers[-1]
-        powers.append(
-            torch.cat([x[:, c : c + 1] * last[:, : num_monomials(c + 1, d - 1)] for c in range(x.size(1))], 1)
-        )
+        # x_c times the monomials of the components 0 … c
+        products = []
+        for c in range(x.size(1)):
+            lower = powers[-1][:, : num_monomials(c + 1, d - 1)]
+            products.append(x[:, c : c + 1] * lower)
+        powers.append(torch.cat(products, 1))
     return powers
 
 
@@ -76,19 +80,25 @@ def equivariant_polynomials(irreps: str, degree: int, wanted: str) -> dict[str, 
         return _linear(x, keep)
     lower = _factors(keep, x)
     table = equivariant_polynomials(irreps, degree - 1, "+".join(lower))
-    monomials, weight = _places(x.dim, degree), bombieri_weights(x.dim, degree)
+    monomials = _places(x.dim, degree)
+    weight = bombieri_weights(x.dim, degree)
     out = {}
     for _, ir in keep:
         basis: list[Tensor] = []
         for name in lower:
-            for (_, b), where in zip(x, x.slices(), strict=True):
-                if ir not in o3.Irrep(name) * b:
+            factor = o3.Irrep(name)
+            for (_, block), columns in zip(x, x.slices(), strict=True):
+                if ir not in factor * block:
                     continue
-                w3j = o3.wigner_3j(o3.Irrep(name).l, b.l, ir.l, dtype=torch.float64)
+                # Couple each polynomial of degree − 1 with a block of x.
+                w3j = o3.wigner_3j(factor.l, block.l, ir.l, dtype=torch.float64)
                 for polynomial in table[name]:
                     terms = torch.einsum("pi,ijk->pjk", polynomial, w3j).flatten(0, 1)  # (lower · (2l_b+1), 2l+1)
                     raised = torch.zeros(size, ir.dim, dtype=torch.float64)
-                    _add_independent(basis, raised.index_add_(0, monomials[:, where].flatten(), terms), weight)
+                    raised.index_add_(0, monomials[:, columns].flatten(), terms)
+                    independent = _independent_part(raised, basis, weight)
+                    if independent is not None:
+                        basis.append(independent)
         out[str(ir)] = torch.stack(basis) if basis else _none(str(ir), size)
     return out
 
@@ -115,15 +125,18 @@ def _none(ir: str, size: int) -> Tensor:
     return torch.zeros(0, size, o3.Irrep(ir).dim, dtype=torch.float64)
 
 
-def _add_independent(basis: list[Tensor], new: Tensor, weight: Tensor) -> None:
-    """Gram–Schmidt: append the part of ``new`` that is orthogonal to the basis, if above rounding error."""
-    before = (weight * new.square()).sum().sqrt()
+def _independent_part(polynomial: Tensor, basis: list[Tensor], weight: Tensor) -> Tensor | None:
+    """Gram–Schmidt: return the part that is orthogonal to the basis, normalized; None if it is rounding error."""
+    before = (weight * polynomial.square()).sum().sqrt()
+    components = polynomial.size(1)
     for _ in range(2):  # twice is enough (Kahan)
-        for old in basis:
-            new = new - old * (weight * old * new).sum() / new.size(1)
-    after = (weight * new.square()).sum().sqrt()
-    if after > _DEPENDENT * max(before.item(), _DEPENDENT):
-        basis.append(new * math.sqrt(new.size(1)) / after)
+        for member in basis:
+            product = (weight * member * polynomial).sum()
+            polynomial = polynomial - member * product / components
+    after = (weight * polynomial.square()).sum().sqrt()
+    if after <= _DEPENDENT * max(before.item(), _DEPENDENT):
+        return None
+    return polynomial * math.sqrt(components) / after
 
 
 def monomial_variables(variables: int, degree: int) -> list[tuple[int, ...]]:
@@ -133,15 +146,18 @@ def monomial_variables(variables: int, degree: int) -> list[tuple[int, ...]]:
 
 def _places(variables: int, degree: int) -> Tensor:
     """Return ``(num_monomials(D, degree − 1), D)``: the index of monomial p times x_c within the degree."""
-    index = {m: k for k, m in enumerate(monomial_variables(variables, degree))}
-    lower = monomial_variables(variables, degree - 1)
-    return torch.tensor([[index[tuple(sorted((*m, c)))] for c in range(variables)] for m in lower])
+    index = {monomial: number for number, monomial in enumerate(monomial_variables(variables, degree))}
+    rows = []
+    for lower in monomial_variables(variables, degree - 1):
+        products = [tuple(sorted((*lower, c))) for c in range(variables)]
+        rows.append([index[product] for product in products])
+    return torch.tensor(rows)
 
 
 def bombieri_weights(variables: int, degree: int) -> Tensor:
     """Compute Bombieri's metric, 1 / multiplicity of each monomial in the expanded power: ``(P, 1)``."""
-    orders = [
-        math.factorial(degree) / math.prod(math.factorial(m.count(v)) for v in set(m))
-        for m in monomial_variables(variables, degree)
-    ]
-    return 1 / torch.tensor(orders, dtype=torch.float64)[:, None]
+    multiplicities = []
+    for monomial in monomial_variables(variables, degree):
+        equal_orders = math.prod(math.factorial(monomial.count(variable)) for variable in set(monomial))
+        multiplicities.append(math.factorial(degree) / equal_orders)
+    return 1 / torch.tensor(multiplicities, dtype=torch.float64)[:, None]

@@ -71,7 +71,8 @@ class ProductBasis(GraphLayer):
         self, fields: Mapping[str, FieldSpec], *, irreps: str = "", correlation: Annotated[int, Ge(1)] = 3
     ) -> None:
         super().__init__(fields)
-        self.irreps_in, self.correlation = fields["h"].o3, correlation
+        self.irreps_in = fields["h"].o3
+        self.correlation = correlation
         self.irreps_out = o3.Irreps(irreps or str(self.irreps_in)).simplify()
         channels = {mul for mul, _ in self.irreps_in}
         if len(channels) != 1:
@@ -111,36 +112,45 @@ class ProductBasis(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: symmetric tensor products of the node's own irreps."""
-        parts = f["h"].split(self._widths, 1)
-        x = torch.cat([part.unflatten(1, (self.channels, -1)) for part in parts], 2).permute(1, 2, 0).contiguous()
+        # Blocks of irreps to components of each channel, (C, D, N).
+        blocks = [block.unflatten(1, (self.channels, -1)) for block in f["h"].split(self._widths, 1)]
+        x = torch.cat(blocks, 2).permute(1, 2, 0).contiguous()
+
+        # Channels are independent: some at a time.
         table = self._table(x)  # (C, D M, P)
         if torch.compiler.is_compiling():
             products = self._products(x, table)
         else:
             size = max(1, _CHUNK // max(1, table.size(1) * x.size(2)))
-            pairs = zip(x.split(size), table.split(size), strict=True)
-            products = torch.cat([self._products(some, rows) for some, rows in pairs])
-        out = products.permute(2, 0, 1)  # (N, C, M)
-        blocks = out.split(self._dims, 2)
-        return self.linear({"h": torch.cat([block.flatten(1) for block in blocks], 1)})
+            chunks = zip(x.split(size), table.split(size), strict=True)
+            products = torch.cat([self._products(x_chunk, table_chunk) for x_chunk, table_chunk in chunks])
+
+        # Back to blocks of irreps.
+        by_node = products.permute(2, 0, 1)  # (N, C, M)
+        flat = [block.flatten(1) for block in by_node.split(self._dims, 2)]
+        return self.linear({"h": torch.cat(flat, 1)})
 
     def _products(self, x: Tensor, table: Tensor) -> Tensor:
         """Evaluate ``Σ_d x_d P_d(x)`` with the polynomials P_d of the table, ``(C, D, N)`` to ``(C, M, N)``."""
-        powers = torch.cat([torch.ones_like(x[:, :1]), *monomials(x, self.correlation - 1)], 1)  # (C, P, N)
-        return ((table @ powers).unflatten(1, (self._dim, -1)) * x.unsqueeze(2)).sum(1)
+        one = torch.ones_like(x[:, :1])
+        powers = torch.cat([one, *monomials(x, self.correlation - 1)], 1)  # (C, P, N)
+        polynomials = (table @ powers).unflatten(1, (self._dim, -1))  # (C, D, M, N)
+        return (polynomials * x.unsqueeze(2)).sum(1)
 
     def _table(self, x: Tensor) -> Tensor:
         """Compute the coefficients of every P_d, ``Σ_η w_ηc B_η`` with x_d divided out: ``(C, D M, P)``."""
         if not self._basis or self._basis[0][0].dtype != x.dtype or self._basis[0][0].device != x.device:
-            self._basis = [
-                [_without_largest(b, self._dim, n + 1).to(x) for b in table] for n, table in enumerate(self._exact)
-            ]
+            self._basis = []
+            for degree, table in enumerate(self._exact, 1):
+                self._basis.append([_without_largest(basis, self._dim, degree).to(x) for basis in table])
+        none = x.new_zeros(0, self.channels)
         degrees = []
-        for n, table in enumerate(self._basis):
-            # Without polynomials of this degree there is no weight, and the sum is empty.
-            none = x.new_zeros(0, self.channels)
-            weights = [self.weights[f"{n + 1}_{o}"] if len(b) else none for o, b in enumerate(table)]
-            blocks = [torch.einsum("rc,rdmp->cdmp", w, b) for w, b in zip(weights, table, strict=True)]
+        for degree, table in enumerate(self._basis, 1):
+            blocks = []
+            for output, basis in enumerate(table):
+                # Without polynomials of this degree there is no weight, and the sum is empty.
+                weight = self.weights[f"{degree}_{output}"] if len(basis) else none
+                blocks.append(torch.einsum("rc,rdmp->cdmp", weight, basis))
             degrees.append(torch.cat(blocks, 2))  # (C, D, M, count)
         return torch.cat(degrees, 3).flatten(1, 2)
 
@@ -153,6 +163,8 @@ def _without_largest(b: Tensor, variables: int, degree: int) -> Tensor:
     """Divide each monomial by its largest x_d: ``(R, P, 2l+1)`` to ``(R, D, 2l+1, num_monomials(D, degree − 1))``."""
     table = b.new_zeros(len(b), variables, b.size(2), num_monomials(variables, degree - 1))
     for d in range(variables):
-        rows = b[:, num_monomials(d, degree) : num_monomials(d + 1, degree)]  # those whose largest is x_d
+        first = num_monomials(d, degree)
+        end = num_monomials(d + 1, degree)
+        rows = b[:, first:end]  # monomials whose largest is x_d
         table[:, d, :, : rows.size(1)] = rows.mT
     return table

@@ -39,7 +39,9 @@ def color_limit(scan: SubstitutionScan) -> float:
     """Return the end of the color scale: the 98th percentile of the absolute scores, of substitutions."""
     values = np.abs(scan.substitutions)
     values = values[np.isfinite(values)]
-    return max(float(np.percentile(values, 98)) if values.size else 1.0, 1e-6)
+    if values.size == 0:
+        return 1.0
+    return max(float(np.percentile(values, 98)), 1e-6)
 
 
 def scan_lines(scan: SubstitutionScan, length: int = _LINE) -> list[np.ndarray]:
@@ -48,7 +50,8 @@ def scan_lines(scan: SubstitutionScan, length: int = _LINE) -> list[np.ndarray]:
     lines: list[np.ndarray] = []
     for name in dict.fromkeys(chain.tolist()):
         members = np.flatnonzero(chain == name)
-        lines += [members[start : start + length] for start in range(0, len(members), length)]
+        for start in range(0, len(members), length):
+            lines.append(members[start : start + length])
     return lines
 
 
@@ -64,9 +67,10 @@ def column_labels(scan: SubstitutionScan, members: np.ndarray) -> list[str]:
         ``(M,)`` int64, output of :func:`scan_lines`.
     """
     rows = scan.rows[members]
-    numbers, codes = scan.residues.res_id[rows].tolist(), scan.residues.ins_code[rows].tolist()
     labels = []
-    for column, (number, code) in enumerate(zip(numbers, codes, strict=True)):
+    for column, row in enumerate(rows.tolist()):
+        number = int(scan.residues.res_id[row])
+        code = str(scan.residues.ins_code[row])
         is_labeled = len(rows) <= _FEW or column == 0 or number % 5 == 0 or bool(code)
         labels.append(f"{number}{code}" if is_labeled else "")
     return labels
@@ -96,19 +100,25 @@ def draw_scan(picture: str | Path, page: str | Path, scan: SubstitutionScan) -> 
 
 def _figure(scan: SubstitutionScan, lines: list[np.ndarray]) -> tuple[Figure, list[Axes]]:
     """Draw all lines; return the figure and its panels, one per line."""
-    longest = max(map(len, lines))
-    width, height = 2.2 + 0.115 * max(longest, 30), 1.0 + _HEIGHT * len(lines)
+    # Size in inches; a title of more than two lines makes the figure higher.
+    longest = max(len(members) for members in lines)
+    width = 2.2 + 0.115 * max(longest, 30)
     title = [f"{scan.residues.name}, {scan.scorer}", *textwrap.wrap(scan.convention, int(width / _CHARACTER))]
     extra = _TITLE_LINE * (len(title) - 2)
-    height += extra
+    height = 1.0 + _HEIGHT * len(lines) + extra
     figure = make_figure(width, height, layout=None)  # "constrained" lays out three times: 0.3 s for 300 residues
-    sides = {"left": _LEFT / width, "right": 1 - _RIGHT / width, "bottom": _BOTTOM / height}
-    sides["top"] = 1 - (_TOP + extra) / height
-    panels = figure.subplots(len(lines), 1, squeeze=False, gridspec_kw={**sides, "hspace": 0.26})[:, 0]
+
+    # Panels, below each other.
+    bottom = _BOTTOM / height
+    top = 1 - (_TOP + extra) / height
+    sides = {"left": _LEFT / width, "right": 1 - _RIGHT / width, "bottom": bottom, "top": top, "hspace": 0.26}
+    panels = figure.subplots(len(lines), 1, squeeze=False, gridspec_kw=sides)[:, 0]
     limit = color_limit(scan)
     for panel, members in zip(panels, lines, strict=True):
         image = _draw_line(panel, scan, members, longest, limit)
-    box = (1 - (_RIGHT - 0.12) / width, sides["bottom"], 0.13 / width, sides["top"] - sides["bottom"])
+
+    # Color scale on the right, title above.
+    box = (1 - (_RIGHT - 0.12) / width, bottom, 0.13 / width, top - bottom)
     bar = figure.colorbar(image, cax=figure.add_axes(box), extend="both", extendfrac=0.03)
     bar.set_label(scan.column, fontsize=8)
     bar.ax.tick_params(labelsize=7)
@@ -124,10 +134,15 @@ def _page(scan: SubstitutionScan, lines: list[np.ndarray], figure: Figure, panel
     with rc_context({"svg.fonttype": "none"}):  # letters stay text
         figure.savefig(drawing, format="svg", metadata={"Date": None})
     svg = drawing.getvalue()
-    svg = svg[svg.index("<svg") :].replace("</svg>", f"{''.join(_tooltips(scan, lines, figure, panels))}</svg>")
+    svg = svg[svg.index("<svg") :]
+    tooltips = "".join(_tooltips(scan, lines, figure, panels))
+    svg = svg.replace("</svg>", f"{tooltips}</svg>")
+
     title = escape(f"{scan.residues.name}: {len(scan.rows)} residues × 20, {scan.scorer}")
-    absent = scan.without_value
-    missing = f"<p>{len(absent)} residues without a value (gray): {escape(', '.join(absent))}</p>" if absent else ""
+    missing = ""
+    if scan.without_value:
+        names = escape(", ".join(scan.without_value))
+        missing = f"<p>{len(scan.without_value)} residues without a value (gray): {names}</p>"
     about = f'<meta name="description" content="{escape(scan.convention)}">'
     head = f'<meta charset="utf-8">{about}<title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{missing}{svg}</body></html>\n'
@@ -149,38 +164,46 @@ def _tooltips(scan: SubstitutionScan, lines: list[np.ndarray], figure: Figure, p
 def _tooltip(scan: SubstitutionScan, member: int, new: str) -> str:
     """Return e.g. "A:42 GLY → ALA: +1.250"."""
     row = scan.rows[member]
-    old = ALPHABET[scan.residues.aatype[row]]
-    value = float(scan.scores[member, ALPHABET.index(new)])
-    text = "no value" if math.isnan(value) else f"{value:+.3f}"
-    if scan.spread is not None and not math.isnan(value):
-        text += f" ± {scan.spread[member, ALPHABET.index(new)]:.3f}"
-    if old == new:
+    old_type = int(scan.residues.aatype[row])
+    new_type = ALPHABET.index(new)
+    value = float(scan.scores[member, new_type])
+    if old_type == new_type:
         text = "wild type"
-    names = (THREE_LETTER[ALPHABET.index(letter)] for letter in (old, new))
-    return escape(f"{scan.residues.ids[row]} {' → '.join(names)}: {text}")
+    elif math.isnan(value):
+        text = "no value"
+    else:
+        text = f"{value:+.3f}"
+        if scan.spread is not None:
+            text += f" ± {scan.spread[member, new_type]:.3f}"
+    return escape(f"{scan.residues.ids[row]} {THREE_LETTER[old_type]} → {THREE_LETTER[new_type]}: {text}")
 
 
 def _draw_line(panel: Axes, scan: SubstitutionScan, members: np.ndarray, longest: int, limit: float) -> object:
     """Draw one line of residues, and return the image."""
     from matplotlib import colormaps
 
+    # Scores, white to the right of a short line.
     columns = [ALPHABET.index(letter) for letter in SCAN_ORDER]
-    colors = colormaps["RdBu_r"].with_extremes(bad="#bbbbbb")
     values = np.full((len(SCAN_ORDER), longest), np.nan)
     values[:, : len(members)] = scan.scores[members][:, columns].T
     values = np.ma.masked_invalid(values)
+    colors = colormaps["RdBu_r"].with_extremes(bad="#bbbbbb")
     image = panel.imshow(values, cmap=colors, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     panel.axvspan(len(members) - 0.5, longest - 0.5, color="white")
+
+    # Wild types, as dots.
     wild_type = [SCAN_ORDER.index(ALPHABET[kind]) for kind in scan.wild_type[members]]
     panel.plot(range(len(members)), wild_type, ".", color="black", markersize=3)
+
+    # Types on the left, residue numbers below, wild types above.
     panel.set_yticks(range(len(SCAN_ORDER)), list(SCAN_ORDER), fontsize=6, family="monospace")
     labels = column_labels(scan, members)
     ticks = [column for column, label in enumerate(labels) if label]
     panel.set_xticks(ticks, [labels[column] for column in ticks], fontsize=5.5, rotation="vertical")
-    for column, place in enumerate(wild_type):
-        style = {"fontsize": 6, "family": "monospace", "ha": "center", "va": "bottom"}
-        panel.text(column, -0.7, SCAN_ORDER[place], **style)
-    panel.set_ylabel(f"chain {scan.residues.chain[scan.rows[members[0]]] or 'blank'}", fontsize=7)
+    for column, row in enumerate(wild_type):
+        panel.text(column, -0.7, SCAN_ORDER[row], fontsize=6, family="monospace", ha="center", va="bottom")
+    chain = scan.residues.chain[scan.rows[members[0]]]
+    panel.set_ylabel(f"chain {chain or 'blank'}", fontsize=7)
     panel.set_xlim(-0.5, longest - 0.5)
     for side in panel.spines.values():
         side.set_visible(False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation
@@ -43,6 +44,14 @@ def find_residues(residues: Residues, mutations: Sequence[Mutation]) -> np.ndarr
     return ResidueIndex(residues).rows(mutations)
 
 
+class _WildType(NamedTuple):
+    """Residue of a chain and its type in a table of mutations."""
+
+    res_id: int
+    ins_code: str
+    letter: str
+
+
 class ResidueIndex:
     """Rows of residues by chain, residue number and insertion code.
 
@@ -53,8 +62,8 @@ class ResidueIndex:
 
     def __init__(self, residues: Residues) -> None:
         self.residues = residues
-        columns = (residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist())
-        self._row = {key: row for row, key in enumerate(zip(*columns, strict=True))}
+        keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
+        self._row = {key: row for row, key in enumerate(keys)}
         self._letters = residues.sequence
 
     def row(self, chain: str, res_id: int, ins_code: str = "") -> int | None:
@@ -72,26 +81,35 @@ class ResidueIndex:
         The numbers are then those of another sequence, and the rows that fit do so by chance: one in about twenty.
         Residues that the structure does not have are not counted.
         """
-        places = {(m.chain, m.res_id, m.ins_code, m.wild_type) for variant in variants for m in variant}
+        places_of_chain: dict[str, set[_WildType]] = {}
+        for variant in variants:
+            for m in variant:
+                place = _WildType(m.res_id, m.ins_code, m.wild_type)
+                places_of_chain.setdefault(m.chain, set()).add(place)
+
         errors: dict[str, MutationError] = {}
-        for chain in dict.fromkeys(place[0] for place in sorted(places)):
-            wild_types = {place: self.row(*place[:3]) for place in places if place[0] == chain}
-            present = {place: row for place, row in wild_types.items() if row is not None}
-            fitting = [place for place, row in present.items() if self._letters[row] == place[3]]
-            if len(present) >= _FEWEST_PLACES and len(fitting) < _LEAST_FIT * len(present):
-                errors[chain] = self._numbering_error(chain, list(wild_types), len(present), len(fitting))
+        for chain, places in sorted(places_of_chain.items()):
+            present = fitting = 0
+            for place in places:
+                row = self.row(chain, place.res_id, place.ins_code)
+                if row is not None:
+                    present += 1
+                    fitting += self._letters[row] == place.letter
+            if present >= _FEWEST_PLACES and fitting < _LEAST_FIT * present:
+                errors[chain] = self._numbering_error(chain, places, present, fitting)
         return errors
 
-    def _numbering_error(
-        self, chain: str, places: Sequence[tuple[str, int, str, str]], present: int, fitting: int
-    ) -> MutationError:
+    def _numbering_error(self, chain: str, places: Collection[_WildType], present: int, fitting: int) -> MutationError:
         """Return the error with the shift of numbers at which most places have their wild type, if there is one."""
         r = self.residues
-        numbers: dict[str, list[int]] = {}
+        numbers_of_type: dict[str, list[int]] = {}
         for row in np.flatnonzero(r.chain == chain).tolist():
-            numbers.setdefault(self._letters[row], []).append(int(r.res_id[row]))
-        shifts = Counter(there - number for _, number, _, letter in places for there in numbers.get(letter, ()))
-        (shift, shifted), *_ = shifts.most_common(1) or [(0, 0)]
+            numbers_of_type.setdefault(self._letters[row], []).append(int(r.res_id[row]))
+        shifts: Counter[int] = Counter()
+        for place in places:
+            for number in numbers_of_type.get(place.letter, ()):
+                shifts[number - place.res_id] += 1
+        shift, shifted = max(shifts.items(), key=lambda item: (item[1], -abs(item[0]), item[0]), default=(0, 0))
         cause = f"{present - fitting} of {present} mutated residues have another type in the structure"
         remedy = "Renumber the table, or give the structure that it describes."
         if shifted >= _LEAST_FIT * len(places):
@@ -106,11 +124,12 @@ class ResidueIndex:
             raise self._absent(m, mutations)
         if self._letters[row] != m.wild_type:
             r = self.residues
-            parent = THREE_LETTER[ALPHABET.index(self._letters[row])]
-            found = str(r.res_name[row])
-            read_as = "" if found == parent else f" (read as {parent})"
+            name = str(r.res_name[row])
+            parent = _name(self._letters[row])
+            if name != parent:
+                name = f"{name} (read as {parent})"
             raise MutationError(
-                f"wrong wild type: {m} ({r.name}). The structure has {found}{read_as} at {m.residue}, not "
+                f"wrong wild type: {m} ({r.name}). The structure has {name} at {m.residue}, not "
                 f"{_name(m.wild_type)}.{self._hint(m, mutations)}",
                 mutation=str(m),
                 kind="wild_type",
@@ -133,11 +152,15 @@ class ResidueIndex:
             there = f"It has {', '.join(same_number)}"
         else:
             numbers = r.res_id[rows]
-            lower, higher = rows[numbers < m.res_id], rows[numbers > m.res_id]
-            near = [lower[r.res_id[lower].argmax()]] if len(lower) else []
-            near += [higher[r.res_id[higher].argmin()]] if len(higher) else []
-            place = "unresolved or absent between" if len(near) == 2 else "outside of the chain; the nearest is"
-            there = f"The residue is {place} {' and '.join(map(self._described, near))}"
+            lower = rows[numbers < m.res_id]
+            higher = rows[numbers > m.res_id]
+            near = []
+            if len(lower):
+                near.append(self._described(lower[r.res_id[lower].argmax()]))
+            if len(higher):
+                near.append(self._described(higher[r.res_id[higher].argmin()]))
+            where = "unresolved or absent between" if len(near) == 2 else "outside of the chain; the nearest is"
+            there = f"The residue is {where} {' and '.join(near)}"
         return MutationError(
             f"unknown residue: {m} ({r.name}). {there}.{self._hint(m, mutations)}",
             mutation=str(m),

@@ -24,6 +24,7 @@ SMALLEST = 1e-8  # added to |V v|², so that a zero vector has a finite gradient
 class PaiNN(GraphLayer):
     """Equivariant message passing with scalars h and as many vectors v (Schütt et al. 2021).
 
+    Vectors pass on the directions of neighbors, which layers of distances alone (``schnet``) lose after one step.
     Message, with ``[a, b, c]_ij = φ(h_j) ∘ W(d_ij, e_ij)`` and the direction ``r_ij``: ``h_i ← h_i + Σ_j a_ij``,
     ``v_i ← v_i + Σ_j (v_j ∘ b_ij + r_ij c_ij)``.
     Update, with ``[a, b, c]_i = ψ(h_i, |V v_i|)``: ``h_i ← h_i + a_i + b_i ∘ <U v_i, V v_i>``,
@@ -72,7 +73,9 @@ class PaiNN(GraphLayer):
                 f"painn reads h of {dim} scalars and v of {fields['v'].irreps}. It needs one vector per scalar, "
                 f"{dim}x1o. Add a layer 'irreps_linear' before."
             )
-        self.dim, self.basis, self.cutoff = dim, basis, float(cutoff)
+        self.dim = dim
+        self.basis = basis
+        self.cutoff = float(cutoff)
         self.phi = nn.Sequential(nn.Linear(dim, dim), nn.SiLU(), nn.Linear(dim, 3 * dim))
         self.filter = nn.Linear(basis + self.scalar_width("edge_attr"), 3 * dim)
         self.mix = nn.Linear(dim, 2 * dim, bias=False)  # U and V
@@ -81,11 +84,12 @@ class PaiNN(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)`` and ``v (N, 3 C)``: messages of the neighbors, then an update of each node."""
+        # Messages: eqs. 7 and 8. Without input vectors, v starts at 0.
         h = f["h"]
         v = f["v"].unflatten(1, (self.dim, 3)).mT if "v" in self.fields else None  # (N, 3, C)
-        of_h, of_v = self._messages(h, v, f)
-        h = h + of_h
-        v = of_v if v is None else v + of_v
+        scalar_messages, vector_messages = self._messages(h, v, f)
+        h = h + scalar_messages
+        v = vector_messages if v is None else v + vector_messages
 
         # Update: eqs. 9 and 10.
         left, right = self.mix(v).chunk(2, 2)  # U v and V v, (N, 3, C) each
@@ -109,6 +113,8 @@ class PaiNN(GraphLayer):
     def _filters(self, distance: Tensor, edge_attr: Tensor | None) -> Tensor:
         """Compute W, ``(E, 1)`` distances to ``(E, 3 C)``."""
         n = torch.arange(1, self.basis + 1, dtype=distance.dtype, device=distance.device)
-        radial = n * (math.pi / self.cutoff) * torch.sinc(n * (distance / self.cutoff))  # finite at distance 0
-        x = radial if edge_attr is None else torch.cat([radial, edge_attr], 1)
+        waves = torch.sinc(n * (distance / self.cutoff))  # finite at distance 0
+        x = n * (math.pi / self.cutoff) * waves
+        if edge_attr is not None:
+            x = torch.cat([x, edge_attr], 1)
         return cosine_cutoff(distance, self.cutoff) * self.filter(x)

@@ -43,21 +43,29 @@ class ParagraphLayer(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, message: int = 16) -> None:
         super().__init__(fields)
-        dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
+        dim = self.scalar_width("h")
+        edge = self.scalar_width("edge_attr")
         hidden = 2 * (2 * dim + 1 + edge)
         self.target = nn.Linear(dim, hidden)
         self.source = nn.Linear(dim, hidden, bias=False)
         self.edge = nn.Linear(1 + edge, hidden, bias=False)
         self.message = nn.Linear(hidden, message)
         self.node = nn.Sequential(nn.Linear(dim + message, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, dim))
-        for linear in (m for m in self.modules() if isinstance(m, nn.Linear)):
-            nn.init.normal_(linear.weight, std=SMALL)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=SMALL)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``: an EGNN layer without motion, clipped to −1 … 1."""
         h, pos, edges = f["h"], f["pos"], f["edges"]
-        squared = (edges.target(pos) - edges.source(pos)).square().sum(1, keepdim=True)  # (E, 1)
+
+        # Messages of both nodes and the distance.
+        vector = edges.target(pos) - edges.source(pos)
+        squared = vector.square().sum(1, keepdim=True)  # (E, 1)
         e = self.edge(torch.cat([squared, f["edge_attr"]], 1))
-        m = silu(self.message(silu(edges.pair_sum(self.target(h), self.source(h), e))))
-        return {"h": hardtanh(h + self.node(torch.cat([h, edges.sum(m)], 1)))}
+        hidden = silu(edges.pair_sum(self.target(h), self.source(h), e))
+        message = silu(self.message(hidden))
+
+        update = self.node(torch.cat([h, edges.sum(message)], 1))
+        return {"h": hardtanh(h + update)}

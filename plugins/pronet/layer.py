@@ -24,8 +24,11 @@ class EdgeConv(nn.Module):
 
     def __init__(self, width: int, dim: int, narrow: int) -> None:
         super().__init__()
-        self.filter = nn.Sequential(nn.Linear(width, narrow, bias=False), nn.Linear(narrow, dim, bias=False))
-        self.neighbors, self.own = nn.Linear(dim, dim), nn.Linear(dim, dim, bias=False)
+        down = nn.Linear(width, narrow, bias=False)
+        up = nn.Linear(narrow, dim, bias=False)
+        self.filter = nn.Sequential(down, up)
+        self.neighbors = nn.Linear(dim, dim)
+        self.own = nn.Linear(dim, dim, bias=False)
         self.linear = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, e: Tensor, edges: Edges) -> Tensor:
@@ -37,6 +40,8 @@ class EdgeConv(nn.Module):
 class ProNet(GraphLayer):
     """Interaction block with complete geometry: distances, polar angles and torsions (Wang et al. 2023).
 
+    Distances of a node's neighbors do not fix where they are; with both angles and the torsion of each edge, the
+    positions of all CA follow from the features of the graph.
     Three convolutions of ``σ(W₁ h)``, with filters of ``j_ln(d) Y_lm(θ, φ)``, of ``j_ln(d) Y_l(τ)`` and of
     ``edge_attr``, are joined: ``h' = MLP(σ(W [c_1, c_2, c_3]) + σ(W₂ h))``.
     θ and φ are the polar angles of the neighbor j at residue i, in axes from the previous and next CA of i; τ is the
@@ -85,48 +90,76 @@ class ProNet(GraphLayer):
     ) -> None:
         super().__init__(fields)
         width = self.scalar_width("h")
-        self.cutoff, self.basis = float(cutoff), SphericalBasis(2, radial)
+        self.cutoff = float(cutoff)
+        self.basis = SphericalBasis(2, radial)
         self.key = f"angles of pronet {radial} {cutoff}"
-        self.lin1, self.lin2 = nn.Linear(width, dim), nn.Linear(width, dim)
-        widths = [4 * radial, 2 * radial, self.scalar_width("edge_attr")]
-        self.convs = nn.ModuleList(EdgeConv(w, dim, narrow) for w in widths)
-        self.join, self.hidden, self.last = nn.Linear(3 * dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.lin1 = nn.Linear(width, dim)
+        self.lin2 = nn.Linear(width, dim)
+        filter_widths = [4 * radial, 2 * radial, self.scalar_width("edge_attr")]
+        self.convs = nn.ModuleList(EdgeConv(filter_width, dim, narrow) for filter_width in filter_widths)
+        self.join = nn.Linear(3 * dim, dim)
+        self.hidden = nn.Linear(dim, dim)
+        self.last = nn.Linear(dim, dim)
         self.dropout = nn.Dropout(dropout)
         self.declare(h=FieldSpec("h", "node", f"{dim}x0e", chiral=True))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: convolutions with filters of angles, joined."""
-        edges, vec = f["edges"], f["edge_vec"]
-        of_polar, of_torsion = edges.cached(self.key, vec, lambda: self._features(f))
+        edges = f["edges"]
+        of_polar, of_torsion = edges.cached(self.key, f["edge_vec"], lambda: self._features(f))
+
+        # One convolution for each kind of edge features.
         x = silu(self.lin1(f["h"]))
         features = (of_polar, of_torsion, f["edge_attr"])
-        terms = [self.dropout(conv(x, e, edges)) for conv, e in zip(self.convs, features, strict=True)]
-        h = silu(self.join(torch.cat(terms, 1))) + silu(self.lin2(f["h"]))
+        convolved = []
+        for conv, e in zip(self.convs, features, strict=True):
+            convolved.append(self.dropout(conv(x, e, edges)))
+
+        h = silu(self.join(torch.cat(convolved, 1))) + silu(self.lin2(f["h"]))
         return {"h": self.last(silu(self.hidden(h)))}
 
     def _features(self, f: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
         """Compute the functions of d, θ and φ, ``(E, 4 R)``, and of d and τ, ``(E, 2 R)``."""
-        edges, orientation = f["edges"], f["orientation"]
         distance, direction = polar(f["edge_vec"])  # from i to j
         radial = self.basis.of_distance(distance / self.cutoff)  # (E, 2, R)
 
-        # Axes of i: z to the previous CA, y normal to the plane with the next CA.
-        following, previous = orientation.unbind(1)
-        y = unit_or_zero(torch.linalg.cross(previous, following))
-        axes = torch.stack([torch.linalg.cross(y, previous), y, previous], 1)  # (N, 3, 3)
-        local = torch.einsum("ekx,ex->ek", edges.target(axes), direction)  # sin θ cos φ, sin θ sin φ, cos θ
-        first, second = radial.unbind(1)
+        # Degree 0 of Y(θ, φ) is constant, and degree 1 the direction in the axes of i.
+        degree_0, degree_1 = radial.unbind(1)
         norm = math.sqrt(1 / (4 * math.pi))
-        of_polar = [norm * first, (math.sqrt(3) * norm * local.unsqueeze(2) * second.unsqueeze(1)).flatten(1)]
+        local = _local_directions(f, direction)
+        of_direction = math.sqrt(3) * norm * local.unsqueeze(2) * degree_1.unsqueeze(1)  # (E, 3, R)
+        of_polar = torch.cat([norm * degree_0, of_direction.flatten(1)], 1)
 
-        # The CA beside i and j that is not the other end of the edge.
-        offset = edges.source(f["seq_pos"]) - edges.target(f["seq_pos"])
-        is_same = edges.source(f["chain"]) == edges.target(f["chain"])
-        is_previous, is_next = ((is_same & (offset == step)).unsqueeze(1) for step in (-1, 1))
-        beside_i = torch.where(is_previous, edges.target(following), edges.target(previous))
-        beside_j = torch.where(is_next, edges.source(following), edges.source(previous))
-        plane_i = unit_or_zero(torch.linalg.cross(direction, beside_i))
-        plane_j = unit_or_zero(torch.linalg.cross(direction, beside_j))
-        cosine = (plane_i * plane_j).sum(1, keepdim=True)
-        of_torsion = radial * self.basis.of_cosine(cosine).unsqueeze(2)
-        return torch.cat(of_polar, 1), of_torsion.flatten(1)
+        of_torsion = radial * self.basis.of_cosine(_torsion_cosines(f, direction)).unsqueeze(2)
+        return of_polar, of_torsion.flatten(1)
+
+
+def _local_directions(f: Mapping[str, Any], direction: Tensor) -> Tensor:
+    """Compute ``(sin θ cos φ, sin θ sin φ, cos θ)`` of each edge, ``(E, 3)``.
+
+    In the axes of i, z points to the previous CA, and y is normal to the plane with the next CA.
+    """
+    following, previous = f["orientation"].unbind(1)
+    y = unit_or_zero(torch.linalg.cross(previous, following))
+    x = torch.linalg.cross(y, previous)
+    axes = torch.stack([x, y, previous], 1)  # (N, 3, 3)
+    return torch.einsum("ekx,ex->ek", f["edges"].target(axes), direction)
+
+
+def _torsion_cosines(f: Mapping[str, Any], direction: Tensor) -> Tensor:
+    """Compute ``cos τ`` of each edge, ``(E, 1)``."""
+    edges = f["edges"]
+    following, previous = f["orientation"].unbind(1)
+
+    # The previous CA of i and of j, or the next one if the previous one is the other end of the edge.
+    offset = edges.source(f["seq_pos"]) - edges.target(f["seq_pos"])
+    in_one_chain = edges.source(f["chain"]) == edges.target(f["chain"])
+    is_previous = (in_one_chain & (offset == -1)).unsqueeze(1)
+    is_next = (in_one_chain & (offset == 1)).unsqueeze(1)
+    beside_i = torch.where(is_previous, edges.target(following), edges.target(previous))
+    beside_j = torch.where(is_next, edges.source(following), edges.source(previous))
+
+    # The angle between the planes that contain the edge and each of them.
+    plane_i = unit_or_zero(torch.linalg.cross(direction, beside_i))
+    plane_j = unit_or_zero(torch.linalg.cross(direction, beside_j))
+    return (plane_i * plane_j).sum(1, keepdim=True)

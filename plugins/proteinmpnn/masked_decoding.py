@@ -47,11 +47,14 @@ class MaskedDecoding:
 
     def rows(self, sites: Sequence[Tensor]) -> Tensor:
         """Compute the rows ``(R, C)`` of sets of residues ``(M,)``; each set is decoded last and masked for itself."""
+        if not len(sites):
+            return self.hidden[0][:0]
+        shape = self.state.neighbor.shape
+        edges = [layer.edge(self.state.edge).view(*shape, -1) for layer in self.layers]
         cells = max(self.state.neighbor.numel(), 1)
         size = max(1, _CELLS // cells)
-        edges = [layer.edge(self.state.edge).view(*self.state.neighbor.shape, -1) for layer in self.layers]
-        parts = [self._batch(sites[start : start + size], edges) for start in range(0, len(sites), size)]
-        return torch.cat(parts) if parts else self.hidden[0][:0]
+        rows = [self._batch(sites[start : start + size], edges) for start in range(0, len(sites), size)]
+        return torch.cat(rows)
 
     def _batch(self, sites: Sequence[Tensor], edges: Sequence[Tensor]) -> Tensor:
         nodes = torch.arange(self.state.num_nodes, device=self.rank.device)
@@ -62,7 +65,8 @@ class MaskedDecoding:
         changed, node = self.hidden[0][:0], nodes[:0]  # states (P, C) from row N, and their residues
         for number, pairs in enumerate(self._pairs(masked)):
             changed = self._layer(number, pairs, masked, slot, (changed, node), edges[number])
-            slot, node = nodes.repeat(len(sites), 1), pairs[1]
+            node = pairs[1]
+            slot = nodes.repeat(len(sites), 1)
             slot[pairs] = len(nodes) + torch.arange(len(node), device=nodes.device)
         rows = [slot[number, members] for number, members in enumerate(sites)]
         return changed[torch.cat(rows) - len(nodes)]
@@ -73,18 +77,24 @@ class MaskedDecoding:
         earlier = self.rank[neighbor] < self.rank[:, None]  # (N, K)
         if there is not None:
             earlier &= there[..., 0] > 0
-        changed, of_layer = masked, []
+
+        # Forward: a state changes with those of earlier neighbors, layer by layer.
+        changed = masked
+        changed_after = []
         for _ in self.layers:
             changed = masked | (changed[:, neighbor] & earlier).any(-1)  # (V, N)
-            of_layer.append(changed)
-        needed, result = masked, []
-        for after in reversed(of_layer):
-            pairs = (needed & after).nonzero(as_tuple=True)
-            result.append(pairs)
+            changed_after.append(changed)
+
+        # Backward: the last layer needs the masked residues, each layer before it their neighbors too.
+        needed = masked
+        pairs_of_layers = []
+        for changed in reversed(changed_after):
+            sets, nodes = (needed & changed).nonzero(as_tuple=True)
+            pairs_of_layers.append((sets, nodes))
             needed = masked.clone()
-            needed[pairs] = True
-            needed[pairs[0][:, None], neighbor[pairs[1]]] = True
-        return result[::-1]
+            needed[sets, nodes] = True
+            needed[sets[:, None], neighbor[nodes]] = True
+        return pairs_of_layers[::-1]
 
     def _layer(
         self,
@@ -96,19 +106,33 @@ class MaskedDecoding:
         of_edge: Tensor,
     ) -> Tensor:
         """Return the states ``(P, C)`` of pairs after a layer, from ``slot`` and the changed states before it."""
-        layer, state, (changed, node) = self.layers[number], self.state, before
+        layer, state = self.layers[number], self.state
+        changed, node = before
         types = state.table[number][self.aatype[node]]
         h = torch.cat([self.hidden[number], changed])  # (N + P', C)
+        of_target = layer.target(h)
+
+        # Contributions of sources: decoded, decoded with a changed state, and not decoded.
         sources = torch.cat([self.decoded[number], layer.source(changed) + types, state.undecoded[number]])
-        of_target, updated = layer.target(h), []
-        for sets, nodes in zip(*(part.split(_PAIRS) for part in pairs), strict=True):
-            around, slots = state.neighbor[nodes], slot[sets, nodes]  # (P, K), (P,)
-            visible = (self.rank[around] < self.rank[nodes][:, None]) | masked[sets, nodes][:, None]
+
+        updated = [changed[:0]]
+        all_sets, all_nodes = pairs
+        for sets, nodes in zip(all_sets.split(_PAIRS), all_nodes.split(_PAIRS), strict=True):
+            around = state.neighbor[nodes]  # (P, K)
+            slots = slot[sets, nodes]  # (P,)
+
+            # A masked residue is decoded last and sees all others; no residue sees a masked one.
+            is_earlier = self.rank[around] < self.rank[nodes][:, None]
+            visible = is_earlier | masked[sets, nodes][:, None]
             visible &= ~masked[sets[:, None], around]
             row = torch.where(visible, slot[sets[:, None], around], len(h) + around)
+
             z = sources.index_select(0, row.flatten()).view(*around.shape, -1)  # (P, K, C)
-            z.add_(of_edge.index_select(0, nodes)).add_(of_target[slots][:, None])
-            m = layer.inner(z)
-            total = m.sum(1) if state.there is None else (m * state.there[nodes]).sum(1)
-            updated.append(state.mask(layer.update(h[slots], total, state.count[nodes]), nodes))
-        return torch.cat(updated) if updated else changed[:0]
+            z.add_(of_edge.index_select(0, nodes))
+            z.add_(of_target[slots][:, None])
+            message = layer.inner(z)
+            if state.there is not None:
+                message = message * state.there[nodes]
+            row_update = layer.update(h[slots], message.sum(1), state.count[nodes])
+            updated.append(state.mask(row_update, nodes))
+        return torch.cat(updated)

@@ -69,15 +69,28 @@ class PairwiseKernel(nn.Module):
         backend: TensorProductBackend,
     ) -> None:
         super().__init__()
-        self.irreps_out, self._num_blocks = irreps_out, len(irreps_out)
+        self.irreps_out = irreps_out
+        self._num_blocks = len(irreps_out)
         self.product = ChannelwiseProduct(irreps_in, lmax, irreps_out, parity=parity, backend=backend)
         paths = self.product.paths
-        self.net_of = [{"one": "all", "output": f"{p.o}", "pair": f"{p.i}_{p.o}"}[nets] for p in paths]
-        self.nets = nn.ModuleDict({n: _hidden(width, radial, layer_norm) for n in dict.fromkeys(self.net_of)})
-        fan_in = [sum(p.channels for p in paths if p.o == o) * radial for o in range(len(irreps_out))]
-        self.weights = nn.ParameterList(
-            torch.randn(radial + 1, p.channels, irreps_out[p.o].mul) / math.sqrt(fan_in[p.o]) for p in paths
-        )
+
+        # The radial network of each path.
+        self.net_of: list[str] = []
+        for path in paths:
+            names = {"one": "all", "output": f"{path.o}", "pair": f"{path.i}_{path.o}"}
+            self.net_of.append(names[nets])
+        self.nets = nn.ModuleDict()
+        for name in dict.fromkeys(self.net_of):
+            self.nets[name] = _hidden(width, radial, layer_norm)
+
+        # The last linear map of each path, with a bias; all paths to a block are summed.
+        fan_in = [0] * len(irreps_out)
+        for path in paths:
+            fan_in[path.o] += path.channels * radial
+        self.weights = nn.ParameterList()
+        for path in paths:
+            shape = (radial + 1, path.channels, irreps_out[path.o].mul)
+            self.weights.append(torch.randn(shape) / math.sqrt(fan_in[path.o]))
 
     def forward(self, h: Tensor, direction: Tensor, attr: Tensor, edges: Edges) -> list[Tensor]:
         """Compute k, ``(E, 2l+1, W)`` per output block.
@@ -102,8 +115,14 @@ class PairwiseKernel(nn.Module):
 
 
 def _hidden(width: int, radial: int, layer_norm: bool) -> nn.Sequential:
-    norm = (lambda: [nn.LayerNorm(radial)]) if layer_norm else list
-    return nn.Sequential(nn.Linear(width, radial), *norm(), nn.ReLU(), nn.Linear(radial, radial), *norm(), nn.ReLU())
+    """Build the radial network up to its last linear map."""
+    modules: list[nn.Module] = []
+    for before in (width, radial):
+        modules.append(nn.Linear(before, radial))
+        if layer_norm:
+            modules.append(nn.LayerNorm(radial))
+        modules.append(nn.ReLU())
+    return nn.Sequential(*modules)
 
 
 def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
@@ -114,8 +133,12 @@ def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
     """
     if torch.compiler.is_compiling():
         return _multiply(hidden, z, weight)
-    hidden, z = hidden.to(weight.dtype), z.to(weight.dtype)
-    size = max(16, _BLOCK // max(1, weight[0].numel())) if weight.device.type == "cpu" else max(1, len(z))
+    hidden = hidden.to(weight.dtype)
+    z = z.to(weight.dtype)
+    if weight.device.type == "cpu":
+        size = max(16, _BLOCK // max(1, weight[0].numel()))
+    else:
+        size = max(1, len(z))
     blocks = zip(hidden.split(size), z.split(size), strict=True)
     device = "cpu" if weight.is_meta else weight.device.type  # torch has no autocast for "meta"
     with torch.autocast(device, enabled=False):  # in mixed precision too, R has the precision of the weights
@@ -129,4 +152,5 @@ def _apply_kernel(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
 
 
 def _multiply(hidden: Tensor, z: Tensor, weight: Tensor) -> Tensor:
-    return z @ (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])
+    radial = (hidden @ weight.flatten(1)).unflatten(1, weight.shape[1:])  # R, (E, U, W)
+    return z @ radial

@@ -154,6 +154,7 @@ class SE3Transformer(GraphLayer):
 class SE3Conv(GraphLayer):
     """Equivariant convolution ``h_i ← mean_j W(r_ij) h_j + W_0 h_i`` (Fuchs et al. 2020).
 
+    It changes irreps without attention, e.g. from types 0 and 1 of the last ``se3_transformer`` to the output.
     W is a :class:`~protgraph_plugins.se3_transformer.kernel.PairwiseKernel`.
 
     Parameters
@@ -215,12 +216,17 @@ class SE3Conv(GraphLayer):
         self.reduce = reduce
         self.basis = None if "edge_attr" in fields else BesselBasis(basis, cutoff)
         width = self.scalar_width("edge_attr") or basis
-        self.irreps_out, irreps_h = o3.Irreps(irreps).simplify(), {ir for _, ir in fields["h"].o3}
-        is_shared = [block.ir in irreps_h for block in self.irreps_out]
-        shared = o3.Irreps([block for block, keep in zip(self.irreps_out, is_shared, strict=True) if keep])
-        self.own = IrrepsLinear({"h": fields["h"]}, irreps=str(shared)) if any(is_shared) else None
-        columns = [k for k, block in zip(is_shared, self.irreps_out, strict=True) for _ in range(block.dim)]
-        self.register_buffer("_own_columns", torch.tensor(columns).nonzero().squeeze(1), persistent=False)
+        self.irreps_out = o3.Irreps(irreps).simplify()
+
+        # W_0 maps h to the blocks whose irreps h has, at these columns of the output.
+        irreps_h = {ir for _, ir in fields["h"].o3}
+        shared, columns = [], []
+        for block, where in zip(self.irreps_out, self.irreps_out.slices(), strict=True):
+            if block.ir in irreps_h:
+                shared.append(block)
+                columns += range(where.start, where.stop)
+        self.own = IrrepsLinear({"h": fields["h"]}, irreps=str(o3.Irreps(shared))) if shared else None
+        self.register_buffer("_own_columns", torch.tensor(columns, dtype=torch.long), persistent=False)
         self.kernel = PairwiseKernel(
             fields["h"].o3,
             self.irreps_out,
@@ -242,11 +248,17 @@ class SE3Conv(GraphLayer):
         messages = self.kernel(f["h"], direction, attr, edges)
         h = torch.cat([edges.sum(m).mT.flatten(1) for m in messages], 1)  # (N, irreps)
         count = edges.count.clamp(min=1).to(h).unsqueeze(1)
-        h = h / count if self.reduce == "mean" else h
+        if self.reduce == "mean":
+            h = h / count
         if self.own is None:
             return {"h": h}
-        own = self.own(f)["h"] if self.reduce == "mean" else count * self.own(f)["h"]
-        return {"h": h.index_add(1, self._own_columns, own.to(h.dtype))}  # other types in mixed precision
+
+        # Each term of the sum includes W_0 h_i.
+        self_interaction = self.own(f)["h"]
+        if self.reduce == "sum":
+            self_interaction = count * self_interaction
+        self_interaction = self_interaction.to(h.dtype)  # another type in mixed precision
+        return {"h": h.index_add(1, self._own_columns, self_interaction)}
 
 
 class NormReLU(GraphLayer):
@@ -286,11 +298,13 @@ class NormReLU(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Apply ReLU to the norm of each irrep of ``h (N, dim)``; directions stay."""
-        parts, out = f["h"].flatten(1).split([mul * dim for mul, dim in self._blocks], 1), []
-        for norm, part, block in zip(self.norms, parts, self._blocks, strict=True):
-            v = part.unflatten(1, block)
-            size = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
-            out.append((v * (norm(size).relu() / size).unsqueeze(2)).flatten(1))
+        sizes = [mul * dim for mul, dim in self._blocks]
+        out = []
+        for norm, columns, block in zip(self.norms, f["h"].flatten(1).split(sizes, 1), self._blocks, strict=True):
+            v = columns.unflatten(1, block)
+            length = v.square().sum(2).clamp(min=self.eps**2).sqrt()  # (N, mul); no gradient below eps
+            scale = norm(length).relu() / length
+            out.append((v * scale.unsqueeze(2)).flatten(1))
         return {"h": torch.cat(out, 1)}
 
 

@@ -72,15 +72,20 @@ class TriangleMultiplication(GraphLayer):
         backend: TriangleBackend = "torch",
     ) -> None:
         super().__init__(fields)
-        width, self.backend = pair_width(self), _installed(backend)
+        width = pair_width(self)
+        self.backend = _installed(backend)
         hidden = hidden or width
         if backend == "cuequivariance" and hidden % 32:
             raise OptionError(f"hidden={hidden}: backend='cuequivariance' needs a multiple of 32. Use backend='torch'.")
         self.outgoing = edges == "outgoing"
-        self.layer_norm_in, self.layer_norm_out = nn.LayerNorm(width), nn.LayerNorm(hidden)
-        self.linear_a_p, self.linear_a_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
-        self.linear_b_p, self.linear_b_g = nn.Linear(width, hidden), nn.Linear(width, hidden)
-        self.linear_z, self.linear_g = nn.Linear(hidden, width), nn.Linear(width, width)
+        self.layer_norm_in = nn.LayerNorm(width)
+        self.layer_norm_out = nn.LayerNorm(hidden)
+        self.linear_a_p = nn.Linear(width, hidden)
+        self.linear_a_g = nn.Linear(width, hidden)
+        self.linear_b_p = nn.Linear(width, hidden)
+        self.linear_b_g = nn.Linear(width, hidden)
+        self.linear_z = nn.Linear(hidden, width)
+        self.linear_g = nn.Linear(width, width)
         self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -88,24 +93,35 @@ class TriangleMultiplication(GraphLayer):
         if uses_triangle_kernel(self.backend, f["pair"]):
             updates = [self._kernel(z).flatten(0, 1) for z in f["proteins"].split_pairs(f["pair"])]
             return {"pair": torch.cat(updates)}
-        proteins, x = f["proteins"], self.layer_norm_in(f["pair"])  # line 1
+        proteins = f["proteins"]
+        x = self.layer_norm_in(f["pair"])  # line 1
         a = self.linear_a_g(x).sigmoid() * self.linear_a_p(x)  # (P, c), line 2
         b = self.linear_b_g(x).sigmoid() * self.linear_b_p(x)
-        product = "ikc,jkc->ijc" if self.outgoing else "kic,kjc->ijc"
-        pairs = zip(proteins.split_pairs(a), proteins.split_pairs(b), strict=True)
-        summed = torch.cat([torch.einsum(product, one, other).flatten(0, 1) for one, other in pairs])
-        return {"pair": self.linear_g(x).sigmoid() * self.linear_z(self.layer_norm_out(summed))}  # lines 3, 4
+
+        # Sum over the third node of each triangle, protein by protein.
+        equation = "ikc,jkc->ijc" if self.outgoing else "kic,kjc->ijc"
+        products = []
+        for a_pairs, b_pairs in zip(proteins.split_pairs(a), proteins.split_pairs(b), strict=True):
+            products.append(torch.einsum(equation, a_pairs, b_pairs).flatten(0, 1))
+        summed = torch.cat(products)
+
+        gate = self.linear_g(x).sigmoid()
+        return {"pair": gate * self.linear_z(self.layer_norm_out(summed))}  # lines 3, 4
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Run cuEquivariance's kernel on one protein, ``(L, L, C)`` to ``(L, L, C)``."""
-        modules = {"norm_in": [self.layer_norm_in], "norm_out": [self.layer_norm_out]}
-        modules |= {"p_in": [self.linear_a_p, self.linear_b_p], "g_in": [self.linear_a_g, self.linear_b_g]}
-        modules |= {"p_out": [self.linear_z], "g_out": [self.linear_g]}
-        weights = {
-            f"{name}_{kind}": torch.cat([getattr(m, kind) for m in parts])
-            for name, parts in modules.items()
-            for kind in ("weight", "bias")
+        modules = {
+            "norm_in": [self.layer_norm_in],
+            "norm_out": [self.layer_norm_out],
+            "p_in": [self.linear_a_p, self.linear_b_p],
+            "g_in": [self.linear_a_g, self.linear_b_g],
+            "p_out": [self.linear_z],
+            "g_out": [self.linear_g],
         }
+        weights = {}
+        for name, members in modules.items():
+            weights[f"{name}_weight"] = torch.cat([module.weight for module in members])
+            weights[f"{name}_bias"] = torch.cat([module.bias for module in members])
         update = triangle_kernel("triangle_multiplicative_update")
         direction = "outgoing" if self.outgoing else "incoming"
         return update(z.unsqueeze(0), direction, eps=self.layer_norm_in.eps, **weights).squeeze(0)
@@ -152,40 +168,52 @@ class TriangleAttention(GraphLayer):
         backend: TriangleBackend = "torch",
     ) -> None:
         super().__init__(fields)
-        width, self.heads, self.backend = pair_width(self), heads, _installed(backend)
+        width = pair_width(self)
+        self.heads = heads
+        self.backend = _installed(backend)
         split_heads(width, heads)
         self.ending = node == "ending"
         self.layer_norm = nn.LayerNorm(width)
         self.linear = nn.Linear(width, heads, bias=False)
-        self.linear_q, self.linear_k, self.linear_v = (nn.Linear(width, width, bias=False) for _ in range(3))
-        self.linear_o, self.linear_g = nn.Linear(width, width), gate_linear(width, width)
+        self.linear_q = nn.Linear(width, width, bias=False)
+        self.linear_k = nn.Linear(width, width, bias=False)
+        self.linear_v = nn.Linear(width, width, bias=False)
+        self.linear_o = nn.Linear(width, width)
+        self.linear_g = gate_linear(width, width)
         self.declare(pair=FieldSpec("pair", "pair", f"{width}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``pair (P, dim)``: attention over the edges that share a node."""
         x = self.layer_norm(f["pair"])  # line 1
-        return {"pair": torch.cat([self._protein(z).flatten(0, 1) for z in f["proteins"].split_pairs(x)])}
+        updates = [self._protein(pairs).flatten(0, 1) for pairs in f["proteins"].split_pairs(x)]
+        return {"pair": torch.cat(updates)}
 
     def _protein(self, x: Tensor) -> Tensor:
         """Attend within one protein, ``(L, L, C)`` to ``(L, L, C)``."""
-        x = x.transpose(0, 1) if self.ending else x
+        if self.ending:
+            x = x.transpose(0, 1)
         bias = self.linear(x).permute(2, 0, 1).unsqueeze(0)  # (1, H, L, L), line 3
-        q, k, v = (
-            linear(x).unflatten(2, (self.heads, -1)).transpose(1, 2)  # (L, H, L, D), line 2
-            for linear in (self.linear_q, self.linear_k, self.linear_v)
-        )
+        q = self._by_head(self.linear_q(x))  # (L, H, L, D), line 2
+        k = self._by_head(self.linear_k(x))
+        v = self._by_head(self.linear_v(x))
 
         def around(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, nodes: slice) -> Tensor:
             return scaled_dot_product_attention(q[nodes], k[nodes], v[nodes], attn_mask=bias)
 
         if not len(x):
-            out = v
+            values = v
         elif uses_triangle_kernel(self.backend, x):
-            out = triangle_kernel("triangle_attention")(*(t.unsqueeze(0) for t in (q, k, v, bias))).squeeze(0)
+            batch = [tensor.unsqueeze(0) for tensor in (q, k, v, bias)]
+            values = triangle_kernel("triangle_attention")(*batch).squeeze(0)
         else:
-            out = torch.cat(run_in_chunks(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2))
-        out = self.linear_o(self.linear_g(x).sigmoid() * out.transpose(1, 2).flatten(2))  # lines 4, 6, 7
+            values = torch.cat(run_in_chunks(around, (q, k, v, bias), len(x), self.heads * len(x) ** 2))
+        gate = self.linear_g(x).sigmoid()
+        out = self.linear_o(gate * values.transpose(1, 2).flatten(2))  # lines 4, 6, 7
         return out.transpose(0, 1) if self.ending else out
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """Separate the heads, ``(L, L, C)`` to ``(L, H, L, D)``."""
+        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 def pair_width(layer: GraphLayer) -> int:

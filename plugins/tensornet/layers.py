@@ -35,13 +35,18 @@ def component_matrices() -> Tensor:
     root = math.sqrt(0.5)
     matrices = torch.zeros(9, 3, 3, dtype=torch.float64)
     matrices[0] = torch.eye(3, dtype=torch.float64) / math.sqrt(3)
-    for component, (row, column) in enumerate(((2, 1), (0, 2), (1, 0)), start=1):
-        matrices[component, row, column], matrices[component, column, row] = root, -root
-    for component, (row, column) in ((4, (0, 2)), (5, (0, 1)), (7, (1, 2))):
-        matrices[component, row, column] = matrices[component, column, row] = root
-    for component, diagonal in ((6, (-1, 2, -1)), (8, (-1, 0, 1))):
-        entries = torch.tensor(diagonal, dtype=torch.float64)
-        matrices[component] = torch.diag(entries / entries.norm())
+    antisymmetric = {1: (2, 1), 2: (0, 2), 3: (1, 0)}
+    for component, (row, column) in antisymmetric.items():
+        matrices[component, row, column] = root
+        matrices[component, column, row] = -root
+    symmetric = {4: (0, 2), 5: (0, 1), 7: (1, 2)}
+    for component, (row, column) in symmetric.items():
+        matrices[component, row, column] = root
+        matrices[component, column, row] = root
+    diagonal = {6: (-1, 2, -1), 8: (-1, 0, 1)}
+    for component, entries in diagonal.items():
+        unscaled = torch.tensor(entries, dtype=torch.float64)
+        matrices[component] = torch.diag(unscaled / unscaled.norm())
     return matrices
 
 
@@ -69,12 +74,16 @@ class PartsLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the maps to ``(N, 9, C)``."""
-        return torch.cat([linear(part) for linear, part in zip(self.maps, x.split(PARTS, 1), strict=True)], 1)
+        isotropic, antisymmetric, symmetric = x.split(PARTS, 1)
+        of_isotropic, of_antisymmetric, of_symmetric = self.maps
+        mapped = [of_isotropic(isotropic), of_antisymmetric(antisymmetric), of_symmetric(symmetric)]
+        return torch.cat(mapped, 1)
 
 
 class TensorNetEmbedding(GraphLayer):
     """First tensors of nodes, from the types and directions of neighbors.
 
+    A 3 × 3 matrix holds a scalar, a vector and a quadrupole, so that products of features are products of matrices.
     ``X_i = Σ_j u(d_ij) Z_ij ∘ (f^I_ij 1 + f^A_ij A(r_ij) + f^S_ij S(r_ij))`` with ``Z_ij = W [h_i, h_j] + b`` and f
     linear maps of functions of the distance; A is the antisymmetric matrix of a vector, S its symmetric traceless one.
     Then linear maps of the channels of each part, scaled by a perceptron of ``norm(|X_i|²)``.
@@ -117,9 +126,11 @@ class TensorNetEmbedding(GraphLayer):
         width = self.scalar_width("h")
         self.matrices = ComponentMatrices()
         self.radial = ExponentialBasis(basis, cutoff)
-        self.target, self.source = nn.Linear(width, dim), nn.Linear(width, dim, bias=False)
+        self.target = nn.Linear(width, dim)
+        self.source = nn.Linear(width, dim, bias=False)
         self.filter = nn.Linear(basis + self.scalar_width("edge_attr"), 3 * dim)
-        self.norm, self.linear = nn.LayerNorm(dim), PartsLinear(dim)
+        self.norm = nn.LayerNorm(dim)
+        self.linear = PartsLinear(dim)
         self.scale = nn.Sequential(nn.Linear(dim, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, 3 * dim), nn.SiLU())
         self.declare(h=f"{dim}x0e+{dim}x1o+{dim}x2e")
 
@@ -128,24 +139,30 @@ class TensorNetEmbedding(GraphLayer):
         edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
         e = self.radial(distance)
-        e = torch.cat([e, f["edge_attr"]], 1) if "edge_attr" in self.fields else e
+        if "edge_attr" in self.fields:
+            e = torch.cat([e, f["edge_attr"]], 1)
+
+        # Factors of I, A and S of each edge, (E, 3, C).
         types = edges.pair_sum(self.target(f["h"]), self.source(f["h"]))  # (E, C)
         weight = cosine_cutoff(distance, self.radial.cutoff) * self.filter(e)
-        weight = weight.unflatten(1, (3, -1)) * types.unsqueeze(1)  # (E, 3, C)
+        weight = weight.unflatten(1, (3, -1)) * types.unsqueeze(1)
 
         # 1, A(r) and S(r) = r rᵀ - |r|² / 3, in components.
+        isotropic = torch.full_like(distance, math.sqrt(3))
+        antisymmetric = math.sqrt(2) * direction
         symmetric = torch.einsum("ei,ej,mij->em", direction, direction, self.matrices(direction)[4:])
-        one = torch.full_like(distance, math.sqrt(3))
-        tensors = torch.cat([one, math.sqrt(2) * direction, symmetric], 1).unsqueeze(2)  # (E, 9, 1)
-        x = edges.sum(torch.cat([a * b for a, b in _by_part(tensors, weight)], 1))  # (N, 9, C)
+        tensors = torch.cat([isotropic, antisymmetric, symmetric], 1).unsqueeze(2)  # (E, 9, 1)
+        x = edges.sum(_scale_parts(tensors, weight))  # (N, 9, C)
 
-        scale = self.scale(self.norm(x.square().sum(1))).unflatten(1, (-1, 3)).mT  # (N, 3, C)
-        return {"h": _pack(torch.cat([a * b for a, b in _by_part(self.linear(x), scale)], 1))}
+        squared_norms = x.square().sum(1)
+        scale = self.scale(self.norm(squared_norms)).unflatten(1, (-1, 3)).mT  # (N, 3, C)
+        return {"h": _pack(_scale_parts(self.linear(x), scale))}
 
 
 class TensorNet(GraphLayer):
     """Interaction of tensors by matrix products with the sums of the neighbors (Simeon & De Fabritiis 2023).
 
+    Products of matrices mix scalars, vectors and quadrupoles without a tensor product of irreps.
     ``X ← X / (|X|² + 1)``, ``Y = W X``, ``M_i = Σ_j u(d_ij) f(e_ij) ∘ Y_j`` with a perceptron f per part,
     ``P = (Y M + M Y)``, ``D = W' P / (|P|² + 1)``, ``X ← X + D + D²``.
 
@@ -195,29 +212,40 @@ class TensorNet(GraphLayer):
         self.radial = ExponentialBasis(basis, cutoff)
         widths = [basis + self.scalar_width("edge_attr"), dim, 2 * dim, 3 * dim]
         self.filter = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(widths))
-        self.linear, self.last = PartsLinear(dim), PartsLinear(dim)
+        self.linear = PartsLinear(dim)
+        self.last = PartsLinear(dim)
         self.declare(h=str(blocks))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, 9 C)``."""
         edges = f["edges"]
+        x = _normalize(_unpack(f["h"], self.dim))  # (N, 9, C)
+
+        # Sum of the neighbors.
+        y = self.linear(x)
+        messages = _scale_parts(edges.source(y), self._weights(f))
+        neighbors = edges.sum(messages)
+
+        # Symmetrized product of the matrices of each node and its neighbors.
+        of_node = self._matrices(y)
+        of_neighbors = self._matrices(neighbors)
+        product = self._components(of_node @ of_neighbors + of_neighbors @ of_node)
+
+        change = self.last(_normalize(product))
+        matrices = self._matrices(change)
+        square = self._components(matrices @ matrices)
+        return {"h": _pack(x + change + square)}
+
+    def _weights(self, f: Mapping[str, Any]) -> Tensor:
+        """Compute the factors of I, A and S of each edge, ``(E, 3, C)``."""
         distance, _ = polar(f["edge_vec"])
         weight = self.radial(distance)
-        weight = torch.cat([weight, f["edge_attr"]], 1) if "edge_attr" in self.fields else weight
+        if "edge_attr" in self.fields:
+            weight = torch.cat([weight, f["edge_attr"]], 1)
         for linear in self.filter:
             weight = silu(linear(weight))
         weight = cosine_cutoff(distance, self.radial.cutoff) * weight
-        weight = weight.unflatten(1, (-1, 3)).mT  # (E, 3, C)
-
-        x = _unpack(f["h"], self.dim)
-        x = x / (x.square().sum(1, keepdim=True) + 1)
-        y = self.linear(x)  # (N, 9, C)
-        messages = [a * b for a, b in _by_part(edges.source(y), weight)]
-        of_neighbors, of_node = self._matrices(edges.sum(torch.cat(messages, 1))), self._matrices(y)
-        product = self._components(of_node @ of_neighbors + of_neighbors @ of_node)
-        change = self.last(product / (product.square().sum(1, keepdim=True) + 1))
-        matrices = self._matrices(change)
-        return {"h": _pack(x + change + self._components(matrices @ matrices))}
+        return weight.unflatten(1, (-1, 3)).mT
 
     def _matrices(self, x: Tensor) -> Tensor:
         """Convert nine components, ``(N, 9, C)``, to matrices, ``(N, C, 3, 3)``."""
@@ -228,9 +256,17 @@ class TensorNet(GraphLayer):
         return torch.einsum("ncij,mij->nmc", x, self.matrices(x))
 
 
-def _by_part(x: Tensor, factors: Tensor) -> zip[tuple[Tensor, Tensor]]:
-    """Pair I, A and S of ``(N, 9, C)`` with their factors ``(N, 1, C)`` of ``(N, 3, C)``."""
-    return zip(x.split(PARTS, 1), factors.split(1, 1), strict=True)
+def _normalize(x: Tensor) -> Tensor:
+    """Compute ``X / (|X|² + 1)``, ``(N, 9, C)``."""
+    return x / (x.square().sum(1, keepdim=True) + 1)
+
+
+def _scale_parts(x: Tensor, factors: Tensor) -> Tensor:
+    """Multiply I, A and S of ``(N, 9, C)`` by their factors ``(N, 3, C)``."""
+    isotropic, antisymmetric, symmetric = x.split(PARTS, 1)
+    of_isotropic, of_antisymmetric, of_symmetric = factors.split(1, 1)
+    scaled = [isotropic * of_isotropic, antisymmetric * of_antisymmetric, symmetric * of_symmetric]
+    return torch.cat(scaled, 1)
 
 
 def _unpack(h: Tensor, dim: int) -> Tensor:

@@ -113,20 +113,25 @@ def attention_edges(checkpoint: str | Path | Checkpoint, residues: Residues) -> 
     proteins = list(featurized_proteins(trained, _request(residues), failures, [], read=None, jobs=1))
     if failures:
         raise SelectionError(str(failures[0]))
-    number = {key: i for i, key in enumerate(residues.ids)}
+    row_of = {key: row for row, key in enumerate(residues.ids)}
     network = trained.single_model("attention").eval()
     pairs, weights = [], []
     for protein in proteins:  # one for each chain if the model was trained on single chains
-        maps = network.attention(protein.graph)
-        mean = torch.stack([m[0].weights.mean(0) for m in maps.values()]).mean(0).double().numpy()  # (L, L)
-        both = np.triu(mean + mean.T, _SEPARATION)
-        best = np.argsort(-both, axis=None, kind="stable")[: len(mean)]
-        rows = np.array([number[key] for key in protein.residues.ids])
-        pairs.append(rows[np.stack(np.unravel_index(best, both.shape), 1)])
-        weights.append(both.ravel()[best])
+        # Mean over heads, then over layers, (L, L).
+        maps = [attention[0].weights.mean(0) for attention in network.attention(protein.graph).values()]
+        mean = torch.stack(maps).mean(0).double().numpy()
+
+        # The L pairs with the largest attention in both directions.
+        both_ways = np.triu(mean + mean.T, _SEPARATION)
+        best = np.argsort(-both_ways, axis=None, kind="stable")[: len(mean)]
+        first, second = np.unravel_index(best, both_ways.shape)
+        rows = np.array([row_of[key] for key in protein.residues.ids])
+        pairs.append(np.stack([rows[first], rows[second]], 1))
+        weights.append(both_ways[first, second])
+
     width = np.concatenate(weights)
-    positive = width > 0
-    return edge_set("attention", np.concatenate(pairs)[positive], width[positive] / width.max())
+    is_positive = width > 0
+    return edge_set("attention", np.concatenate(pairs)[is_positive], width[is_positive] / width.max())
 
 
 def label_color(source: Any, residues: Residues, *, column: str | None = None) -> tuple[Color, tuple[str, ...]]:
@@ -194,9 +199,11 @@ def agreement(label: Color, predictions: Sequence[Color]) -> Color | None:
     if predicted.labels:
         if not set(label.labels) <= set(predicted.labels):
             return None
+        # The classes of the labels, as numbers of the predicted classes.
         is_known = ~np.isnan(label.values) & ~np.isnan(predicted.values)
-        index = np.array([predicted.labels.index(name) for name in label.labels], float)
-        is_equal = index[np.where(is_known, label.values, 0).astype(int)] == predicted.values
+        class_number = np.array([predicted.labels.index(name) for name in label.labels], float)
+        label_class = np.where(is_known, label.values, 0).astype(int)
+        is_equal = class_number[label_class] == predicted.values
         return Color("agreement", np.where(is_known, is_equal, np.nan), ("wrong", "correct"))
     if label.labels != _NO_YES:
         return None
@@ -227,4 +234,8 @@ def _color(name: str, values: list[Any]) -> Color:
 
 def _is_of_protein(files: np.ndarray, name: str) -> np.ndarray:
     """Return the rows of a protein, ``(R,)`` bool, by name of the file with or without folder and suffixes."""
-    return np.array([name in (file, Path(file).name, Path(file).name.split(".")[0]) for file in files.tolist()])
+    is_of_protein = []
+    for file in files.tolist():
+        base = Path(file).name
+        is_of_protein.append(name in (file, base, base.split(".")[0]))
+    return np.array(is_of_protein)

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from protgraph import FieldSpec, GraphLayer
+from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError, WiringError
 from protgraph.ops import ExponentialBasis, cosine_cutoff, polar
@@ -25,8 +25,9 @@ _WITH_VECTORS = Conformity(inputs={"h": "16x0e", "v": "16x1o", "edge_h": FieldSp
 
 
 class ViSNetEmbedding(GraphLayer):
-    """First features of nodes and edges, from types of neighbors and distances.
+    """First features of nodes and edges of ViSNet: each node reads the types and distances of its neighbors.
 
+    The message layers need scalars of edges, which the embedding of residue types alone does not give.
     ``h'_i = A h_i + b + B Σ_j N h_j ∘ u(d_ij) (W_n e_ij + b_n)`` and ``f_ij = (h'_i + h'_j) ∘ (W_e e_ij + b_e)``.
 
     Parameters
@@ -61,26 +62,39 @@ class ViSNetEmbedding(GraphLayer):
         cutoff: Annotated[float, Gt(0)] = 20.0,
     ) -> None:
         super().__init__(fields)
-        width, edge_width = self.scalar_width("h"), basis + self.scalar_width("edge_attr")
+        width = self.scalar_width("h")
+        edge_width = basis + self.scalar_width("edge_attr")
         self.radial = ExponentialBasis(basis, cutoff)
-        self.own, self.neighbor = nn.Linear(width, dim), nn.Linear(width, dim, bias=False)
-        self.filter, self.combine = nn.Linear(edge_width, dim), nn.Linear(dim, dim, bias=False)
+        self.own = nn.Linear(width, dim)
+        self.neighbor = nn.Linear(width, dim, bias=False)
+        self.filter = nn.Linear(edge_width, dim)
+        self.combine = nn.Linear(dim, dim, bias=False)
         self.edge = nn.Linear(edge_width, dim)
         self.declare(h=f"{dim}x0e", edge_h=FieldSpec("edge_h", "edge", f"{dim}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` and ``edge_h (E, dim)``."""
-        h, edges = f["h"], f["edges"]
+        edges = f["edges"]
         distance, _ = polar(f["edge_vec"])
         e = self.radial(distance)
-        e = torch.cat([e, f["edge_attr"]], 1) if "edge_attr" in self.fields else e
+        if "edge_attr" in self.fields:
+            e = torch.cat([e, f["edge_attr"]], 1)
+
+        # Nodes: their own type, and those of their neighbors weighted by the distance.
         weight = cosine_cutoff(distance, self.radial.cutoff) * self.filter(e)  # (E, C)
-        h = self.own(h) + self.combine(edges.sum(weight * edges.source(self.neighbor(h))))
-        return {"h": h, "edge_h": edges.pair_sum(h, h) * self.edge(e)}
+        neighbors = edges.sum(weight * edges.source(self.neighbor(f["h"])))
+        h = self.own(f["h"]) + self.combine(neighbors)
+
+        # Edges: the features of both ends.
+        edge_h = edges.pair_sum(h, h) * self.edge(e)
+        return {"h": h, "edge_h": edge_h}
 
 
 class ViSNet(GraphLayer):
     """Message passing of scalars h and vectors v with attention (ViSNet; Wang et al. 2024).
+
+    Vectors carry the directions of the neighbors, so that angles and dihedrals become products of vectors of nodes,
+    without a list of triplets.
 
     With ``m_ij = α_ij v_j(h) ∘ σ(W_dv f_ij)``, ``α_ij = σ(Σ q_i ∘ k_j ∘ σ(W_dk f_ij)) u(d_ij)`` per head, q, k and v(h)
     linear maps of the normalized h, and ``[a, b]_ij = σ(W_s m_ij)``:
@@ -130,43 +144,56 @@ class ViSNet(GraphLayer):
         self.layernorm = nn.LayerNorm(dim)
         # Without v, only the terms that do not contain it.
         self.vec_proj = nn.Linear(dim, 3 * dim, bias=False) if "v" in fields else None
-        self.q_proj, self.k_proj, self.v_proj = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
-        self.dk_proj, self.dv_proj = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.q_proj = nn.Linear(dim, dim)
+        self.k_proj = nn.Linear(dim, dim)
+        self.v_proj = nn.Linear(dim, dim)
+        self.dk_proj = nn.Linear(dim, dim)
+        self.dv_proj = nn.Linear(dim, dim)
         self.s_proj = nn.Linear(dim, dim if self.vec_proj is None else 2 * dim)
         self.o_proj = nn.Linear(dim, dim if self.vec_proj is None else 3 * dim)
         self.declare(h=f"{dim}x0e", v=_irreps(dim, lmax))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)`` and ``v (N, irreps)``."""
-        edges, h = f["edges"], self.layernorm(f["h"])
+        edges = f["edges"]
         distance, direction = polar(f["edge_vec"])
-        harmonics = _harmonics(direction, self.lmax)  # (E, M)
+        harmonics = _harmonics(direction, self.lmax).unsqueeze(2)  # (E, M, 1)
 
         # Messages of scalars, (E, C).
-        key = silu(self.dk_proj(f["edge_h"])) * edges.source(self.k_proj(h))
-        logits = (edges.target(self.q_proj(h)) * key).unflatten(1, (self.heads, -1)).sum(2)  # (E, H)
-        weight = silu(logits) * cosine_cutoff(distance, self.cutoff)
-        value = silu(self.dv_proj(f["edge_h"])) * edges.source(self.v_proj(h))
-        message = (value.unflatten(1, (self.heads, -1)) * weight.unsqueeze(2)).flatten(1)
+        message = self._messages(self.layernorm(f["h"]), f["edge_h"], distance, edges)
+        factors = silu(self.s_proj(message))  # [a, b] of the docstring
+        update = self.o_proj(edges.sum(message))  # [o₁, o₂, o₃]
+
+        # Without input vectors, only the harmonics make messages of vectors.
+        if self.vec_proj is None:
+            v = edges.sum(harmonics * factors.unsqueeze(1))
+            return {"h": f["h"] + update, "v": _pack(v)}
 
         # Messages of vectors, (E, M, C), and the update of nodes.
-        of_message, summed = silu(self.s_proj(message)), self.o_proj(edges.sum(message))
-        if self.vec_proj is None:
-            v = edges.sum(harmonics.unsqueeze(2) * of_message.unsqueeze(1))
-            return {"h": f["h"] + summed, "v": _pack(v)}
         v = _unpack(f["v"], self.dim)  # (N, M, C)
-        a, b = of_message.chunk(2, 1)
-        vectors = edges.source(v) * a.unsqueeze(1) + harmonics.unsqueeze(2) * b.unsqueeze(1)
-        o1, o2, o3 = summed.chunk(3, 1)
+        a, b = factors.chunk(2, 1)
+        vectors = edges.source(v) * a.unsqueeze(1) + harmonics * b.unsqueeze(1)
+        o1, o2, o3 = update.chunk(3, 1)
         v1, v2, v3 = self.vec_proj(v).chunk(3, 2)  # (N, M, C) each
         h = f["h"] + (v1 * v2).sum(1) * o2 + o3
         v = v + v3 * o1.unsqueeze(1) + edges.sum(vectors)
         return {"h": h, "v": _pack(v)}
 
+    def _messages(self, h: Tensor, edge_h: Tensor, distance: Tensor, edges: Edges) -> Tensor:
+        """Compute the messages of scalars, ``(E, C)``: values of the neighbors, weighted per head."""
+        key = silu(self.dk_proj(edge_h)) * edges.source(self.k_proj(h))
+        query = edges.target(self.q_proj(h))
+        logits = (query * key).unflatten(1, (self.heads, -1)).sum(2)  # (E, H)
+        weight = silu(logits) * cosine_cutoff(distance, self.cutoff)
+        value = silu(self.dv_proj(edge_h)) * edges.source(self.v_proj(h))
+        by_head = value.unflatten(1, (self.heads, -1))  # (E, H, C / H)
+        return (by_head * weight.unsqueeze(2)).flatten(1)
+
 
 class ViSNetEdge(GraphLayer):
     """Update of edges by angles between the vectors of their nodes, without their parts along the edge.
 
+    Without the parts along the edge, the angle of the vectors at both ends is a dihedral angle around the edge.
     ``f_ij ← f_ij + σ(W_f f_ij + b) ∘ <(W_t v_i)⊥, (W_s v_j)⊥>``, with ``x⊥ = x - <x, Y(r_ij)> Y(r_ij)``; with
     ``vertex`` another such term, of ``(T_t v_i)⊥`` and ``(T_s v_i)⊥``.
 
@@ -199,22 +226,31 @@ class ViSNetEdge(GraphLayer):
         self.dim = self.scalar_width("edge_h")
         self.lmax = 2 if "2e" in fields["v"].irreps else 1
         _require_vectors(fields["v"], self.dim, self.lmax)
-        self.f_proj = nn.Linear(self.dim, self.dim * (2 if vertex else 1))
-        self.w_trg_proj, self.w_src_proj = (nn.Linear(self.dim, self.dim, bias=False) for _ in range(2))
+        terms = 2 if vertex else 1
+        self.f_proj = nn.Linear(self.dim, self.dim * terms)
+        self.w_trg_proj = nn.Linear(self.dim, self.dim, bias=False)
+        self.w_src_proj = nn.Linear(self.dim, self.dim, bias=False)
         self.t_trg_proj = nn.Linear(self.dim, self.dim, bias=False) if vertex else None
         self.t_src_proj = nn.Linear(self.dim, self.dim, bias=False) if vertex else None
         self.declare(edge_h=FieldSpec("edge_h", "edge", f"{self.dim}x0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``edge_h (E, C)`` from the vectors at both ends of each edge."""
-        edges, v = f["edges"], _unpack(f["v"], self.dim)
+        edges = f["edges"]
+        v = _unpack(f["v"], self.dim)
         _, direction = polar(f["edge_vec"])
         harmonics = _harmonics(direction, self.lmax).unsqueeze(2)  # (E, M, 1)
-        angles = _product(edges.target(self.w_trg_proj(v)), edges.source(self.w_src_proj(v)), harmonics)
+
+        # Angles of the vectors at both ends, (E, C).
+        target = edges.target(self.w_trg_proj(v))
+        source = edges.source(self.w_src_proj(v))
+        angles = _product(target, source, harmonics)
+
+        # With vertex, of two vectors of the target too, (E, 2 C).
         if self.t_trg_proj is not None and self.t_src_proj is not None:
-            # Both vectors are of the target.
-            of_target = _product(edges.target(self.t_trg_proj(v)), edges.target(self.t_src_proj(v)), harmonics)
-            angles = torch.cat([angles, of_target], 1)
+            first = edges.target(self.t_trg_proj(v))
+            second = edges.target(self.t_src_proj(v))
+            angles = torch.cat([angles, _product(first, second, harmonics)], 1)
         terms = silu(self.f_proj(f["edge_h"])) * angles
         return {"edge_h": f["edge_h"] + terms.unflatten(1, (-1, self.dim)).sum(1)}
 
@@ -231,7 +267,13 @@ def _harmonics(direction: Tensor, lmax: int) -> Tensor:
         return direction
     x, y, z = direction.unbind(1)
     root = math.sqrt(3)
-    second = [root * x * z, root * x * y, y * y - (x * x + z * z) / 2, root * y * z, root / 2 * (z * z - x * x)]
+    second = [
+        root * x * z,
+        root * x * y,
+        y * y - (x * x + z * z) / 2,
+        root * y * z,
+        root / 2 * (z * z - x * x),
+    ]
     return torch.cat([direction, torch.stack(second, 1)], 1)
 
 
@@ -241,13 +283,20 @@ def _irreps(dim: int, lmax: int) -> str:
 
 def _unpack(v: Tensor, dim: int) -> Tensor:
     """Convert the flat layout of e3nn to ``(N, M, C)`` with M = 3 or 8 components."""
-    blocks = v.split([3 * dim, v.size(1) - 3 * dim], 1)
-    return torch.cat([block.unflatten(1, (dim, -1)).mT for block in blocks if block.size(1)], 1)
+    vectors, tensors = v.split([3 * dim, v.size(1) - 3 * dim], 1)  # degrees 1 and 2
+    components = [vectors.unflatten(1, (dim, 3)).mT]
+    if tensors.size(1):
+        components.append(tensors.unflatten(1, (dim, 5)).mT)
+    return torch.cat(components, 1)
 
 
 def _pack(v: Tensor) -> Tensor:
     """Convert ``(N, M, C)`` to the flat layout of e3nn."""
-    return torch.cat([block.mT.flatten(1) for block in v.split([3, v.size(1) - 3], 1) if block.size(1)], 1)
+    vectors, tensors = v.split([3, v.size(1) - 3], 1)  # degrees 1 and 2
+    blocks = [vectors.mT.flatten(1)]
+    if tensors.size(1):
+        blocks.append(tensors.mT.flatten(1))
+    return torch.cat(blocks, 1)
 
 
 def _common_width(layer: GraphLayer, lmax: int) -> int:

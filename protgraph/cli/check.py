@@ -46,7 +46,10 @@ def check_command(
         bool, typer.Option("--quick", help="Leave out the checks that take seconds, with a line for each.")
     ] = False,
     table: Annotated[
-        Path | None, typer.Option(help="Write the equivariance errors by type and device to this Markdown file (.md).")
+        Path | None,
+        typer.Option(
+            help="Write the equivariance errors by type and device to a .csv file, and a page on them to this .md file."
+        ),
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="Run only this check, e.g. rotation; can be repeated.")] = None,
     jobs: Annotated[
@@ -67,8 +70,8 @@ def check_command(
     fails its check. Mutation scorers and trained models have no checks.
 
     A component whose optional dependency is not installed, or a dataset that is not prepared, is skipped; the report
-    has the command. The exit code is 1 if a check fails. If the command is interrupted, the rows of --table so far are
-    in TABLE.partial.
+    has the command. The exit code is 1 if a check fails. If the command is interrupted, the errors so far are in the
+    table with '.partial' after its name.
 
     \b
     Examples:
@@ -82,6 +85,7 @@ def check_command(
 
     if table is not None:
         check_output(table, option="--table", overwrite=overwrite, suffixes=[".md"])
+        check_output(table.with_suffix(".csv"), option="--table", overwrite=overwrite)
     _require_device(device)
     checks = _check_names(only or [])
     run = CheckOptions(
@@ -100,10 +104,11 @@ def check_command(
                     rows.append(report.row)
         except BaseException:
             if table is not None and rows:
-                _write_table(rows, table.with_name(f"{table.name}.partial"))
+                _write_table(rows, table.with_suffix(".csv.partial"))
             raise
         if table is not None:
-            _write_table(rows, table)
+            _write_table(rows, table.with_suffix(".csv"))
+            _write_page(rows, table)
     _summarize(statuses)
     if "failed" in statuses:
         raise typer.Exit(1)
@@ -214,11 +219,20 @@ def _summarize(statuses: Sequence[str]) -> None:
 
 
 def _write_table(rows: Sequence[EquivarianceRow], path: Path) -> None:
+    from protgraph.file_io import write_text_file
+    from protgraph.testing.equivariance_table import equivariance_csv
+
+    write_text_file(path, equivariance_csv(rows))
+    typer.echo(f"wrote {path}")
+
+
+def _write_page(rows: Sequence[EquivarianceRow], path: Path) -> None:
     import sys
 
     from protgraph.file_io import write_text_file
     from protgraph.testing.equivariance_table import equivariance_markdown
 
     command = " ".join(["protgraph", *sys.argv[1:]])
-    write_text_file(path, equivariance_markdown(rows, command=command))
+    page = equivariance_markdown(rows, table=path.with_suffix(".csv").name, command=command)
+    write_text_file(path, page)
     typer.echo(f"wrote {path}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,16 @@ from protgraph.testing.component import Component
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import ConformityError, MissingExtra, Runner
 
-__all__ = ["COLUMNS", "EquivarianceRow", "Precision", "equivariance_markdown", "measure_equivariance"]
+__all__ = [
+    "COLUMNS",
+    "EquivarianceRow",
+    "Precision",
+    "equivariance_csv",
+    "equivariance_markdown",
+    "measure_equivariance",
+]
+
+_LARGEST = 10  # rows of the page that are within their limits
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,17 @@ class EquivarianceRow:
     notes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def is_exact(self) -> bool:
-        """True if every error is 0."""
-        return bool(self.errors) and all(error == 0 for error in self.errors.values())
+    def has_no_value(self) -> bool:
+        """True if one of the errors could not be measured."""
+        return any(isinstance(error, str) for error in self.errors.values())
+
+    def share_of_tolerance(self) -> float:
+        """Return the largest error in float32, divided by the tolerance; 0 without either."""
+        if self.tolerance is None:
+            return 0.0
+        titles = [column.title for column in COLUMNS if column.has_limit and column.dtype == torch.float32]
+        errors = [self.errors.get(title) for title in titles]
+        return max((error for error in errors if isinstance(error, float)), default=0.0) / self.tolerance
 
 
 def measure_equivariance(component: Component) -> EquivarianceRow:
@@ -108,33 +127,69 @@ def _columns() -> tuple[Precision, ...]:
     return tuple(c for c in COLUMNS if c.device == "cpu" or torch.cuda.is_available())
 
 
-def equivariance_markdown(rows: Sequence[EquivarianceRow], *, command: str) -> str:
-    """Format the table with its explanation, machine, versions and command; notes are numbered below it.
-
-    Components without an error are listed below the table by name.
-    """
-    titles = [c.title for c in _columns()]
-    lines = ["# Equivariance errors", "", _introduction(command), ""]
-    lines += _line(["component", *titles, "float32 tolerance"]), _line(["---", *["---:"] * (len(titles) + 1)])
-    numbers = _number_notes(rows, titles)
-    exact: list[str] = []
+def equivariance_csv(rows: Sequence[EquivarianceRow]) -> str:
+    """Format the errors of all components as CSV, with the reason of each error beyond its limit."""
+    titles = [column.title for column in _columns()]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["component", *titles, "float32 tolerance", "note"])
     for row in rows:
-        if row.is_exact:
-            exact.append(row.component)
-        else:
-            lines.append(_row_line(row, titles, numbers))
-    if exact:
-        lines += ["", f"Exactly 0 in every column: {', '.join(exact)}."]
-    if numbers:
-        lines += ["", *(f"[^{number}]: {note}" for note, number in numbers.items())]
-    return "\n".join(lines) + "\n"
+        cells = [_cell(row, title) for title in titles]
+        reasons = dict.fromkeys(row.notes.values())  # each once
+        writer.writerow([row.component, *cells, _tolerance(row), " ".join(reasons)])
+    return text.getvalue()
 
 
-def _introduction(command: str) -> str:
+def equivariance_markdown(rows: Sequence[EquivarianceRow], *, table: str, command: str) -> str:
+    """Format a page about the errors: how to read them, the largest ones, and those beyond their limits.
+
+    Parameters
+    ----------
+    table : str
+        Link to the CSV file with the errors of all components.
+    command : str
+        Command that measured the errors.
+    """
+    titles = [column.title for column in _columns()]
+    beyond = [row for row in rows if row.notes]
+    within = [row for row in rows if not row.notes]
+    within.sort(key=EquivarianceRow.share_of_tolerance, reverse=True)
+    without_value = [row.component for row in rows if row.has_no_value]
+
+    sections = ["# Equivariance errors", _introduction()]
+    sections.append(f"[{table}]({table}) has the errors of all {len(rows)} components. {_source(command)}")
+    sections.append("## Largest errors")
+    sections.append("These components are within their limits, and come closest to their tolerance in float32.")
+    sections.append(_markdown_table(within[:_LARGEST], titles, {}))
+    if beyond:
+        numbers = _number_notes(beyond, titles)
+        sections.append("## Beyond the limit")
+        sections.append(_markdown_table(beyond, titles, numbers))
+        sections.append("\n".join(f"[^{number}]: {note}" for note, number in numbers.items()))
+    if without_value:
+        sections.append("## Not measured")
+        names = ", ".join(without_value)
+        sections.append(f"The CSV file has the reason why errors of these components are missing: {names}.")
+    return "\n\n".join(sections) + "\n"
+
+
+def _markdown_table(rows: Sequence[EquivarianceRow], titles: Sequence[str], numbers: Mapping[str, int]) -> str:
+    """Format rows as a Markdown table; ``numbers`` are those of the footnotes."""
+    lines = [_line(["component", *titles, "float32 tolerance"]), _line(["---", *["---:"] * (len(titles) + 1)])]
+    lines += [_row_line(row, titles, numbers) for row in rows]
+    return "\n".join(lines)
+
+
+def _source(command: str) -> str:
+    """Say with which command, machine and versions the errors were measured."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "torch-geometric", "e3nn"))
     machine = platform.processor() or platform.machine()
     if torch.cuda.is_available():
         machine += f", {torch.cuda.get_device_name(0)} (CUDA {torch.version.cuda})"
+    return f"Written by `{command}` on {machine}; Python {platform.python_version()}, {versions}."
+
+
+def _introduction() -> str:
     text = """
         Each number is the largest relative difference `max |Q⁻¹ f(Q x + t) − f(x)| / max |f(x)|` between the output of
         a component for a moved protein, moved back, and its output for the unmoved protein in float64. It is taken
@@ -142,12 +197,11 @@ def _introduction(command: str) -> str:
         Layers and heads read exact inputs that are rounded once; models read coordinates.
 
         In float64, an error above 1e-10 is a failure, except for featurizers that compute in float32. In float32, the
-        limit is the component's tolerance, in the last column. A number with a footnote is beyond its limit: the
+        limit is the component's tolerance, in the last column. An error with a footnote is beyond its limit: the
         component states this failure and its reason, and the conformity suite checks that it still occurs. Products
         in TF32 and automatic mixed precision with bfloat16 have no limit: their columns show what they cost.
     """
-    source = f"Written by `{command}` on {machine}; Python {platform.python_version()}, {versions}."
-    return f"{dedent(text).strip()}\n\n{source}"
+    return dedent(text).strip()
 
 
 def _number_notes(rows: Sequence[EquivarianceRow], titles: Sequence[str]) -> dict[str, int]:
@@ -161,26 +215,34 @@ def _number_notes(rows: Sequence[EquivarianceRow], titles: Sequence[str]) -> dic
 
 
 def _row_line(row: EquivarianceRow, titles: Sequence[str], numbers: Mapping[str, int]) -> str:
-    """Format the errors and the tolerance of a component."""
-    cells = [_cell(row, title, numbers) for title in titles]
-    tolerance = "–" if row.tolerance is None else f"{row.tolerance:.0e}"
-    return _line([row.component, *cells, tolerance])
+    """Format the errors and the tolerance of a component, with the numbers of its footnotes."""
+    cells = []
+    for title in titles:
+        cell = _cell(row, title)
+        if isinstance(row.errors.get(title), str):
+            cell = "not measured"  # the CSV file has the reason
+        if title in row.notes:
+            cell += f" [^{numbers[row.notes[title]]}]"
+        cells.append(cell)
+    return _line([row.component, *cells, _tolerance(row)])
+
+
+def _tolerance(row: EquivarianceRow) -> str:
+    return "–" if row.tolerance is None else f"{row.tolerance:.0e}"
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(row: EquivarianceRow, title: str, numbers: Mapping[str, int]) -> str:
-    """Format one error, with the number of its note."""
+def _cell(row: EquivarianceRow, title: str) -> str:
+    """Format one error, or the reason why there is none."""
     error = row.errors.get(title)
     if error is None:
         return "–"
     if isinstance(error, str):
         return error
-    note = row.notes.get(title)
-    marker = "" if note is None else f" [^{numbers[note]}]"
-    return f"{error:.1e}{marker}"
+    return f"{error:.1e}"
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import subprocess
 import sys
 from importlib.metadata import version
@@ -9,7 +11,7 @@ from importlib.metadata import version
 import pytest
 
 import protgraph as pg
-from protgraph.testing.equivariance_table import EquivarianceRow, equivariance_markdown
+from protgraph.testing.equivariance_table import EquivarianceRow, equivariance_csv, equivariance_markdown
 
 
 @pytest.mark.slow
@@ -43,25 +45,29 @@ def test_all_of_a_kind_with_a_table(run, tmp_path):
     table = tmp_path / "docs" / "equivariance.md"
     result = run("check", "--all", "--kind", "heads", "--table", table)
     assert result.code == 0, result.out
-    text = table.read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| head ")]
+    rows = rows_of(table.with_suffix(".csv").read_text(encoding="utf-8"))
     assert len(rows) == len(pg.heads)
-    assert "float64, CPU" in text and f"torch {version('torch')}" in text and "protgraph" in text
-    worst = max(float(row.split("|")[2]) for row in rows)
-    assert 0 < worst < 1e-10
-    assert "[^1]" not in text
+    assert 0 < max(float(row["float64, CPU"]) for row in rows) < 1e-10
+    page = table.read_text(encoding="utf-8")
+    assert "(equivariance.csv)" in page and f"torch {version('torch')}" in page and "protgraph" in page
+    assert "[^1]" not in page
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.mark.slow
 def test_an_expected_failure_in_the_table_has_a_footnote_with_its_reason(run, tmp_path):
-    table = tmp_path / "equivariance.md"
-    assert run("check", "ca_pair_rbf", "linear", "--table", table).code == 0
-    lines = table.read_text(encoding="utf-8").splitlines()
+    page = tmp_path / "equivariance.md"
+    assert run("check", "ca_pair_rbf", "linear", "--table", page).code == 0
+    reason = pg.featurizers.get("ca_pair_rbf").conformity.expected_failures["rotation"]
+    lines = page.read_text(encoding="utf-8").splitlines()
     row = next(line for line in lines if line.startswith("| featurizer ca_pair_rbf"))
     assert float(row.split("|")[2].split()[0]) > 1e-3 and row.count("[^1]") == 2
-    reason = pg.featurizers.get("ca_pair_rbf").conformity.expected_failures["rotation"]
     assert any(line.startswith("[^1]: ") and reason in line for line in lines)
-    assert "[^" not in next(line for line in lines if line.startswith("| layer linear"))
+    failing, linear = rows_of(page.with_suffix(".csv").read_text(encoding="utf-8"))
+    assert reason in failing["note"] and linear["note"] == ""
 
 
 @pytest.mark.slow
@@ -103,8 +109,8 @@ def test_worker_processes_give_the_same_reports_and_table(run, tmp_path):
         some = ("--only", "rotation", "--only", "state_dict")
         result = run("check", "linear", "add", "concat", "layer_norm", "mlp", *some, "--jobs", jobs, "--table", table)
         assert result.code == 0
-        lines = [line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("Written by")]
-        found.append(([line for line in result.out.splitlines() if "✓" in line], lines))
+        errors = table.with_suffix(".csv").read_text(encoding="utf-8")
+        found.append(([line for line in result.out.splitlines() if "✓" in line], errors))
     assert found[0] == found[1] and len(found[0][0]) == 5
 
 
@@ -141,17 +147,17 @@ def test_rows_of_the_table_are_kept_if_the_command_is_interrupted(run, tmp_path,
     table = tmp_path / "errors.md"
     assert run("check", "linear", "add", "concat", "--only", "rotation", "--table", table).code == 130
     assert not table.exists()
-    lines = (tmp_path / "errors.md.partial").read_text(encoding="utf-8").splitlines()
-    assert [line.split()[2] for line in lines if line.startswith("| layer ")] == ["linear", "add"]
+    rows = rows_of((tmp_path / "errors.csv.partial").read_text(encoding="utf-8"))
+    assert [row["component"] for row in rows] == ["layer linear", "layer add"]
 
 
-def test_components_without_an_error_are_listed_below_the_table():
-    rows = [
-        EquivarianceRow("layer a", 3e-5, {"float64, CPU": 0.0, "float32, CPU": 0.0}),
-        EquivarianceRow("layer b", 3e-5, {"float64, CPU": 0.0, "float32, CPU": 1e-7}),
-        EquivarianceRow("layer c", 3e-5, {"float64, CPU": "not installed"}),
-    ]
-    text = equivariance_markdown(rows, command="protgraph check")
-    assert "Exactly 0 in every column: layer a.\n" in text
-    shown = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| layer")]
-    assert shown == ["| layer b", "| layer c"]
+def test_the_page_has_the_largest_errors_and_the_csv_file_all():
+    rows = [EquivarianceRow(f"layer number{n}", 1e-4, {"float32, CPU": n * 1e-7}) for n in range(12)]
+    rows.append(EquivarianceRow("layer strict", 1e-5, {"float32, CPU": 5e-6}))  # half of its tolerance
+    rows.append(EquivarianceRow("layer missing", 1e-5, {"float32, CPU": "not installed"}))
+    page = equivariance_markdown(rows, table="errors.csv", command="protgraph check")
+    components = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| layer")]
+    assert components == ["| layer strict", *(f"| layer number{n}" for n in range(11, 2, -1))]
+    assert "are missing: layer missing." in page
+    cells = {row["component"]: row["float32, CPU"] for row in rows_of(equivariance_csv(rows))}
+    assert len(cells) == 14 and cells["layer missing"] == "not installed" and cells["layer number3"] == "3.0e-07"

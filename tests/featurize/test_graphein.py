@@ -1,7 +1,7 @@
 """Edges against those of Graphein 1.7 on 60 structures; every difference is explained.
 
 ``PROTGRAPH_GRAPHEIN=/path/to/python pytest -m slow -s tests/featurize/test_graphein.py`` with an interpreter that has
-Graphein prints the table of ``docs/edges.md``.
+Graphein prints the table of ``benchmarks/README.md``.
 """
 
 from __future__ import annotations

@@ -231,16 +231,41 @@ def test_invalid_families_raise(variants: dict[str, object]) -> None:
         Family(variants)
 
 
-def test_the_cells_of_the_documentation_can_be_run_twice_and_the_model_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "model_families.md").read_text(encoding="utf-8")
-    cell = text.partition("```python\n")[2].partition("result = pg.fit")[0] + 'pg.models.register("mine", mine)\n'
+#: Cell of a notebook that registers a layer and a model with it.
+CELL = '''
+import protgraph as pg
+from torch import nn
+
+@pg.layers.register("neighbor_mean")
+class NeighborMean(pg.GraphLayer):
+    """h_i ← W mean_j h_j over the neighbors j of i."""
+
+    reads, writes = ("h", "edges"), ("h",)
+
+    def __init__(self, fields, *, dim: int = 64):
+        super().__init__(fields)
+        self.linear = nn.Linear(self.scalar_width("h"), dim)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f):
+        return {"h": self.linear(f["edges"].mean(f["edges"].source(f["h"])))}
+
+
+block = [pg.component("neighbor_mean", writes={"h": "m"}), pg.component("residual", reads={"update": "m"})]
+embed = pg.component("embed", reads=["aatype", "dihedral"], dim=64)
+mine = pg.ModelSpec("mine", features=["dihedral", pg.component("knn", k=16)], layers=[embed, *block, *block])
+pg.models.register("mine", mine)
+'''
+
+
+def test_a_cell_of_a_notebook_can_be_run_twice_and_its_model_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a notebook
     scope = {"__name__": "__main__"}
     for number in (1, 2):
-        exec(compile(cell, f"/tmp/ipykernel_1/{number}.py", "exec"), scope)
+        exec(compile(CELL, f"/tmp/ipykernel_1/{number}.py", "exec"), scope)
         assert layers.get("neighbor_mean") is scope["NeighborMean"]
     assert as_model_spec("mine").features[1].options["k"] == 16
-    changed = cell.replace("k=16", "k=8")
+    changed = CELL.replace("k=16", "k=8")
     with pytest.raises(DuplicateNameError, match="replace=True"):
         exec(compile(changed, "/tmp/ipykernel_1/3.py", "exec"), scope)
     exec(compile(changed.replace("mine)\n", "mine, replace=True)\n"), "/tmp/ipykernel_1/4.py", "exec"), scope)
