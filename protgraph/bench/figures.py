@@ -75,10 +75,12 @@ def curves_figure(rows: Sequence[BenchRow], series: Mapping[str, int]) -> Figure
         return None
     figure, axes = _figure(6.4, 3.4)
     for model, runs in curves.items():
-        style, gid = style_of(series[model]), _SERIES + model
-        shared = min(len(values) for _, values in runs)
-        stack = np.stack([values[:shared] for _, values in runs])  # (seeds, epochs)
-        epochs, mean = np.arange(1, shared + 1), stack.mean(0)
+        style = style_of(series[model])
+        gid = _SERIES + model
+        num_epochs = min(len(values) for _, values in runs)  # that all seeds have
+        stack = np.stack([values[:num_epochs] for _, values in runs])  # (seeds, epochs)
+        epochs = np.arange(1, num_epochs + 1)
+        mean = stack.mean(0)
         axes.plot(epochs, mean, label=model, gid=gid, color=style.color, linestyle=style.dashes)
         if len(runs) > 1:
             sd = stack.std(0, ddof=1)
@@ -127,7 +129,8 @@ def scores_figure(
         return None
     figure, axes = _figure(6.4, 1.0 + 0.3 * len(scores))
     for row_number, (model, values) in enumerate(scores.items()):
-        style, gid = style_of(series[model]), _SERIES + model
+        style = style_of(series[model])
+        gid = _SERIES + model
         mean, low, high = _bar(values, (intervals or {}).get(model))
         axes.plot([low, high], [row_number, row_number], color=style.color, linewidth=2.2, gid=gid)
         axes.plot(mean, row_number, "o", color=style.color, markersize=6, gid=gid)
@@ -172,14 +175,16 @@ def reliability_figure(curves: Mapping[str, Sequence[tuple[float, float, int]]],
     figure, axes = _figure(4.4, 4.2)
     axes.plot([0, 1], [0, 1], color=_GRAY, linewidth=1.0, linestyle="dashed")
     for model, bins in curves.items():
-        style, gid = style_of(series[model]), _SERIES + model
-        counted = [(probability, fraction) for probability, fraction, rows in bins if rows >= FEW_ROWS]
-        few = [(probability, fraction) for probability, fraction, rows in bins if rows < FEW_ROWS]
-        if counted:
-            points = zip(*counted, strict=True)
-            axes.plot(*points, marker="o", markersize=3.5, label=model, gid=gid, color=style.color, ls=style.dashes)
-        if few:
-            axes.plot(*zip(*few, strict=True), "o", color=style.color, markersize=3.5, mfc="none", gid=gid)
+        style = style_of(series[model])
+        gid = _SERIES + model
+        table = np.array(bins, float).reshape(-1, 3)
+        has_many = table[:, 2] >= FEW_ROWS
+        x, y = table[has_many, :2].T
+        if len(x):
+            axes.plot(x, y, marker="o", markersize=3.5, label=model, gid=gid, color=style.color, ls=style.dashes)
+        x, y = table[~has_many, :2].T
+        if len(x):
+            axes.plot(x, y, "o", color=style.color, markersize=3.5, mfc="none", gid=gid)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_xlabel("predicted probability")
@@ -195,7 +200,8 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     Demšar 2006, JMLR 7, 1–30, figure 1.
     """
     order = sorted(range(len(ranks.models)), key=lambda i: ranks.ranks[i])
-    groups, count = ranks.groups(), len(order)
+    groups = ranks.groups()
+    count = len(order)
     labels = [f" {ranks.models[i]} ({ranks.ranks[i]:.2f}) " for i in order]
     middle = (count + 1) // 2
     width = 6.4
@@ -203,7 +209,8 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     axes.set_position((0, 0, 1, 1))
     axes.set_axis_off()
     # The axis of ranks is between the labels of both sides; a letter of 8 points takes 0.07 inches.
-    left, right = (0.07 * max(map(len, side), default=0) for side in (labels[:middle], labels[middle:]))
+    left = 0.07 * max(map(len, labels[:middle]), default=0)
+    right = 0.07 * max(map(len, labels[middle:]), default=0)
     ranks_per_inch = (count - 0.6) / (width - left - right)
     axes.set_xlim(0.8 - left * ranks_per_inch, count + 0.2 + right * ranks_per_inch)
     # The axis of ranks at height 0; the critical difference above it.
@@ -217,18 +224,26 @@ def ranks_figure(ranks: RankComparison, series: Mapping[str, int]) -> Figure:
     # Groups of models that do not differ, below the axis.
     rank_of = dict(zip(ranks.models, ranks.ranks, strict=True))
     for level, group in enumerate(groups):
-        inside = sorted(rank_of[model] for model in group)
-        axes.plot([inside[0], inside[-1]], [-0.4 * (level + 1)] * 2, color="black", linewidth=3)
+        ranks_of_group = [rank_of[model] for model in group]
+        height = -0.4 * (level + 1)
+        ends = [min(ranks_of_group), max(ranks_of_group)]
+        axes.plot(ends, [height, height], color="black", linewidth=3)
     # The better half is named on the left, the other one on the right.
     top = -0.4 * len(groups) - 0.8
     for number, i in enumerate(order):
-        model, rank = ranks.models[i], ranks.ranks[i]
-        is_left = number < middle
-        row = number if is_left else count - 1 - number
-        edge, side = (0.8, "right") if is_left else (count + 0.2, "left")
-        color, gid = style_of(series[model]).color, _SERIES + model
-        axes.plot([rank, rank, edge], [0, top - row, top - row], color=color, linewidth=1.2, gid=gid)
-        axes.text(edge, top - row, labels[number], ha=side, va="center", fontsize=8, gid=gid)
+        if number < middle:
+            height = top - number
+            edge = 0.8
+            side = "right"
+        else:
+            height = top - (count - 1 - number)
+            edge = count + 0.2
+            side = "left"
+        rank = ranks.ranks[i]
+        color = style_of(series[ranks.models[i]]).color
+        gid = _SERIES + ranks.models[i]
+        axes.plot([rank, rank, edge], [0, height, height], color=color, linewidth=1.2, gid=gid)
+        axes.text(edge, height, labels[number], ha=side, va="center", fontsize=8, gid=gid)
     return figure
 
 

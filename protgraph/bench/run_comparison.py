@@ -69,7 +69,9 @@ class RunDifference:
             return "not tested"
         if self.p_holm >= LEVEL:
             return "no difference shown"
-        return "B better" if (self.protein_difference > 0) == (self.mode == "max") else "A better"
+        is_higher = self.protein_difference > 0
+        is_b_better = is_higher if self.mode == "max" else not is_higher
+        return "B better" if is_b_better else "A better"
 
 
 @check_arguments("a", "b")
@@ -100,13 +102,15 @@ def compare_runs(
     OptionError
         The runs have no task, model or seed in common.
     """
-    runs_a, runs_b = _read(Path(a)), _read(Path(b))
+    runs_a = _read(Path(a))
+    runs_b = _read(Path(b))
     pairs = _model_pairs([_models(runs_a), _models(runs_b)], models)
     differences: list[RunDifference] = []
     for task in _common_tasks(a, b, runs_a, runs_b):
         for model_a, model_b in pairs:
             if (task, model_a) in runs_a and (task, model_b) in runs_b:
-                side_a, side_b = (Path(a), runs_a[task, model_a]), (Path(b), runs_b[task, model_b])
+                side_a = (Path(a), runs_a[task, model_a])
+                side_b = (Path(b), runs_b[task, model_b])
                 differences += _differences(side_a, side_b, resamples)
     adjusted = holm([row.p_value for row in differences])
     return [replace(row, p_holm=p) for row, p in zip(differences, adjusted, strict=True)]
@@ -152,23 +156,27 @@ def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:
 
 
 def _model_pairs(models: Sequence[Sequence[str]], chosen: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    for side, names in enumerate((list(chosen), list(chosen.values())) if chosen else ()):
-        for name in names:
-            if name not in models[side]:
-                raise OptionError(
-                    f"bench compare: model {name!r} is not in run {'AB'[side]}. Allowed: {', '.join(models[side])}."
-                )
+    """Return the pairs of models to compare, of run A and of run B."""
+    models_a, models_b = models
     if chosen:
+        for model_a, model_b in chosen.items():
+            _require_model(model_a, "A", models_a)
+            _require_model(model_b, "B", models_b)
         return list(chosen.items())
-    common = [name for name in models[0] if name in models[1]]
-    if not common and len(models[0]) == len(models[1]) == 1:
-        return [(models[0][0], models[1][0])]
-    if not common:
-        raise OptionError(
-            f"bench compare: no common model. A has {', '.join(models[0])}; B has {', '.join(models[1])}. Give pairs "
-            f"with --models {models[0][0]}={models[1][0]}."
-        )
-    return [(name, name) for name in common]
+    common = [name for name in models_a if name in models_b]
+    if common:
+        return [(name, name) for name in common]
+    if len(models_a) == len(models_b) == 1:
+        return [(models_a[0], models_b[0])]
+    raise OptionError(
+        f"bench compare: no common model. A has {', '.join(models_a)}; B has {', '.join(models_b)}. Give pairs "
+        f"with --models {models_a[0]}={models_b[0]}."
+    )
+
+
+def _require_model(name: str, run: str, models: Sequence[str]) -> None:
+    if name not in models:
+        raise OptionError(f"bench compare: model {name!r} is not in run {run}. Allowed: {', '.join(models)}.")
 
 
 def _differences(
@@ -236,10 +244,16 @@ def _require_equal_data(a: BenchRow, b: BenchRow) -> None:
 def _require_equal_rows(row: BenchRow, split: str, a: RunPredictions, b: RunPredictions) -> None:
     if same_rows(a, b):
         return
-    only = [sorted(set(x.names) - set(y.names)) for x, y in ((a, b), (b, a))]
-    if any(only):
-        parts = [f"only in {side}: {list_first(names, 5)}" for side, names in zip("AB", only, strict=True) if names]
-        raise DatasetError(f"bench compare: task {row.task!r}, split {split!r}: other proteins: {'; '.join(parts)}.")
+    differing = []
+    only_a = sorted(set(a.names) - set(b.names))
+    only_b = sorted(set(b.names) - set(a.names))
+    if only_a:
+        differing.append(f"only in A: {list_first(only_a, 5)}")
+    if only_b:
+        differing.append(f"only in B: {list_first(only_b, 5)}")
+    if differing:
+        proteins = "; ".join(differing)
+        raise DatasetError(f"bench compare: task {row.task!r}, split {split!r}: other proteins: {proteins}.")
     raise DatasetError(
         f"bench compare: task {row.task!r}, split {split!r}: the same proteins with other residues or labels. Compare "
         "runs on the same data."

@@ -36,9 +36,14 @@ class Spread:
         if math.isnan(self.mean):
             return "–"
         smallest = 10.0 ** -(digits + 2)
-        if 0 < abs(self.mean) < smallest and not self.sd >= smallest:  # a score in a small unit
-            return f"{self.mean:.{digits}g}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}g}")
-        return f"{self.mean:z.{digits}f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.{digits}f}")
+        is_in_small_unit = 0 < abs(self.mean) < smallest and not self.sd >= smallest
+        if is_in_small_unit:
+            mean = f"{self.mean:.{digits}g}"
+            sd = f"{self.sd:.{digits}g}"
+        else:
+            mean = f"{self.mean:z.{digits}f}"
+            sd = f"{self.sd:.{digits}f}"
+        return mean if math.isnan(self.sd) else f"{mean} ± {sd}"
 
 
 _MISSING = Spread(math.nan, math.nan)
@@ -99,10 +104,13 @@ class Summary:
 
     def is_better(self, other: Summary, metric: str) -> bool:
         """Return True if the mean of a test metric is better; False if it or its direction is missing."""
-        mode, mean, other_mean = self.modes.get(metric), self.of(metric).mean, other.of(metric).mean
-        if mode is None:
+        if metric not in self.modes:
             return False
-        return mean < other_mean if mode == "min" else mean > other_mean
+        mean = self.of(metric).mean
+        other_mean = other.of(metric).mean
+        if self.modes[metric] == "min":
+            return mean < other_mean
+        return mean > other_mean
 
 
 def summarize(rows: Sequence[BenchRow]) -> list[Summary]:

@@ -81,16 +81,21 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown, the best values bold."""
-        lines = [[column.title for column in self.columns], ["---"] + ["---:"] * (len(self.columns) - 1)]
+        titles = [column.title for column in self.columns]
+        rules = ["---"] + ["---:"] * (len(titles) - 1)
+        rows = [titles, rules]
         for _, cells in self.rows:
-            lines.append([f"**{cell.text}**" if cell.is_best else cell.text for cell in cells])
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+            rows.append([f"**{cell.text}**" if cell.is_best else cell.text for cell in cells])
+        lines = [f"| {' | '.join(texts)} |" for texts in rows]
+        return "\n".join(lines)
 
 
 def _html_cell(cell: Cell) -> str:
     attributes = ""
-    if cell.is_best or cell.is_text:
-        attributes += ' class="best"' if cell.is_best else ' class="text"'
+    if cell.is_best:
+        attributes += ' class="best"'
+    elif cell.is_text:
+        attributes += ' class="text"'
     if cell.tooltip:
         attributes += f' title="{escape(cell.tooltip)}"'
     if not cell.is_text:
@@ -107,7 +112,8 @@ def _number(value: float, form: str = ".3f") -> Cell:
     if math.isnan(value):
         return Cell()
     text = f"{value:{form}}"
-    if value != 0 and form.endswith("f") and float(text) == 0:  # a score in a small unit
+    rounds_to_zero = form.endswith("f") and float(text) == 0
+    if value != 0 and rounds_to_zero:  # a score in a small unit
         text = f"{value:{form[:-1]}g}"
     return Cell(text, value)
 
@@ -122,7 +128,9 @@ def _best(means: Mapping[str, float], mode: str | None) -> str:
     defined = {model: mean for model, mean in means.items() if not math.isnan(mean)}
     if mode is None or not defined:
         return ""
-    return min(defined, key=defined.__getitem__) if mode == "min" else max(defined, key=defined.__getitem__)
+    if mode == "min":
+        return min(defined, key=defined.__getitem__)
+    return max(defined, key=defined.__getitem__)
 
 
 def score_table(
@@ -139,17 +147,22 @@ def score_table(
     finished = [s for s in group if s.seeds]
     scores, modes = _scores(finished, split, estimates)
     columns = _score_columns(scores, finished[0].monitor, published)
-    best = {column: _best(_means(scores, column), modes.get(column, "max")) for column in columns}
+    # headings, and the best model of each column
+    best = {}
     heads = [Column("model", "ascending", True)]
     for metric, average in columns:
-        heads.append(_metric_column(metric, modes.get((metric, average), "max"), _AVERAGES[average]))
+        mode = modes.get((metric, average), "max")
+        best[metric, average] = _best(_means(scores, (metric, average)), mode)
+        heads.append(_metric_column(metric, mode, _AVERAGES[average]))
     heads += [Column("seeds"), Column("parameters", "ascending")]
+
     rows = []
     for s in finished:
         is_baseline = s.model in baselines
         cells = [_name(f"{s.model} (baseline)" if is_baseline else s.model)]
+        scores_of_model = scores.get(s.model, {})
         for column in columns:
-            cells.append(_score_cell(scores.get(s.model, {}).get(column), is_best=best[column] == s.model))
+            cells.append(_score_cell(scores_of_model.get(column), is_best=best[column] == s.model))
         cells += [_number(s.seeds, "d"), _number(s.parameters, ",")]
         rows.append(("baseline" if is_baseline else "", cells))
     # published scores are pooled: the columns of other averages stay empty
@@ -182,11 +195,14 @@ def _score_columns(
 
     A published metric has a column of its own if no model has it.
     """
-    columns: dict[tuple[str, str], None] = {}
+    columns: dict[tuple[str, str], None] = {}  # each once, in order of appearance
     for cells in scores.values():
         columns |= dict.fromkeys(cells)
     ordered = sorted(columns, key=lambda column: (column[0] == CALIBRATION_ERROR, column[0] != monitor))
-    return ordered + [(row.metric, "pooled") for row in published if (row.metric, "pooled") not in columns]
+    for row in published:
+        if (row.metric, "pooled") not in columns:
+            ordered.append((row.metric, "pooled"))
+    return ordered
 
 
 def _scores(
@@ -213,7 +229,8 @@ def _scores(
 def published_table(published: Sequence[PublishedScore]) -> Table:
     """Return the table of published scores and floors of one split, for a task without runs."""
     metrics = list(dict.fromkeys(row.metric for row in published))
-    columns = [Column("model", "ascending", True), *(Column(metric.replace("_", " ")) for metric in metrics)]
+    columns = [Column("model", "ascending", True)]
+    columns += [Column(metric.replace("_", " ")) for metric in metrics]
     return Table(columns, [_published_row(row, metrics, 0) for row in published])
 
 
@@ -225,25 +242,43 @@ def _published_row(row: PublishedScore, metrics: Sequence[str], empty: int) -> t
 
 def pair_table(statistics: SplitStatistics) -> Table:
     """Return the table of all pairs of models."""
-    columns = [Column(name, "ascending", True) for name in ("metric", "model", "minus")]
-    columns += [Column("difference"), Column("95 % interval"), Column("p", "ascending"), Column("p, Holm", "ascending")]
+    columns = [
+        Column("metric", "ascending", True),
+        Column("model", "ascending", True),
+        Column("minus", "ascending", True),
+        Column("difference"),
+        Column("95 % interval"),
+        Column("p", "ascending"),
+        Column("p, Holm", "ascending"),
+        Column("proteins"),
+    ]
     rows = []
     for pair in statistics.pairs:
-        cells = [_name(pair.metric), _name(pair.one), _name(pair.other), _number(pair.difference, "+.3f")]
-        cells.append(Cell(pair.interval.text(), pair.interval.low))
-        cells += [_number(pair.p_value, ".2g"), _number(pair.p_holm, ".2g"), _number(pair.proteins, "d")]
+        cells = [
+            _name(pair.metric),
+            _name(pair.one),
+            _name(pair.other),
+            _number(pair.difference, "+.3f"),
+            Cell(pair.interval.text(), pair.interval.low),
+            _number(pair.p_value, ".2g"),
+            _number(pair.p_holm, ".2g"),
+            _number(pair.proteins, "d"),
+        ]
         rows.append(("", cells))
-    return Table([*columns, Column("proteins")], rows)
+    return Table(columns, rows)
 
 
 def breakdown_table(groups: Sequence[GroupScore]) -> Table:
     """Return the table of one attribute: a row per model, a column per group."""
-    names = dict.fromkeys((g.group, g.proteins) for g in groups)
-    values = {(g.model, g.group): g.score for g in groups}
+    count_of = {g.group: g.proteins for g in groups}
+    columns = [Column("model", "ascending", True)]
+    columns += [Column(f"{name} ({count})") for name, count in count_of.items()]
+    scores = {(g.model, g.group): g.score for g in groups}
     rows = []
     for model in dict.fromkeys(g.model for g in groups):
-        rows.append(("", [_name(model), *(_number(values[model, name]) for name, _ in names)]))
-    return Table([Column("model", "ascending", True), *(Column(f"{name} ({count})") for name, count in names)], rows)
+        cells = [_number(scores[model, name]) for name in count_of]
+        rows.append(("", [_name(model), *cells]))
+    return Table(columns, rows)
 
 
 def confusion_table(counts: np.ndarray) -> Table:
@@ -254,14 +289,21 @@ def confusion_table(counts: np.ndarray) -> Table:
     rows = []
     for letter in TYPE_ORDER:
         native = ALPHABET.index(letter)
-        wrong = counts[native].copy()
-        wrong[native] = 0
         total = int(counts[native].sum())
         recovery = counts[native, native] / total if total else math.nan
-        often = f"{ALPHABET[int(wrong.argmax())]} ({wrong.max() / total:.2f})" if wrong.any() else ""
-        rows.append(("", [_name(letter), _number(total, "d"), _number(recovery), _name(often)]))
-    columns = [Column("type", "ascending", True), Column("residues"), Column("recovery")]
-    return Table([*columns, Column("most frequent confusion", "ascending", True)], rows)
+        wrong = counts[native].copy()
+        wrong[native] = 0
+        confusion = ""
+        if wrong.any():
+            confusion = f"{ALPHABET[int(wrong.argmax())]} ({wrong.max() / total:.2f})"
+        rows.append(("", [_name(letter), _number(total, "d"), _number(recovery), _name(confusion)]))
+    columns = [
+        Column("type", "ascending", True),
+        Column("residues"),
+        Column("recovery"),
+        Column("most frequent confusion", "ascending", True),
+    ]
+    return Table(columns, rows)
 
 
 def markdown_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> str:
@@ -278,7 +320,8 @@ def markdown_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) 
 def _summary_table(group: Sequence[Summary], baselines: Sequence[str]) -> Table:
     modes = next((s.modes for s in group if s.modes), {})
     columns = _summary_columns(group)
-    titles, best = [], []
+    titles = []
+    best = []
     for metric, split in columns:
         name = metric if split == "test" else f"{split} {metric}"
         titles.append(f"{name} {_ARROWS[modes[name]]}" if name in modes else name)
@@ -344,8 +387,12 @@ def csv_table(summaries: Sequence[Summary], baselines: Sequence[str] = ()) -> st
             "mode": s.modes.get(s.monitor, ""),
             "parameters": s.parameters if s.seeds else "",
         }
-        spreads = {f"{split}_{m}": spread for split, metrics in s.splits.items() for m, spread in metrics.items()}
-        spreads |= {"residues_per_second": s.residues_per_second, "peak_memory_mib": s.peak_memory_mib}
+        spreads = {}
+        for split, metrics in s.splits.items():
+            for metric, spread in metrics.items():
+                spreads[f"{split}_{metric}"] = spread
+        spreads["residues_per_second"] = s.residues_per_second
+        spreads["peak_memory_mib"] = s.peak_memory_mib
         spreads["seconds_per_run"] = s.seconds
         for name, spread in spreads.items():
             line |= {f"{name}_mean": spread.mean, f"{name}_sd": spread.sd}
@@ -362,24 +409,24 @@ _PAIRS = (*_PLACE, "metric", "model", "minus", "difference", "low", "high", "p_v
 def estimates_csv(statistics: Sequence[SplitStatistics]) -> str:
     """Return one line per task, split, model, metric and average, in full precision."""
     lines = []
-    for one in statistics:
-        for estimate in one.estimates:
-            lines.append({**_place(one), **asdict(estimate), **asdict(estimate.interval)})
+    for split in statistics:
+        for estimate in split.estimates:
+            lines.append({**_place(split), **asdict(estimate), **asdict(estimate.interval)})
     return _csv(_ESTIMATES, lines)
 
 
 def pairs_csv(statistics: Sequence[SplitStatistics]) -> str:
     """Return one line per task, split, metric and pair of models, in full precision."""
     lines = []
-    for one in statistics:
-        for pair in one.pairs:
+    for split in statistics:
+        for pair in split.pairs:
             names = {"model": pair.one, "minus": pair.other}
-            lines.append({**_place(one), **asdict(pair), **asdict(pair.interval), **names})
+            lines.append({**_place(split), **asdict(pair), **asdict(pair.interval), **names})
     return _csv(_PAIRS, lines)
 
 
-def _place(one: SplitStatistics) -> dict[str, str]:
-    return {"dataset": one.dataset, "task": one.task, "split": one.split}
+def _place(split: SplitStatistics) -> dict[str, str]:
+    return {"dataset": split.dataset, "task": split.task, "split": split.split}
 
 
 def _csv(columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:
@@ -388,5 +435,9 @@ def _csv(columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for line in lines:
-        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in line.items()})
+        cells = dict(line)
+        for name, value in line.items():
+            if isinstance(value, float) and math.isnan(value):
+                cells[name] = ""
+        writer.writerow(cells)
     return text.getvalue()

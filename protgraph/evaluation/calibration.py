@@ -68,19 +68,26 @@ class CalibrationMap(BaseModel):
         if target.kind == "classification":
             return (z * self.slope[0]).softmax(1).float()
         if self.method == "isotonic":
-            columns = [np.interp(c, x, y) for c, (x, y) in zip(z.T.numpy(), self.knots, strict=True)]
+            columns = []
+            for column, (x, y) in zip(z.T.numpy(), self.knots, strict=True):
+                columns.append(np.interp(column, x, y))
             return torch.from_numpy(np.stack(columns, 1)).float()
-        scaled = z * torch.tensor(self.slope, dtype=z.dtype)
-        line = scaled + torch.tensor(self.offset or [0.0], dtype=z.dtype)
-        return (line if self.method == "linear" else line.sigmoid()).float()
+        slope = torch.tensor(self.slope, dtype=z.dtype)
+        offset = torch.tensor(self.offset or [0.0], dtype=z.dtype)
+        values = z * slope + offset
+        if self.method != "linear":
+            values = values.sigmoid()
+        return values.float()
 
     def __str__(self) -> str:
         fitted = f"fitted on {self.labels} labels of {self.proteins} proteins of the split {self.split}"
-        slopes = ", ".join(f"{a if self.method == 'linear' else 1 / a:.3g}" for a in self.slope)
         if self.method == "isotonic":
             return f"isotonic, {sum(len(x) for x, _ in self.knots)} knots, {fitted}"
-        offsets = f", offset {', '.join(f'{b:.3g}' for b in self.offset)}" if self.offset else ""
-        return f"{self.method} {slopes}{offsets}, {fitted}"
+        slopes = self.slope if self.method == "linear" else [1 / a for a in self.slope]
+        text = f"{self.method} {', '.join(f'{a:.3g}' for a in slopes)}"
+        if self.offset:
+            text += f", offset {', '.join(f'{b:.3g}' for b in self.offset)}"
+        return f"{text}, {fitted}"
 
 
 @dataclass(frozen=True)
@@ -141,19 +148,29 @@ def _lines(method: str, predictions: SplitPredictions, target: Target, known: Te
     """Return slope and offset of each column."""
     if target.kind == "classification":
         return [(_class_slope(predictions.logits[known].double(), predictions.y[known]), 0.0)]
+    lines = []
     if target.kind == "regression":
-        return [_line(predictions.logits[mask, c], predictions.y[mask, c]) for c, mask in enumerate(known.unbind(1))]
-    has_offset = method == "platt"
-    return [_logistic(z.double().numpy(), y.numpy(), has_offset=has_offset) for z, y in predictions.columns()]
+        for c, mask in enumerate(known.unbind(1)):
+            lines.append(_line(predictions.logits[mask, c], predictions.y[mask, c]))
+    else:
+        for z, y in predictions.columns():
+            lines.append(_logistic(z.double().numpy(), y.numpy(), has_offset=method == "platt"))
+    return lines
 
 
 def _line(z: Tensor, y: Tensor) -> tuple[float, float]:
     """Return slope and offset of the least-squares line of values ``(N,)`` over predictions ``(N,)``."""
-    z, y = z.double(), y.double()
+    if not len(z):
+        return 1.0, 0.0
+    z = z.double()
+    y = y.double()
     if len(z) < 2 or z.std() == 0:
-        return 1.0, float((y - z).mean()) if len(z) else 0.0
-    slope = float(((z - z.mean()) * (y - y.mean())).mean() / (z - z.mean()).square().mean())
-    return slope, float(y.mean() - slope * z.mean())
+        return 1.0, float((y - z).mean())
+    centered = z - z.mean()
+    covariance = (centered * (y - y.mean())).mean()
+    slope = float(covariance / centered.square().mean())
+    offset = float(y.mean() - slope * z.mean())
+    return slope, offset
 
 
 def _class_slope(z: Tensor, y: Tensor) -> float:
@@ -164,10 +181,12 @@ def _class_slope(z: Tensor, y: Tensor) -> float:
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         scaled = z * float(parameters[0])
-        p = scaled.softmax(1)
-        return float(scaled.logsumexp(1).mean()), np.array([float((p * z).sum(1).mean())])
+        value = scaled.logsumexp(1).mean()
+        gradient = (scaled.softmax(1) * z).sum(1).mean()
+        return float(value), np.array([float(gradient)])
 
-    return float(minimize(loss, [1.0], jac=True, method="L-BFGS-B", bounds=[_BOUNDS]).x[0])
+    best = minimize(loss, [1.0], jac=True, method="L-BFGS-B", bounds=[_BOUNDS])
+    return float(best.x[0])
 
 
 def _logistic(z: np.ndarray, y: np.ndarray, *, has_offset: bool) -> tuple[float, float]:
@@ -180,13 +199,15 @@ def _logistic(z: np.ndarray, y: np.ndarray, *, has_offset: bool) -> tuple[float,
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         slope, offset = parameters
         x = slope * z + offset
+        value = np.mean(np.logaddexp(0, x) - y * x)
         residual = np.exp(-np.logaddexp(0, -x)) - y
         gradient = np.array([np.mean(residual * z), np.mean(residual) * has_offset])
-        return float(np.mean(np.logaddexp(0, x) - y * x)), gradient
+        return float(value), gradient
 
-    bounds = [_BOUNDS, (None, None) if has_offset else (0.0, 0.0)]
-    best = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds).x
-    return float(best[0]), float(best[1])
+    bounds_of_offset = (None, None) if has_offset else (0.0, 0.0)
+    best = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[_BOUNDS, bounds_of_offset])
+    slope, offset = best.x
+    return float(slope), float(offset)
 
 
 def _isotonic(z: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
@@ -233,10 +254,13 @@ class LabelEvents:
 
         ``group``: ``(M,)``, number of the group of each event, e.g. its protein; one group by default.
         """
-        place = np.minimum((self.probability * bins).astype(int), bins - 1)
-        place = place if group is None else group * bins + place
-        weights = (None, self.probability, self.occurred)
-        sums = (np.bincount(place, w, minlength=groups * bins).astype(float).reshape(-1, bins) for w in weights)
+        number = np.minimum((self.probability * bins).astype(int), bins - 1)
+        if group is not None:
+            number = group * bins + number
+        sums = []
+        for weights in (None, self.probability, self.occurred):
+            of_bins = np.bincount(number, weights, minlength=groups * bins)
+            sums.append(of_bins.astype(float).reshape(-1, bins))
         return ReliabilityBins(*sums)
 
 

@@ -211,7 +211,8 @@ class FeaturePlan:
         """Add the node set of a featurizer with its edge sets, or what the edges of a featurizer join."""
         if isinstance(featurizer, NodeFeaturizer):
             name = featurizer.name
-            if not is_node_set(name) or component.output_field(name) != name or name in self.node_sets:
+            is_renamed = component.output_field(name) != name
+            if is_renamed or not is_node_set(name) or name in self.node_sets:
                 raise WiringError(
                     f"{path}: node set {component.output_field(name)!r}. Allowed: a registered name, once. Register "
                     f"it: register_field(FieldSpec({name!r}, 'node', 'object')), and leave out writes."
@@ -219,7 +220,8 @@ class FeaturePlan:
             self.node_sets[name] = featurizer
             self.ends |= member_edge_sets(name)
         if isinstance(featurizer, EdgeFeaturizer):
-            nodes, edges = component.nodes or NODES, component.edges or EDGES
+            nodes = component.nodes or NODES
+            edges = component.edges or EDGES
             ends = EdgeEnds(component.sources or nodes, nodes)
             if ends != EdgeEnds() and edges == EDGES:
                 raise WiringError(f"{path}: the edges to {nodes!r} have no name. Give one: edges='near'.")
@@ -235,13 +237,16 @@ class FeaturePlan:
         ends = self._ends_of(component)
         if isinstance(featurizer, NodeFeaturizer):
             ends = EdgeEnds(featurizer.name, featurizer.name)
-        names: dict[str, str] = {}
+        names: dict[str, str] = {}  # of fields with another name on these sets
         for local in (*featurizer.reads, *featurizer.writes):
-            if local != "edges" and not is_node_set(local):
-                names[local] = field_on(local, component.edges or EDGES, ends)
-        reads = {local: names[local] for local in featurizer.reads if names.get(local, local) != local}
-        writes = {local: names[local] for local in featurizer.writes if names.get(local, local) != local}
-        return replace(component, reads=reads | dict(component.reads), writes=writes | dict(component.writes))
+            if local == "edges" or is_node_set(local):
+                continue
+            name = field_on(local, component.edges or EDGES, ends)
+            if name != local:
+                names[local] = name
+        reads = {local: names[local] for local in featurizer.reads if local in names}
+        writes = {local: names[local] for local in featurizer.writes if local in names}
+        return replace(component, reads={**reads, **component.reads}, writes={**writes, **component.writes})
 
     @property
     def edge_sets(self) -> dict[str, list[tuple[ComponentSpec, EdgeFeaturizer]]]:
@@ -424,36 +429,40 @@ class FeaturePlan:
         Their reports count the residues that are in no part.
         """
         selecting = [featurizer for _, featurizer in self.structure if featurizer.part]
-        rows = selecting[0].parts(residues) if selecting else []
-        if not rows:
+        rows_of_parts = selecting[0].parts(residues) if selecting else []
+        if not rows_of_parts:
             return [residues]
-        outside = np.ones(len(residues), bool)
-        outside[np.concatenate(rows)] = False
-        names, counts = np.unique(residues.chain[outside], return_counts=True)
-        left_out = LossReport(outside_parts=dict(zip(names.tolist(), counts.tolist(), strict=True)))
-        protein = replace(residues, report=residues.report.merge(left_out))
-        return [protein.select(np.isin(np.arange(len(residues)), part)) for part in rows]
+        numbers = np.arange(len(residues))
+        is_outside = ~np.isin(numbers, np.concatenate(rows_of_parts))
+        chains, counts = np.unique(residues.chain[is_outside], return_counts=True)
+        outside = dict(zip(chains.tolist(), counts.tolist(), strict=True))
+        report = residues.report.merge(LossReport(outside_parts=outside))
+        protein = replace(residues, report=report)
+        return [protein.select(np.isin(numbers, rows)) for rows in rows_of_parts]
 
     @property
     def precomputed(self) -> frozenset[str]:
         """Names of the fields that :meth:`precompute` makes."""
-        names = {*ALWAYS, *self.given, *(prefixed(nodes, "pos") for nodes in self.node_sets)}
-        names |= {c.output_field(local) for c, f in self.nodes for local in f.out if local != f.name}
-        for edges, featurizers in self.edge_sets.items():
-            names |= {edge_index_name(edges), prefixed(edges, "edge_kind")}
-            names |= {c.output_field(local) for c, f in featurizers for local in f.out if local != "edge_index"}
+        names = {*ALWAYS, *self.given}
         if self.node_type != "residue":
             names |= set(ATOM_FIELDS)
-        for component, featurizer in self.structure:
-            names |= {component.output_field(local) for local in featurizer.out}
-        return frozenset(names & self.fields.keys())
+        names |= {prefixed(nodes, "pos") for nodes in self.node_sets}
+        for edges in self.edge_sets:
+            names |= {edge_index_name(edges), prefixed(edges, "edge_kind")}
+        for component, featurizer in (*self.nodes, *self.structure, *self.edges):
+            names |= {component.output_field(local) for local in featurizer.out if local != "edge_index"}
+        # Node sets are objects, which the tensors of the graph make again.
+        return frozenset((names & self.fields.keys()) - self.node_sets.keys())
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """Names of the plain attributes of graphs that name the node sets that edges join, e.g. ``near_ends``."""
         sets = {NODES, *self.node_sets}
-        joined = [edges for edges, ends in self.ends.items() if ends != EdgeEnds() and ends.nodes in sets]
-        return tuple(f"{edges}_ends" for edges in joined)
+        names = []
+        for edges, ends in self.ends.items():
+            if ends != EdgeEnds() and ends.nodes in sets:
+                names.append(f"{edges}_ends")
+        return tuple(names)
 
     def key(self) -> str:
         """Return canonical text of everything besides code that :meth:`precompute` depends on, for cache keys."""
@@ -461,7 +470,10 @@ class FeaturePlan:
         for component, featurizer in (*self.nodes, *self.structure, *self.edges):
             specs = [repr(spec) for spec in featurizer.out.values()]
             stored.append((component.to_dict(), featurizer.depends_on(), specs))
-        return json.dumps([self.node_type, *stored, *([self.given] if self.given else [])], sort_keys=True)
+        content = [self.node_type, *stored]
+        if self.given:
+            content.append(self.given)
+        return json.dumps(content, sort_keys=True)
 
     def precompute(self, residues: Residues, *, aatype: np.ndarray | None = None) -> ProteinGraph:
         """Compute the features that are stored, once per protein.
@@ -556,14 +568,23 @@ class FeaturePlan:
         self, edges: str, residues: Residues, nodes: NodeAtoms, node_lists: Mapping[str, NodeList]
     ) -> list[EdgeList]:
         """Return the edges of an edge set: those of each featurizer, or those between a node set and the graph."""
-        ends, featurizers = self.ends[edges], self.edge_sets[edges]
-        sources, targets = node_lists[ends.sources], node_lists[ends.nodes]
+        ends = self.ends[edges]
+        featurizers = self.edge_sets[edges]
+        sources = node_lists[ends.sources]
+        targets = node_lists[ends.nodes]
         if not featurizers:
             return [join_members(sources, targets)]
-        if ends != EdgeEnds() and not self._joins_residues(ends):
-            return [run_edges_between(c.name, featurizer, residues, sources, targets) for c, featurizer in featurizers]
-        joined = nodes if ends == EdgeEnds() else nodes_of(residues, "residue")
-        return [run_edge_featurizer(c.name, featurizer, residues, joined) for c, featurizer in featurizers]
+        is_of_graph = ends == EdgeEnds()
+        if not is_of_graph and self._joins_residues(ends):
+            nodes = nodes_of(residues, "residue")
+            is_of_graph = True
+        lists = []
+        for component, featurizer in featurizers:
+            if is_of_graph:
+                lists.append(run_edge_featurizer(component.name, featurizer, residues, nodes))
+            else:
+                lists.append(run_edges_between(component.name, featurizer, residues, sources, targets))
+        return lists
 
     def _residue_arrays(
         self, residues: Residues, visible: Residues, aatype: np.ndarray | None
@@ -595,25 +616,28 @@ class FeaturePlan:
         for component, featurizer in self.tensor:
             reads = self.reads(component, featurizer)
             levels = LocalLevels.of("", reads, self.fields, self.ends, component.nodes)
-            nodes = self._ends_of(component).nodes
-            optional = {local: prefixed(nodes, local) for local in featurizer.optional if not reads_source(local)}
-            reads |= {local: name for local, name in optional.items() if name in f}
             values = {local: f[name] for local, name in reads.items()}
+            nodes = self._ends_of(component).nodes
+            for local in featurizer.optional:
+                name = prefixed(nodes, local)
+                if name in f and not reads_source(local):
+                    values[local] = f[name]
             outputs = run_tensor_featurizer(component.name, featurizer, values, levels.rows(rows))
             for local, value in outputs.items():
                 name = component.output_field(local)
                 if isinstance(value, Edges):
-                    f[name], rows[name] = value, value.num_edges
-                else:
-                    f[name] = value.to(dtype) if value.is_floating_point() else value
+                    rows[name] = value.num_edges
+                elif value.is_floating_point():
+                    value = value.to(dtype)
+                f[name] = value
         return f
 
     def featurize(self, graph: ProteinGraph) -> ProteinGraph:
         """Return a copy of a graph or batch with the fields of both stages as tensors."""
         f = self.expand(inputs(graph))
-        whole = copy(graph)
-        set_attributes(whole, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
-        return whole
+        featurized = copy(graph)
+        set_attributes(featurized, {name: f[name] for name in self.fields if isinstance(f.get(name), Tensor)})
+        return featurized
 
 
 def _check_names(path: str, wired: Mapping[str, str], names: Sequence[str], kind: str) -> None:
@@ -625,7 +649,10 @@ def _check_names(path: str, wired: Mapping[str, str], names: Sequence[str], kind
 
 def inputs(graph: ProteinGraph) -> dict[str, Any]:
     """Return the fields of a graph or batch by name, with the reduction objects ``edges`` and ``proteins``."""
-    f: dict[str, Any] = {k: v for k, v in graph.items() if isinstance(v, Tensor) and k not in ("y", "ptr", "batch")}
+    f: dict[str, Any] = {}
+    for name, value in graph.items():
+        if isinstance(value, Tensor) and name not in ("y", "ptr", "batch"):
+            f[name] = value
     f["proteins"] = Proteins.from_graph(graph)
     for nodes in node_sets_of(list(f)):
         f[nodes] = Proteins.from_graph(graph, nodes)
@@ -661,21 +688,23 @@ def build_graph(
         Validated.
     """
     plan = FeaturePlan(features, node_type=node_type)
-    ligands = plan.needs_ligands
-    residues = clean(protein, ligands=ligands, nucleic=ligands) if isinstance(protein, Structure) else protein
-    graph = plan.featurize(plan.precompute(residues))
+    if isinstance(protein, Structure):
+        protein = clean(protein, ligands=plan.needs_ligands, nucleic=plan.needs_ligands)
+    graph = plan.featurize(plan.precompute(protein))
     graph.validate()
     return graph
 
 
 def _with_ligands(arrays: Mapping[str, np.ndarray], residues: Residues, ligands: Ligands) -> dict[str, np.ndarray]:
     """Append a row for each ligand to the arrays of residues: type X, after the end of its chain, 0 elsewhere."""
+    chain = ligands.chain.tolist()
     rows = {name: np.zeros((len(ligands), *value.shape[1:]), value.dtype) for name, value in arrays.items()}
-    names = list(dict.fromkeys([*residues.chain_names, *ligands.chain.tolist()]))
-    rows["chain"] = np.array([names.index(name) for name in ligands.chain], np.int64)
+    names = list(dict.fromkeys([*residues.chain_names, *chain]))
+    rows["chain"] = np.array([names.index(name) for name in chain], np.int64)
     last = {name: int(residues.seq_pos[residues.chain == name].max()) for name in residues.chain_names}
-    behind = np.array([last.get(name, -1) for name in ligands.chain.tolist()], np.int64)
-    rows |= {"seq_pos": behind + 1 + np.arange(len(ligands)), "res_id": ligands.res_id}
+    last_of_chain = np.array([last.get(name, -1) for name in chain], np.int64)
+    rows["seq_pos"] = last_of_chain + 1 + np.arange(len(ligands))
+    rows["res_id"] = ligands.res_id
     rows["aatype"] = np.full(len(ligands), UNKNOWN)
     rows["backbone"][:] = np.nan
     return {name: np.concatenate([value, rows[name]]) for name, value in arrays.items()}
@@ -714,11 +743,12 @@ def _add_edges(
     else:
         index, edge_kind = _join(*ends_pos, kinds)
         values[prefixed(edges, "edge_kind")] = edge_kind
-        rows = [_rows_of_kind(one, index) for one in kinds]
-    for component, kind, places in zip(components, kinds, rows, strict=False):  # those of a node set have no component
+        rows = [_rows_of_kind(kind, index) for kind in kinds]
+    # Edges of a node set have no component.
+    for component, kind, rows_of_kind in zip(components, kinds, rows, strict=False):
         for local, value in kind.fields.items():
             attribute = np.zeros((index.shape[1], *value.shape[1:]), value.dtype)  # 0 for edges of other kinds
-            attribute[places] = value
+            attribute[rows_of_kind] = value
             values[component.output_field(local)] = attribute
     values[edge_index_name(edges)] = index.astype(np.int64, copy=False)
     set_attributes(graph, {name: torch.from_numpy(value) for name, value in values.items()})
@@ -726,24 +756,24 @@ def _add_edges(
 
 def _rows_of_kind(kind: EdgeList, index: np.ndarray) -> np.ndarray:
     """Return the row of each edge of a kind, ``(E,)``, among joined edges ``(2, E)``."""
-    nodes = int(max(index.max(initial=-1), 0)) + 1
-    joined = index[1].astype(np.int64) * nodes + index[0]
+    num_nodes = int(index.max(initial=0)) + 1
+    joined = index[1].astype(np.int64) * num_nodes + index[0]
+    code = kind.target.astype(np.int64) * num_nodes + kind.source
     order = np.argsort(joined)
-    return order[np.searchsorted(joined, kind.target.astype(np.int64) * nodes + kind.source, sorter=order)]
+    return order[np.searchsorted(joined, code, sorter=order)]
 
 
 def _join(source_pos: np.ndarray, pos: np.ndarray, kinds: Sequence[EdgeList]) -> tuple[np.ndarray, np.ndarray]:
     """Return the union of edge lists, ``(2, E)`` ascending by target, distance and source, and its ``(E, R)`` kinds."""
     n = len(source_pos)
-    codes = [e.target.astype(np.int64) * n + e.source for e in kinds]
-    for e, code in zip(kinds, codes, strict=True):
-        if len(np.unique(code)) != len(code):
-            raise FieldError(
-                f"an edge featurizer returned {len(code) - len(np.unique(code))} duplicates among {len(e.source)} edges"
-            )
+    codes = [edges.target.astype(np.int64) * n + edges.source for edges in kinds]
+    for code in codes:
+        num_duplicates = len(code) - len(np.unique(code))
+        if num_duplicates:
+            raise FieldError(f"an edge featurizer returned {num_duplicates} duplicates among {len(code)} edges")
     union = np.unique(np.concatenate(codes))
     target, source = np.divmod(union, max(n, 1))
     index = np.stack([source, target])
+    edge_kind = np.stack([np.isin(union, code) for code in codes], 1)
     order = argsort_edges(pos, index, source_pos)
-    edge_kind = np.stack([np.isin(union, code) for code in codes], 1)[order]
-    return index[:, order], edge_kind.astype(np.float32)
+    return index[:, order], edge_kind[order].astype(np.float32)

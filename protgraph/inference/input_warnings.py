@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,8 @@ class InputChecks:
         known = self.checkpoint.training_set
         if known is None:
             return
-        unlike, distance = known.is_unlike(descriptors).tolist(), known.distance(descriptors).tolist()
+        unlike = known.is_unlike(descriptors).tolist()
+        distance = known.distance(descriptors).tolist()
         for protein, is_unlike, value in zip(proteins, unlike, distance, strict=True):
             if is_unlike:
                 detail = f"distance {value:.3g}, largest usual distance {float(known.threshold):.3g}"
@@ -108,12 +110,15 @@ class InputChecks:
         """One message for each kind of warning, with the number of proteins, the first of them and a remedy."""
         notes = []
         for kind, text in TEXTS.items():
-            own = [w for w in self.warnings if w.kind == kind]
-            if own:
-                names = [f"{w.file} {w.chains}".strip() + (f" ({w.detail})" if w.detail else "") for w in own]
-                count = f"{len(own)} of {count_noun(self._proteins, 'protein')}"
+            proteins = []
+            for warning in self.warnings:
+                if warning.kind == kind:
+                    name = f"{warning.file} {warning.chains}".strip()
+                    proteins.append(f"{name} ({warning.detail})" if warning.detail else name)
+            if proteins:
+                count = f"{len(proteins)} of {count_noun(self._proteins, 'protein')}"
                 remedy = f". {REMEDIES[kind]}" if kind in REMEDIES else ""
-                notes.append(f"warning: {count} {text}: {list_first(names, _LISTED)}{remedy}")
+                notes.append(f"warning: {count} {text}: {list_first(proteins, _LISTED)}{remedy}")
         return (*self._unread_notes(), *notes)
 
     def _unread_notes(self) -> Iterator[str]:
@@ -123,7 +128,9 @@ class InputChecks:
         lines = [line.replace(" left out (", " (") for line in lines]
         if lines:
             yield f"not read by the model: {', '.join(lines)}"
-        if any(self._outside.values()) or any(len(parts) > 1 for parts in self._parts.values()):
+        leaves_out = any(self._outside.values())
+        has_several = any(len(ranges) > 1 for ranges in self._parts.values())
+        if leaves_out or has_several:
             yield self._parts_note()
         several = [file for file, chains in self._chains.items() if chains > 1]
         if self.checkpoint.reads == "one chain" and several:
@@ -134,10 +141,12 @@ class InputChecks:
         """Return which parts of each file are predicted, each as a protein alone, and how much is left out."""
         texts = []
         for file, chains in self._parts.items():
-            left_out = ", ".join(f"{chain or 'blank'} {count}" for chain, count in self._outside[file].items())
+            text = f"{file} {' | '.join(chains)}"
             total = sum(self._outside[file].values())
-            rest = f" (left out: {count_noun(total, 'residue')} of chains {left_out})" if total else ""
-            texts.append(f"{file} {' | '.join(chains)}{rest}")
+            if total:
+                left_out = ", ".join(f"{chain or 'blank'} {count}" for chain, count in self._outside[file].items())
+                text += f" (left out: {count_noun(total, 'residue')} of chains {left_out})"
+            texts.append(text)
         return f"only {self.checkpoint.reads} are predicted: {list_first(texts, _LISTED)}"
 
     def _add(self, protein: GraphResult, kind: str, count: int, detail: str = "", *, whole: bool = False) -> None:
@@ -155,40 +164,50 @@ class InputChecks:
         report = protein.residues.report
         self._reports[protein.source] = report
         if not self.checkpoint.model.plan.needs_ligands:
-            own = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
-            self._unread = self._unread.merge(own)
+            molecules = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
+            self._unread = self._unread.merge(molecules)
         for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):
             if counts:
                 self._add(protein, kind, sum(counts.values()), _listed(counts), whole=True)
-        if changes := report.changes():
+        changes = report.changes()
+        if changes:
             self._add(protein, "parser", len(changes), "; ".join(changes), whole=True)
 
     def _check_atoms(self, protein: GraphResult) -> None:
+        """Report atoms that the model reads and the file lacks, and implausible positions."""
         residues = protein.residues
-        present = residues.backbone_mask
-        missing = int((~present.all(axis=1)).sum())
-        is_ca_only = not present[:, [0, 2, 3]].any()
-        reads_missing = missing > 0 and self.reads_more_than_ca(residues)
-        if reads_missing and is_ca_only:
-            self._add(protein, "ca_only", len(residues))
-        elif reads_missing:
-            names = residues.ids
-            ids = [names[i] for i in np.flatnonzero(~present.all(axis=1))]
-            self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
-        left_out = sum(residues.report.without_ca.values())
-        lacking = left_out + (0 if is_ca_only else missing)
-        total = len(residues) + left_out
-        if lacking > _LOW * total:
-            self._add(protein, "low_completeness", lacking, f"{lacking} of {total} residues")
+        self._check_backbone(protein)
         apart, pairs = _implausible_steps(residues)
         if apart > _LOW * pairs:
             self._add(protein, "implausible_distances", apart, f"{apart} of {pairs} distances")
         repeated = len(residues) - len(np.unique(residues.pos, axis=0))
         if repeated:
             self._add(protein, "repeated_positions", repeated, f"{repeated} of {len(residues)} residues")
-        unsure = int((residues.b_factor < _LOW_PLDDT).sum()) if residues.predicted else 0
-        if unsure:
-            self._add(protein, "low_plddt", unsure, f"{unsure} of {len(residues)} residues")
+        num_unsure = int((residues.b_factor < _LOW_PLDDT).sum())
+        if residues.predicted and num_unsure:
+            self._add(protein, "low_plddt", num_unsure, f"{num_unsure} of {len(residues)} residues")
+
+    def _check_backbone(self, protein: GraphResult) -> None:
+        """Report missing atoms N, C and O, and residues that are left out."""
+        residues = protein.residues
+        is_incomplete = ~residues.backbone_mask.all(axis=1)
+        missing = int(is_incomplete.sum())
+        is_ca_only = not residues.backbone_mask[:, [0, 2, 3]].any()
+        reads_missing = missing > 0 and self.reads_more_than_ca(residues)
+        if reads_missing and is_ca_only:
+            self._add(protein, "ca_only", len(residues))
+        elif reads_missing:
+            names = residues.ids
+            ids = [names[i] for i in np.flatnonzero(is_incomplete)]
+            self._add(protein, "missing_backbone", missing, list_first(ids, _LISTED))
+
+        left_out = sum(residues.report.without_ca.values())
+        total = len(residues) + left_out
+        lacking = left_out
+        if not is_ca_only:
+            lacking += missing
+        if lacking > _LOW * total:
+            self._add(protein, "low_completeness", lacking, f"{lacking} of {total} residues")
 
     def reads_more_than_ca(self, residues: Residues) -> bool:
         """Return True if inputs of the model change when all atoms but CA are removed from a helix.
@@ -198,18 +217,24 @@ class InputChecks:
         """
         if self._reads_more is None:
             try:
-                whole, trace = (self._inputs(one) for one in _helices())
+                of_helix, of_trace = self._inputs_of_helices()
             except SelectionError:
-                whole, trace = (self._inputs(one) for one in _helices(residues))
-            self._reads_more = any(not torch.equal(whole[name], trace[name]) for name in whole)
+                of_helix, of_trace = self._inputs_of_helices(residues)
+            self._reads_more = any(not torch.equal(of_helix[name], of_trace[name]) for name in of_helix)
         return self._reads_more
+
+    def _inputs_of_helices(self, like: Residues | None = None) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        helix, trace = _helices(like)
+        return self._inputs(helix), self._inputs(trace)
 
     def _inputs(self, residues: Residues) -> dict[str, Tensor]:
         """Return the fields of a protein that layers and head read, without NaN."""
-        checkpoint, model = self.checkpoint, self.checkpoint.model
-        graph = checkpoint.graph_step(residues, model.plan, ProteinRequest("helix"))
+        model = self.checkpoint.model
+        graph = self.checkpoint.graph_step(residues, model.plan, ProteinRequest("helix"))
         f = model.fields_of(graph.to(device_of(model)))
-        names = {name for wires in model.wires for name in wires.reads.values()} | set(model.head_reads.values())
+        names = set(model.head_reads.values())
+        for wires in model.wires:
+            names |= set(wires.reads.values())
         return {name: f[name].double().nan_to_num(nan=1e9) for name in names if isinstance(f.get(name), Tensor)}
 
 
@@ -218,22 +243,34 @@ def _helices(like: Residues | None = None) -> tuple[Residues, Residues]:
 
     It has 16 alanines, or the types and chains of other residues. Chains are 50 Å apart.
     """
-    atoms = {"N": (1.55, -27.9, -0.92), "CA": (2.29, 0.0, 0.0), "C": (1.66, 26.5, 1.13), "O": (2.01, 24.4, 2.31)}
-    atoms["CB"] = (3.31, -18.9, 1.02)
-    names, chains = ["ALA"] * _HELIX, [0] * _HELIX
+    atoms = {
+        "N": (1.55, -27.9, -0.92),
+        "CA": (2.29, 0.0, 0.0),
+        "C": (1.66, 26.5, 1.13),
+        "O": (2.01, 24.4, 2.31),
+        "CB": (3.31, -18.9, 1.02),
+    }
+    names = ["ALA"] * _HELIX
+    chains = [0] * _HELIX
     if like is not None:
         names = [THREE_LETTER[kind] if kind < UNKNOWN else "ALA" for kind in like.aatype.tolist()]
         chains = like.chain_number.tolist()
     array = AtomArray(len(names) * len(atoms))
     for i, (res_name, chain) in enumerate(zip(names, chains, strict=True)):
         for j, (name, (radius, angle, height)) in enumerate(atoms.items()):
-            phi, row = np.deg2rad(100 * i + angle), len(atoms) * i + j
-            array.coord[row] = (radius * np.cos(phi) + 50 * chain, radius * np.sin(phi), 1.5 * i + height)
-            array.chain_id[row], array.res_id[row], array.res_name[row] = str(chain), i + 1, res_name
-            array.atom_name[row], array.element[row] = name, name[0]
-    trace = array[array.atom_name == "CA"]
-    whole, ca = (clean(from_atom_array(a, name="helix"), ligands=True, nucleic=True) for a in (array, trace))
-    return whole, ca
+            row = len(atoms) * i + j
+            phi = np.deg2rad(100 * i + angle)
+            x = radius * np.cos(phi) + 50 * chain
+            array.coord[row] = (x, radius * np.sin(phi), 1.5 * i + height)
+            array.chain_id[row] = str(chain)
+            array.res_id[row] = i + 1
+            array.res_name[row] = res_name
+            array.atom_name[row] = name
+            array.element[row] = name[0]
+    is_ca = array.atom_name == "CA"
+    helix = clean(from_atom_array(array, name="helix"), ligands=True, nucleic=True)
+    trace = clean(from_atom_array(array[is_ca], name="helix"), ligands=True, nucleic=True)
+    return helix, trace
 
 
 def _implausible_steps(residues: Residues) -> tuple[int, int]:
@@ -241,17 +278,23 @@ def _implausible_steps(residues: Residues) -> tuple[int, int]:
 
     CA atoms are 2.9 Å (cis) or 3.8 Å (trans) apart. Residues with numbers that follow each other count as consecutive.
     """
-    follows = (residues.chain[1:] == residues.chain[:-1]) & (np.diff(residues.res_id) == 1)
-    distance = np.linalg.norm(np.diff(residues.pos, axis=0), axis=1)[follows]
-    return int(((distance < _SHORTEST) | (distance > _LONGEST)).sum()), len(distance)
+    is_same_chain = residues.chain[1:] == residues.chain[:-1]
+    is_next_number = np.diff(residues.res_id) == 1
+    distance = np.linalg.norm(np.diff(residues.pos, axis=0), axis=1)
+    distance = distance[is_same_chain & is_next_number]
+    is_implausible = (distance < _SHORTEST) | (distance > _LONGEST)
+    return int(is_implausible.sum()), len(distance)
 
 
 def _ranges(residues: Residues) -> str:
     """Return the first and last residue of each run of a chain, e.g. "L:1 to L:107 with H:1 to H:113"."""
     ids = residues.ids
-    begins = np.flatnonzero(np.r_[True, (np.diff(residues.chain_number) != 0) | (np.diff(residues.seq_pos) != 1)])
-    ends = [*(begins[1:] - 1).tolist(), len(ids) - 1]
-    return " with ".join(f"{ids[first]} to {ids[last]}" for first, last in zip(begins.tolist(), ends, strict=True))
+    is_other_chain = np.diff(residues.chain_number) != 0
+    is_gap = np.diff(residues.seq_pos) != 1
+    begins = np.flatnonzero(is_other_chain | is_gap) + 1
+    bounds = [0, *begins.tolist(), len(ids)]
+    ranges = [f"{ids[first]} to {ids[after - 1]}" for first, after in pairwise(bounds)]
+    return " with ".join(ranges)
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -48,7 +48,8 @@ def combine_evaluations(
     base: Dataset, task: str, evaluations: Sequence[Evaluation], left_out: Sequence[str]
 ) -> DatasetView:
     """Return one task of a dataset, with the splits of other datasets added as ``NAME_SPLIT``."""
-    examples = [example for example in base.examples(task) if example.id not in set(left_out)]
+    removed = set(left_out)
+    examples = [example for example in base.examples(task) if example.id not in removed]
     origins: dict[str, Origin] = {}
     for evaluation in evaluations:
         require_fit(base, task, evaluation)
@@ -56,11 +57,16 @@ def combine_evaluations(
             renamed = evaluation.renamed(example)
             origins[renamed.id] = Origin(evaluation.dataset, evaluation.task, example)
             examples.append(renamed)
-    contents = [base.version, *(f"{e.dataset.name} {e.dataset.version} {e.task}" for e in evaluations)]
-    version = f"{base.version}-{content_version((contents, sorted(set(left_out))))}"
-    card = card_of_view(base, task, [e.split for e in examples], version=version, first=base.splits(task))
+    # a card with the content as version, and without scores that are of other splits
+    contents = [base.version]
+    for evaluation in evaluations:
+        contents.append(f"{evaluation.dataset.name} {evaluation.dataset.version} {evaluation.task}")
+    version = f"{base.version}-{content_version((contents, sorted(removed)))}"
+    splits = [example.split for example in examples]
+    card = card_of_view(base, task, splits, version=version, first=base.splits(task))
     scored = replace(card.tasks[task], floors=(), published=())
-    return DatasetView(base, task, examples, replace(card, tasks=MappingProxyType({task: scored})), origins=origins)
+    card = replace(card, tasks=MappingProxyType({task: scored}))
+    return DatasetView(base, task, examples, card, origins=origins)
 
 
 def train_on_other(
@@ -112,14 +118,18 @@ def training_homologs(
 
 def require_fit(base: Dataset, task: str, evaluation: Evaluation) -> None:
     """Raise unless labels mean the same kind of value and files are read by the pipeline in the same way."""
-    dataset, target, theirs = evaluation.dataset, base.target(task), evaluation.dataset.target(evaluation.task)
-    ours, others = ((t.level, t.kind, t.size) for t in (target, theirs))
-    if ours != others:
+    dataset = evaluation.dataset
+    target = base.target(task)
+    tested = dataset.target(evaluation.task)
+    kind_of_target = (target.level, target.kind, target.size)
+    kind_of_tested = (tested.level, tested.kind, tested.size)
+    if kind_of_target != kind_of_tested:
         raise DatasetError(
-            f"task {evaluation.task!r} of dataset {dataset.name!r} has {others} (level, kind, size), and {task!r} of "
-            f"{base.name!r} has {ours}. Evaluate on a task of the same kind."
+            f"task {evaluation.task!r} of dataset {dataset.name!r} has {kind_of_tested} (level, kind, size), and "
+            f"{task!r} of {base.name!r} has {kind_of_target}. Evaluate on a task of the same kind."
         )
-    if not (base.reads_files and dataset.reads_files) or dataset.read_options != base.read_options:
+    both_read_files = base.reads_files and dataset.reads_files
+    if not both_read_files or dataset.read_options != base.read_options:
         raise DatasetError(
             f"datasets {base.name!r} and {dataset.name!r} read their files in different ways. Give files and read "
             "options that are the same for both."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +16,10 @@ from torch_geometric.data import Data
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
+from protgraph.data.cache_key import code_digest, digest, stamps
 from protgraph.data.datasets.dataset import Dataset, require_card
 from protgraph.data.datasets.dataset_view import add_derived_task
+from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
@@ -26,15 +29,17 @@ from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
-from protgraph.featurize.file_cache import cached_fingerprint
+from protgraph.file_io import atomic_write
 from protgraph.registry.provider import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
+from protgraph.structure.io.registered_readers import split_entry
 from protgraph.task.task import Task, default_task
 
 __all__ = [
     "DatasetSource",
     "LabelSelection",
     "are_graphs",
+    "cached_fingerprint",
     "check_labels_are_used",
     "is_registered_dataset",
     "load_dataset",
@@ -386,3 +391,28 @@ def _registered_task(name: str, *, renamed: bool = False) -> Task | None:
     if task.name != name:
         raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
     return task
+
+
+def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> Fingerprint:
+    """Return the checksum and the sequences of a file, which is opened only if its size or time of change is new.
+
+    ``path``: structure or FASTA file, or an entry "db:name" of a container.
+    """
+    key = digest(_stamps(path), read.to_dict(), code_digest("protgraph.structure"))
+    entry = Path(folder) / "contents" / key[:2] / f"{key}.json"
+    try:
+        return Fingerprint.from_dict(json.loads(entry.read_text("utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # missing or damaged
+    fingerprint = fingerprint_file(path, read=read)
+    with atomic_write(entry) as temporary:
+        temporary.write_text(json.dumps(asdict(fingerprint)), encoding="utf-8")
+    return fingerprint
+
+
+def _stamps(path: str | Path) -> list[tuple[str, int, int]]:
+    """Return path, size and modification time of a file, or of the files of a container and the name of an entry."""
+    if (entry := split_entry(path)) is None:
+        return stamps([Path(path).absolute()])
+    files = stamps([Path(file).absolute() for file in entry.reader.files(entry.container)])
+    return [*files, (entry.name, 0, 0)]

@@ -15,7 +15,7 @@ import torch
 
 from protgraph import __version__
 from protgraph.data.cache_key import alignment_stamps, code_digest, component_digest, digest, stamps
-from protgraph.data.datasets.dataset import Dataset, Example, require_card
+from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
 from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
     AbsentLabels,
@@ -25,21 +25,20 @@ from protgraph.data.datasets.labels import (
     describe_left_out,
     wrong_types_error,
 )
-from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes
+from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes, set_attributes
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_description import is_store, store_index
 from protgraph.data.store.store_writer import ShardWriter, write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import iter_graphs
-from protgraph.featurize.plan import FeaturePlan
+from protgraph.featurize.plan import ALWAYS, FeaturePlan
 from protgraph.featurize.requests import dataset_requests
 from protgraph.featurize.result import count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.file_io import atomic_write
 from protgraph.labels.leaks import require_no_leak
 from protgraph.labels.split_checks import empty_split_error, with_failures
-from protgraph.labels.task_data import TaskData, read_task_data, select_graphs
 from protgraph.process_memory import release_component_dictionary, release_memory
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.transfer import cache_dir
@@ -51,6 +50,7 @@ from protgraph.task.task import Task
 __all__ = ["LabeledGraph", "Prepared", "SplitWriter", "is_one_chain", "prepare"]
 
 MANIFEST = "prepared.json"
+_ATTRIBUTES = ("degree", "name", "residue_ids", "report")  # of a graph, which are no fields
 CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize", "protgraph.task")
 
 
@@ -135,12 +135,12 @@ def prepare(
     cache = cache_dir(cache)
     require_card(dataset)
     if isinstance(dataset.source, GraphDataset):
-        graphs = select_graphs(dataset, task, plan)
+        graphs = _select_graphs(dataset, task, plan)
         written = _write_given(graphs)
         if "train" in written.splits:
             require_no_leak(task, plan, written.splits["train"])
         return written
-    data = read_task_data(dataset, task.name)
+    data = _read_task_data(dataset, task.name)
     used: list[object] = [featurizer for _, featurizer in (*plan.nodes, *plan.structure, *plan.edges)]
     of_task = (task.derive, task.restore, task.make_graph)
     used += [dataset.source, *(function for function in of_task if function is not None)]
@@ -182,7 +182,7 @@ def _check(plan: FeaturePlan, task: Task) -> None:
         )
 
 
-def _key(data: TaskData, task: Task, plan: FeaturePlan) -> list[object]:
+def _key(data: _TaskData, task: Task, plan: FeaturePlan) -> list[object]:
     """Return everything that the graphs depend on besides labels and the code of components."""
     proteins = [(e.id, e.chains, e.split, e.record) for e in data.examples]
     inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
@@ -232,7 +232,7 @@ class LabeledGraph:
 class _Inputs:
     """Everything that the graphs are made of."""
 
-    data: TaskData
+    data: _TaskData
     requests: Sequence[ProteinRequest]  # one per example, with its labels
     read: ReadOptions  # those of the dataset, with ligands if the plan needs them
     task: Task
@@ -415,3 +415,62 @@ class SplitWriter:
 def is_one_chain(graph: ProteinGraph) -> bool:
     """Return True for a graph of a single chain, or without chains."""
     return "chain" not in graph or int(graph.chain.max()) == 0
+
+
+@dataclass(frozen=True, eq=False)
+class _TaskData:
+    """Everything that a dataset states about one task, checked; the proteins themselves are not read yet."""
+
+    name: str
+    version: str
+    read: ReadOptions  # of the dataset's files
+    reads_files: bool  # False for a dataset that reads its proteins itself
+    splits: tuple[str, ...]  # in the order of the dataset
+    examples: Sequence[Example]
+    labels: Sequence[Labels | None]  # one per example; None if the task derives them
+
+
+def _read_task_data(dataset: Dataset, task: str) -> _TaskData:
+    """Return the examples of a task with their labels, and what identifies the dataset."""
+    examples = checked_examples(dataset, task)
+    return _TaskData(
+        name=dataset.name,
+        version=dataset.version,
+        read=dataset.read_options,
+        reads_files=dataset.reads_files,
+        splits=tuple(dataset.splits(task)),
+        examples=examples,
+        labels=checked_labels(dataset, task, examples),
+    )
+
+
+def _select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str, list[ProteinGraph]]:
+    """Return the labeled graphs of each split of a dataset of graphs, with the fields that the model reads."""
+    source = dataset.source
+    assert isinstance(source, GraphDataset)
+    if task.inputs.hidden or task.inputs.noise:
+        raise DatasetError(
+            f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "
+            "Give files, a folder or a graph store."
+        )
+    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
+    for example in dataset.examples(task.name):
+        labeled, y = source.labeled_graph(example)
+        usable = plan.precomputed & set(labeled.keys())
+        # The model names those of ALWAYS that it reads and the graph does not have.
+        missing = plan.precomputed - usable - (set(ALWAYS) if usable - {"edge_index"} else set())
+        if missing:
+            raise DatasetError(
+                f"graph {example.id!r} lacks the fields {', '.join(sorted(missing))}, which are features or inputs of "
+                "the model. Make the graphs with its features: pg.build_graph(protein, pg.models.get(NAME).features), "
+                "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
+            )
+        graph = ProteinGraph()
+        set_attributes(graph, {key: labeled[key] for key in labeled.keys() if key in usable})  # noqa: SIM118
+        for key in (*_ATTRIBUTES, *plan.attributes):
+            if key in labeled:
+                graph[key] = labeled[key]
+        graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
+        graph.validate()
+        splits[example.split].append(graph)
+    return splits

@@ -68,7 +68,8 @@ class ProteinModel(nn.Module):
     @check_arguments("spec", "target")
     def __init__(self, spec: ModelSpec, target: Target) -> None:
         super().__init__()
-        self.spec, self.target = spec, target
+        self.spec = spec
+        self.target = target
         self.plan = spec.plan()
         self.wires = wire(spec, self.plan)
         self.fields = dict(self.plan.fields)
@@ -76,6 +77,8 @@ class ProteinModel(nn.Module):
         self._module_of: list[int] = []
         self.levels: list[LocalLevels] = []
         shared: dict[str, tuple[WiredComponent, int]] = {}
+
+        # layers in the order in which they are called; layers that share weights are one module
         for w in self.wires:
             path = f"{w.path} ({w.component.name})"
             levels = LocalLevels.of(path, w.reads, self.fields, self.plan.ends, w.component.nodes)
@@ -167,22 +170,34 @@ class ProteinModel(nn.Module):
     @property
     def batch_fields(self) -> frozenset[str]:
         """Names of the stored fields that :meth:`forward` may read from a graph or batch."""
-        optional = {local for _, featurizer in self.plan.tensor for local in featurizer.optional}
+        optional: set[str] = set()
+        for _, featurizer in self.plan.tensor:
+            optional |= set(featurizer.optional)
+
+        # what the reduction objects of a batch are made of
         objects = {name for name, spec in self.plan.fields.items() if not spec.is_tensor}
-        edge_sets = [name for name in objects if self.plan.fields[name].level == "edge"]
-        of_reductions = {"chain", "residue", *map(edge_index_name, ("edges", *edge_sets)), *self.plan.attributes}
+        of_reductions = {"chain", "residue", edge_index_name("edges"), *self.plan.attributes}
+        for name in objects:
+            if self.plan.fields[name].level == "edge":
+                of_reductions.add(edge_index_name(name))
         for nodes in self.plan.node_sets:
             of_reductions |= {prefixed(nodes, "pos"), prefixed(nodes, "chain")}
             optional |= {prefixed(nodes, local) for local in optional}
-        return frozenset({*self._needs, *optional, *of_reductions} - {"proteins", "edges", *objects})
+
+        read = {*self._needs, *optional, *of_reductions}
+        return frozenset(read - {"proteins", "edges", *objects})
 
     @property
     def needs_coordinates(self) -> str | None:
         """Path of the first component that needs coordinates, e.g. ``layers[2] (egnn)``, or None."""
-        parts = [(f"{w.path} ({w.component.name})", w.reads) for w in self.wires]
-        parts.append((f"head ({self.target.head_name})", self.head_reads))
-        paths = (path for path, reads in parts if COORDINATES & set(reads.values()))
-        return self.plan.needs_coordinates or next(paths, None)
+        if self.plan.needs_coordinates:
+            return self.plan.needs_coordinates
+        for w in self.wires:
+            if COORDINATES & set(w.reads.values()):
+                return f"{w.path} ({w.component.name})"
+        if COORDINATES & set(self.head_reads.values()):
+            return f"head ({self.target.head_name})"
+        return None
 
     @property
     def decoder(self) -> Decoder | None:
@@ -246,7 +261,10 @@ class ProteinModel(nn.Module):
         if not isinstance(batch, Data):
             raise FieldError(f"{expected}, not {type(batch).__name__}.")
         dtype = self.dtype
-        f = {k: v.to(dtype) if isinstance(v, Tensor) and v.is_floating_point() else v for k, v in inputs(batch).items()}
+        f = inputs(batch)
+        for name, value in f.items():
+            if isinstance(value, Tensor) and value.is_floating_point():
+                f[name] = value.to(dtype)
         missing = [name for name in self._needs if name not in f]
         if missing:
             raise FieldError(f"{expected}; this one has no {', '.join(map(repr, missing))}.")
@@ -273,9 +291,8 @@ class ProteinModel(nn.Module):
         rows = rows_of(f)
         steps = list(zip(self.steps, self.levels, strict=True))
         for (w, layer), levels in steps[:stop]:
-            scope = ComponentScope(
-                "layer", w.component.name, layer.forward, path=f"{w.path} of model {self.spec.name!r}"
-            )
+            path = f"{w.path} of model {self.spec.name!r}"
+            scope = ComponentScope("layer", w.component.name, layer.forward, path=path)
             reads = {local: f[name] for local, name in w.reads.items()}
             outputs = run_layer(layer, reads, scope, levels.rows(rows))
             f |= {name: outputs[local] for local, name in w.writes.items()}
@@ -297,9 +314,15 @@ class ProteinModel(nn.Module):
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
-        levels_of_modules = zip(self._module_of, self.levels, strict=True)
-        on_graph = {number for number, levels in levels_of_modules if levels.nodes == "node"}
-        recorded = {path: calls for path, calls in recorder.weights.items() if int(path.partition(".")[0]) in on_graph}
+        on_graph = set()  # modules that read nodes of the graph
+        for number, levels in zip(self._module_of, self.levels, strict=True):
+            if levels.nodes == "node":
+                on_graph.add(number)
+        recorded = {}
+        for path, calls in recorder.weights.items():
+            number_of_module = int(path.partition(".")[0])
+            if number_of_module in on_graph:
+                recorded[path] = calls
         wires = [wiring for wiring, _ in self.first_uses]
         return attention_maps(self.spec.name, wires, self.layers, recorded, proteins)
 
@@ -311,9 +334,9 @@ class ProteinModel(nn.Module):
         """Compute ``{"logits": (N, C)}`` from the fields after the last layer; see :meth:`embed`."""
         target = self.target
         scope = ComponentScope("head", target.head_name, self.head.forward, path=f"model {self.spec.name!r}")
-        own = {local: f[name] for local, name in self.head_reads.items()}
+        reads = {local: f[name] for local, name in self.head_reads.items()}
         rows = self._head_levels(self.head_reads).rows(rows_of(f))
-        return run_head(self.head, own, scope, rows, target.shape, target.level)
+        return run_head(self.head, reads, scope, rows, target.shape, target.level)
 
 
 def _create_layer(w: WiredComponent, specs: Mapping[str, FieldSpec]) -> GraphLayer:

@@ -120,22 +120,27 @@ class ModelSpec:
         nodes = "" if self.node_type == "residue" else f", node_type={self.node_type!r}"
         lines = [f"ModelSpec({self.name!r}{nodes})"]
         for key, components in (("features", self.features), ("layers", self.layers)):
-            lines.append(f"  {key}: {', '.join(component.name for component in components) or 'none'}")
-        return "\n".join([*lines, f"  readout: {', '.join(f'{k} = {v}' for k, v in self.readout.items())}"])
+            names = ", ".join(component.name for component in components)
+            lines.append(f"  {key}: {names or 'none'}")
+        lines.append(f"  readout: {_assignments(self.readout)}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the components with their options and wiring as a table, for notebooks."""
         rows = []
         for kind, components in (("feature", self.features), ("layer", self.layers)):
             for c in components:
+                name = c.name
+                if c.repeat > 1:
+                    name += f" × {c.repeat}"
+                if c.shared:
+                    name += f", shared {c.shared}"
                 options = ", ".join(f"{key}={value!r}" for key, value in c.options.items())
-                reads = ", ".join([*c.inputs, *(f"{k} = {v}" for k, v in c.reads.items())])
-                name = (
-                    c.name + (f" × {c.repeat}" if c.repeat > 1 else "") + (f", shared {c.shared}" if c.shared else "")
-                )
-                rows.append((kind, name, options, reads, ", ".join(f"{k} = {v}" for k, v in c.writes.items())))
-        readout = ", ".join(f"{key} = {value}" for key, value in self.readout.items())
-        title = f"{self.name}, nodes: {self.node_type}, readout: {readout}"
+                reads = list(c.inputs)
+                if c.reads:
+                    reads.append(_assignments(c.reads))
+                rows.append((kind, name, options, ", ".join(reads), _assignments(c.writes)))
+        title = f"{self.name}, nodes: {self.node_type}, readout: {_assignments(self.readout)}"
         return html_table(title, ["part", "name", "options", "reads", "writes"], rows)
 
     def __hash__(self) -> int:
@@ -224,7 +229,8 @@ class ModelSpec:
         lines = [f"{key} = {_toml_value(value)}" for key, value in data.items() if value]
         for key, tables in components.items():
             for table in tables:
-                lines += ["", f"[[{key}]]", *(f"{name} = {_toml_value(value)}" for name, value in table.items())]
+                lines += ["", f"[[{key}]]"]
+                lines += [f"{name} = {_toml_value(value)}" for name, value in table.items()]
         return "\n".join(lines) + "\n"
 
     def plan(self) -> FeaturePlan:
@@ -263,8 +269,17 @@ class ModelSpec:
     def dead_layers(self) -> list[str]:
         """Return the layers without effect on the head, as ``layers[i] (name)``."""
         dag = self.dag()
-        alive = nx.ancestors(dag, "head") | {"head"}
-        return [f"{n} ({d['name']})" for n, d in dag.nodes(data=True) if d["kind"] == "layer" and n not in alive]
+        read = nx.ancestors(dag, "head")
+        dead = []
+        for path, data in dag.nodes(data=True):
+            if data["kind"] == "layer" and path not in read:
+                dead.append(f"{path} ({data['name']})")
+        return dead
+
+
+def _assignments(names: Mapping[str, str]) -> str:
+    """Return e.g. "h = x, pos = moved"."""
+    return ", ".join(f"{local} = {name}" for local, name in names.items())
 
 
 def _toml_value(value: Any) -> str:

@@ -114,8 +114,11 @@ class DotProductAttention(AttentionMixin):
         visibility = (terms, mask, key_mask)
         outputs = []
         for block in layout.blocks:
-            of_block = _heads(block.rows, q), _heads(block.columns, k), _heads(block.columns, v)
-            outputs.append(self._attend(block, *of_block, visibility, p).transpose(1, 2))
+            queries = _heads(block.rows, q)
+            keys_of_block = _heads(block.columns, k)
+            values = _heads(block.columns, v)
+            out = self._attend(block, queries, keys_of_block, values, visibility, p)
+            outputs.append(out.transpose(1, 2))
         return layout.join(outputs)
 
     def weights(
@@ -139,8 +142,10 @@ class DotProductAttention(AttentionMixin):
             scaled = _heads(block.rows, q) / q.size(-1) ** 0.5
             logits = scaled @ _heads(block.columns, k).mT  # (b, H, L, M)
             extra = self._extra(block, slice(None), (terms, mask, key_mask), q)
-            if extra is not None:
-                logits = logits.masked_fill(~extra, -torch.inf) if extra.dtype == torch.bool else logits + extra
+            if extra is not None and extra.dtype == torch.bool:
+                logits = logits.masked_fill(~extra, -torch.inf)
+            elif extra is not None:
+                logits = logits + extra
             for weight in logits.softmax(-1).nan_to_num(0.0):  # NaN: no visible node
                 weights[next(nonempty)] = weight
         self.record_attention(PairWeights(weights))
@@ -150,19 +155,23 @@ class DotProductAttention(AttentionMixin):
         """Attend within a block: ``(b, H, L, D)``, ``(b, H, M, D)`` and ``(b, H, M, C)`` to ``(b, H, L, C)``."""
         terms, mask, key_mask = visibility
         # In a causal block padding is never visible: it comes after all nodes.
-        padded = block.columns.mask is not None and not self.causal
-        if not terms and mask is None and key_mask is None and not padded:
+        hides_padding = block.columns.mask is not None and not self.causal
+        has_mask = mask is not None or key_mask is not None or hides_padding
+        if not terms and not has_mask:  # a fused kernel, which needs equal widths
             width = v.size(3)
-            v, scale = _pad(v, q.size(3)), q.size(3) ** -0.5
-            q, k = _pad(q, v.size(3)), _pad(k, v.size(3))
-            return scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal, scale=scale)[..., :width]
+            scale = q.size(3) ** -0.5
+            v = _pad(v, q.size(3))
+            q = _pad(q, v.size(3))
+            k = _pad(k, v.size(3))
+            out = scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal, scale=scale)
+            return out[..., :width]
 
-        def some(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
+        def attend_rows(q: Tensor, k: Tensor, v: Tensor, rows: slice) -> Tensor:
             extra = self._extra(block, rows, visibility, q)
             return scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=extra, dropout_p=p)
 
-        each = k.size(0) * k.size(1) * k.size(2)
-        return torch.cat(run_in_chunks(some, (q, k, v), q.size(2), each, self.entries), 2)
+        logits_per_row = k.size(0) * k.size(1) * k.size(2)
+        return torch.cat(run_in_chunks(attend_rows, (q, k, v), q.size(2), logits_per_row, self.entries), 2)
 
     def _extra(self, block: PaddedBlock, rows: slice, visibility: _Visibility, like: Tensor) -> Tensor | None:
         """Return the sum of the terms or, without terms, the bool mask, ``(b, 1 or H, 1 or l, M)``."""

@@ -72,16 +72,21 @@ def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = N
     """
     if chain is None or seq_pos.numel() == 0:
         return seq_pos
+    # sorted by protein, chain and position
     order = torch.argsort(seq_pos, stable=True)
     for key in (chain, proteins.batch):
         order = order.index_select(0, torch.argsort(key.index_select(0, order), stable=True))
-    pos, chain, batch = (x.index_select(0, order) for x in (seq_pos, chain, proteins.batch))
+    pos = seq_pos.index_select(0, order)
+    chain = chain.index_select(0, order)
+    batch = proteins.batch.index_select(0, order)
+
+    # the index counts on in a protein, with a gap between chains
     step = torch.where(chain.diff() == 0, pos.diff(), CHAIN_GAP)
-    step = torch.where(batch.diff() == 0, step, 0)  # from one protein to the next
-    place = torch.cat([step.new_zeros(1), step]).cumsum(0)
-    start = proteins.ptr[:-1].index_select(0, batch)  # each protein's first node in this order
-    place = place - (place - pos).index_select(0, start)
-    return torch.empty_like(place).index_copy(0, order, place)
+    step = torch.where(batch.diff() == 0, step, 0)
+    index = torch.cat([step.new_zeros(1), step]).cumsum(0)
+    first = proteins.ptr[:-1].index_select(0, batch)  # each protein's first node in this order
+    index = index - (index - pos).index_select(0, first)
+    return torch.empty_like(index).index_copy(0, order, index)
 
 
 def sinusoid(position: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
@@ -121,7 +126,8 @@ def rotate(x: Tensor, position: Tensor) -> Tensor:
     Su et al. 2021, arXiv:2104.09864, eqs. 14–15 and 34.
     """
     angle = _angles(position, x.size(-1), x.dtype).unsqueeze(1)  # (N, 1, D/2)
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    cos = angle.cos().to(x.dtype)
+    sin = angle.sin().to(x.dtype)
     a, b = x.chunk(2, -1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
@@ -148,10 +154,12 @@ def offset_bins(i: Tensor, j: Tensor, chain_i: Tensor | None, chain_j: Tensor | 
     Tensor
         ``(…, L, M)`` int64.
     """
-    bins = (j.unsqueeze(-2) - i.unsqueeze(-1)).clamp_(-reach, reach).add_(reach)
+    offset = j.unsqueeze(-2) - i.unsqueeze(-1)
+    bins = offset.clamp_(-reach, reach).add_(reach)
     if chain_i is None or chain_j is None:
         return bins
-    return bins.masked_fill_(chain_i.unsqueeze(-1) != chain_j.unsqueeze(-2), 2 * reach + 1)
+    is_other_chain = chain_i.unsqueeze(-1) != chain_j.unsqueeze(-2)
+    return bins.masked_fill_(is_other_chain, 2 * reach + 1)
 
 
 class OffsetBias(nn.Module):

@@ -99,8 +99,11 @@ class Dot(AutogradFunction):
         if uses_kernels(a):
             return edge_dot(a, b, edges.index)
         chunk = _CHUNK if a.device.type == "cpu" else max(edges.num_edges, 1)
-        pairs = zip(edges.index[0].split(chunk), edges.index[1].split(chunk), strict=True)
-        return torch.cat([(a.index_select(0, i) * b.index_select(0, j)).sum(-1) for j, i in pairs])  # (E, H)
+        products = []
+        for source, target in zip(edges.index[0].split(chunk), edges.index[1].split(chunk), strict=True):
+            product = a.index_select(0, target) * b.index_select(0, source)
+            products.append(product.sum(-1))
+        return torch.cat(products)  # (E, H)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

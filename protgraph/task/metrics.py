@@ -95,9 +95,10 @@ class Metric:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle a metric of a module by its name there, since :func:`as_metric` replaces the function."""
-        place = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
-        if getattr(sys.modules.get(place[0]), place[1], None) is self:
-            return resolve_name, (":".join(place),)
+        module = getattr(self.function, "__module__", "")
+        name = getattr(self.function, "__qualname__", "")
+        if getattr(sys.modules.get(module), name, None) is self:
+            return resolve_name, (f"{module}:{name}",)
         return Metric, (self.name, self.mode, self.function, self.weighted)
 
     @property
@@ -172,27 +173,38 @@ def best_threshold(predictions: SplitPredictions) -> Tensor:
 
     All thresholds midway between two different sorted predictions are compared.
     """
-    best = []
-    for logits, y in predictions.columns():
-        order = logits.argsort(descending=True, stable=True)
-        value, label = logits[order].double(), y[order].double()
-        true = label.cumsum(0)
-        cut = torch.arange(1, len(label) + 1, dtype=torch.float64)  # predicted positives
-        mcc = _matthews(true, cut - true, label.sum() - true, len(label) - cut - (label.sum() - true))
-        differs = value.diff() != 0  # (n - 1,) no cut between equals
-        if not bool(differs.any()):
-            best.append(0.0)
-            continue
-        at = int(torch.where(differs, mcc[:-1], -torch.inf).argmax())
-        better = mcc[at] >= 0  # otherwise no predicted positive is best
-        best.append(float((value[at] + value[at + 1]) / 2 if better else value[0] + 1))
+    best = [_best_threshold(logits, y) for logits, y in predictions.columns()]
     return torch.tensor(best, dtype=torch.float32)
+
+
+def _best_threshold(logits: Tensor, y: Tensor) -> float:
+    """Find the threshold of one label from its known rows, ``(M,)`` each."""
+    order = logits.argsort(descending=True, stable=True)
+    value = logits[order].double()
+    label = y[order].double()
+
+    # the Matthews correlation if the first 1, 2, … M rows are called
+    called = torch.arange(1, len(label) + 1, dtype=torch.float64)
+    tp = label.cumsum(0)
+    fp = called - tp
+    fn = label.sum() - tp
+    tn = len(label) - called - fn
+    mcc = _matthews(tp, fp, fn, tn)
+
+    differs = value.diff() != 0  # (M - 1,) no threshold between equals
+    if not bool(differs.any()):
+        return 0.0
+    last = int(torch.where(differs, mcc[:-1], -torch.inf).argmax())
+    if mcc[last] < 0:  # calling none is better
+        return float(value[0] + 1)
+    return float((value[last] + value[last + 1]) / 2)
 
 
 def _matthews(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
     """Compute ``(TP·TN - FP·FN) / sqrt((TP+FP)(TP+FN)(TN+FP)(TN+FN))``, 0 if a factor is 0 (Matthews 1975)."""
-    under = ((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).sqrt()
-    return torch.where(under > 0, (tp * tn - fp * fn) / under.clamp(min=1e-300), torch.zeros_like(under))
+    denominator = ((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).sqrt()
+    quotient = (tp * tn - fp * fn) / denominator.clamp(min=1e-300)
+    return torch.where(denominator > 0, quotient, torch.zeros_like(denominator))
 
 
 def _mean(values: list[float]) -> float:
@@ -264,7 +276,7 @@ def auprc(o: SplitPredictions) -> float:
     """Average precision: area under the precision–recall curve, mean over labels."""
     from torchmetrics.functional.classification import binary_average_precision
 
-    return _mean([float(binary_average_precision(x, y)) if _has_both(y) else math.nan for x, y in o.columns()])
+    return _mean([float(binary_average_precision(x, y)) for x, y in o.columns() if _has_both(y)])
 
 
 @as_metric("max")
@@ -272,14 +284,13 @@ def auroc(o: SplitPredictions) -> float:
     """Area under the receiver operating characteristic, mean over labels."""
     from torchmetrics.functional.classification import binary_auroc
 
-    return _mean([float(binary_auroc(x, y)) if _has_both(y) else math.nan for x, y in o.columns()])
+    return _mean([float(binary_auroc(x, y)) for x, y in o.columns() if _has_both(y)])
 
 
 @as_metric("max")
 def mcc(o: SplitPredictions) -> float:
     """Matthews correlation at the threshold, mean over labels."""
-    values = [float(_matthews(*counts)) if sum(counts) else math.nan for counts in _decisions(o)]
-    return _mean(values)
+    return _mean([float(_matthews(*counts)) for counts in _decisions(o) if sum(counts)])
 
 
 @as_metric("max")
@@ -299,10 +310,14 @@ def dice_mean(o: SplitPredictions) -> float:
 
 def _decisions(o: SplitPredictions, protein: Tensor | None = None) -> Iterable[list[Tensor]]:
     """Yield true and false positives, false and true negatives of each label, by place: ``(P,)`` float64 each."""
-    cuts = (o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold).expand_as(o.y)
-    protein = torch.zeros(len(o.y), dtype=torch.int64) if protein is None else protein
+    threshold = o.logits.new_zeros(o.y.size(1)) if o.threshold is None else o.threshold
+    is_called = o.logits >= threshold.expand_as(o.y)
+    is_true = o.y == 1
+    if protein is None:
+        protein = torch.zeros(len(o.y), dtype=torch.int64)
     for c, known in enumerate(known_labels(o.y).unbind(1)):
-        called, true = o.logits[:, c] >= cuts[:, c], o.y[:, c] == 1
+        called = is_called[:, c]
+        true = is_true[:, c]
         outcomes = (called & true, called & ~true, ~called & true, ~called & ~true)
         yield [torch.bincount(protein, (outcome & known).double(), minlength=1) for outcome in outcomes]
 
@@ -333,9 +348,13 @@ def nrmse(o: SplitPredictions) -> float:
     """
     relative = []
     for c, (error, y) in enumerate(_errors(o)):
-        mean = 0.0 if len(y) and _constant(y) else y.mean()
-        spread = (y - mean).square().mean().sqrt() if o.scale is None else o.scale[c].double()
-        relative.append(float(error.square().mean().sqrt() / spread.clamp(min=torch.finfo(torch.float32).tiny)))
+        if o.scale is not None:
+            spread = o.scale[c].double()
+        else:
+            mean = 0.0 if len(y) and _constant(y) else y.mean()
+            spread = (y - mean).square().mean().sqrt()
+        spread = spread.clamp(min=torch.finfo(torch.float32).tiny)
+        relative.append(float(error.square().mean().sqrt() / spread))
     return _mean(relative)
 
 

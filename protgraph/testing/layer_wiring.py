@@ -11,7 +11,7 @@ import torch
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.conformity import Conformity
-from protgraph.data.graph.fields import FieldSpec, field, is_registered
+from protgraph.data.graph.fields import FieldSpec, Level, field, is_registered
 from protgraph.errors import WiringError
 from protgraph.model.build import check_logits
 from protgraph.nn.module import GraphLayer, Head
@@ -57,7 +57,9 @@ class _Search:
     """The search for input fields with which a layer can be built."""
 
     def __init__(self, component: type[GraphLayer], name: str, conformity: Conformity) -> None:
-        self.component, self.name, self.conformity = component, name, conformity
+        self.component = component
+        self.name = name
+        self.conformity = conformity
         self.target = _target_of(component, name) if issubclass(component, Head) else None
 
     def wiring(self, specs: _Specs) -> Wiring:
@@ -75,15 +77,16 @@ class _Search:
         )
 
     def _even_wiring(self, specs: _Specs) -> Wiring | None:
-        even: dict[str, FieldSpec] = {}
+        even = dict(specs)
         for name, spec in specs.items():
-            is_odd = is_pseudoscalar(spec)
-            even[name] = spec.as_(spec.name, irreps=spec.irreps.replace("o", "e"), chiral=False) if is_odd else spec
+            if is_pseudoscalar(spec):
+                even[name] = spec.as_(spec.name, irreps=spec.irreps.replace("o", "e"), chiral=False)
         return None if even == dict(specs) else self.wiring(even)
 
     def choices(self, kinds: Sequence[str] = _MIXED) -> list[dict[str, FieldSpec]]:
         """Return every set of input fields to test, at least one; ``kinds`` are mixed irreps in order of preference."""
-        scalars, mixed = self._required(_SCALARS), self._required(kinds)
+        scalars = self._required(_SCALARS)
+        mixed = self._required(kinds)
         if isinstance(scalars, Exception) and isinstance(mixed, Exception):
             reads = ", ".join(self.component.reads) or "nothing"
             hint = "\nState them: conformity = protgraph.Conformity(inputs={...})."
@@ -92,21 +95,37 @@ class _Search:
             raise WiringError(
                 f"{self.name} cannot be built on the fields that it reads ({reads}): {scalars}{hint}"
             ) from scalars
-        bare = [(specs, irreps) for specs, irreps in ((scalars, _SCALARS), (mixed, kinds)) if isinstance(specs, dict)]
-        chosen = [bare[0][0], *(self._with_optional(*b) for b in bare), *self._hidden(kinds)]
-        return [specs for i, specs in enumerate(chosen) if specs not in chosen[:i]]
+        # bare, then with optional inputs, as scalars and as vectors; each once
+        with_optional = []
+        if isinstance(scalars, dict):
+            with_optional.append(self._with_optional(scalars, _SCALARS))
+        if isinstance(mixed, dict):
+            with_optional.append(self._with_optional(mixed, kinds))
+        bare = scalars if isinstance(scalars, dict) else mixed
+        assert isinstance(bare, dict)  # contract: one of them is no error
+        choices: list[dict[str, FieldSpec]] = []
+        for specs in (bare, *with_optional, *self._hidden(kinds)):
+            if specs not in choices:
+                choices.append(specs)
+        return choices
 
     def _hidden(self, kinds: Sequence[str]) -> list[dict[str, FieldSpec]]:
         """Return specs with vectors for the inputs that are stated as scalars, if it accepts them."""
-        stated = {name for name in self.conformity.inputs if not is_registered(name) and self._is_stated_scalar(name)}
-        if not stated:
+        inputs = {}
+        hidden = set()
+        for name, spec in self.conformity.inputs.items():
+            if self._is_stated_scalar(name) and not is_registered(name):
+                hidden.add(name)
+            else:
+                inputs[name] = spec
+        if not hidden:
             return []
-        inputs = {name: spec for name, spec in self.conformity.inputs.items() if name not in stated}
         search = _Search(self.component, self.name, replace(self.conformity, inputs=inputs))
-        found = search._required(kinds)
-        if isinstance(found, Exception) or all(found[name].is_scalar for name in stated & found.keys()):
+        specs = search._required(kinds)
+        if isinstance(specs, Exception):
             return []
-        return [found]
+        are_scalars = all(specs[name].is_scalar for name in hidden & specs.keys())
+        return [] if are_scalars else [specs]
 
     def _is_stated_scalar(self, name: str) -> bool:
         spec = self._spec(name)
@@ -123,24 +142,38 @@ class _Search:
     def _with_optional(self, specs: _Specs, irreps: Sequence[str]) -> dict[str, FieldSpec]:
         """Add all optional inputs if they go together; else as many as do, one after another, then in pairs."""
         optional = self.component.optional
-        for names in (optional, *((name,) for name in optional), *combinations(optional, 2)):
-            if all(name in specs for name in names):
-                continue
+        specs = dict(specs)
+        for names in (optional, *combinations(optional, 1), *combinations(optional, 2)):
             missing = [name for name in names if name not in specs]
-            more = self._try(specs, missing, irreps)
-            specs = specs if isinstance(more, Exception) else more
-        return dict(specs)
+            if not missing:
+                continue
+            added = self._try(specs, missing, irreps)
+            if not isinstance(added, Exception):
+                specs = added
+        return specs
 
     def _try(self, specs: _Specs, names: Sequence[str], irreps: Sequence[str]) -> dict[str, FieldSpec] | Exception:
         """Add these names, trying each of the irreps (for edges scalars too) where no spec is stated or registered."""
-        fixed = {n: spec for n in names if (spec := self._spec(n)) is not None}
-        free = [level_of(n) for n in names if n not in fixed]
-        others = tuple(dict.fromkeys((*irreps, *_SCALARS)))
-        choices = {level: irreps if level == "node" else others for level in dict.fromkeys(free)}
+        fixed: dict[str, FieldSpec] = {}
+        choices: dict[Level, Sequence[str]] = {}  # irreps to try for the other fields of each level
+        for name in names:
+            spec = self._spec(name)
+            if spec is not None:
+                fixed[name] = spec
+            elif level_of(name) == "node":
+                choices["node"] = irreps
+            else:
+                choices[level_of(name)] = tuple(dict.fromkeys((*irreps, *_SCALARS)))
         errors: list[Exception] = []
         for chosen in product(*choices.values()):
-            by_level = dict(zip(choices, chosen, strict=True))
-            added = {n: fixed.get(n) or FieldSpec(n, level_of(n), by_level[level_of(n)]) for n in names}
+            irreps_of_level = dict(zip(choices, chosen, strict=True))
+            added = {}
+            for name in names:
+                if name in fixed:
+                    added[name] = fixed[name]
+                else:
+                    level = level_of(name)
+                    added[name] = FieldSpec(name, level, irreps_of_level[level])
             try:
                 with torch.random.fork_rng(devices=[]):
                     self._create({**specs, **added})
@@ -155,7 +188,8 @@ class _Search:
         if isinstance(stated, FieldSpec):
             return stated
         if stated is not None:
-            return FieldSpec(name, field(name).level if is_registered(name) else level_of(name), stated)
+            level = field(name).level if is_registered(name) else level_of(name)
+            return FieldSpec(name, level, stated)
         return default_spec(name) if is_registered(name) else None
 
     def _create(self, specs: _Specs, chosen: Mapping[str, object] | None = None) -> GraphLayer:

@@ -63,8 +63,12 @@ def proteins(*, ligands: bool = False) -> tuple[Residues, ...]:
 
     With ``ligands``, the first has 28 atoms of small molecules, the second 9.
     """
-    both = make_protein((11, 8), seed=160), make_protein((7,), seed=361)  # no clashes, no two similar distances
-    return (with_ligands(both[0], 28, seed=2044), with_ligands(both[1], 9, seed=1963)) if ligands else both
+    # no clashes, no two similar distances
+    two_chains = make_protein((11, 8), seed=160)
+    one_chain = make_protein((7,), seed=361)
+    if not ligands:
+        return two_chains, one_chain
+    return with_ligands(two_chains, 28, seed=2044), with_ligands(one_chain, 9, seed=1963)
 
 
 @cache
@@ -101,25 +105,32 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
         ``(N, 2)`` φ and ψ of every residue, degrees; drawn if not given.
     """
     rng = np.random.default_rng(seed)
-    chains, start = [], 0
-    for n in lengths:
-        angles = _drawn_dihedrals(n, rng) if dihedrals is None else dihedrals[start : start + n]
+    # backbones of the chains
+    chains = []
+    start = 0
+    for length in lengths:
+        angles = _drawn_dihedrals(length, rng) if dihedrals is None else dihedrals[start : start + length]
         chains.append(_place(_chain(angles), rng))
-        start += n
+        start += length
     backbone = np.concatenate(chains)  # (N, 4, 3)
     n = len(backbone)
     backbone += rng.normal(0, _JITTER, backbone.shape)
     aatype = rng.integers(0, 20, n)
+    chain_ids = np.array([chr(65 + number) for number in range(len(lengths))])
     seq_pos = np.concatenate([np.arange(length) for length in lengths])
+
+    # side chains of two atoms; some residues have none, like glycine
     cb = virtual_cb(backbone)
-    cg = cb + 1.52 * unit(rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1]))
+    direction = rng.normal(size=(n, 3)) + unit(cb - backbone[:, 1])
+    cg = cb + 1.52 * unit(direction)
     atoms = np.concatenate([backbone, cb[:, None], cg[:, None]], 1)  # (N, 6, 3)
-    names = np.array(["N", "CA", "C", "O", "CB", "CG"])
     present: np.ndarray = np.ones((n, 6), bool)
-    present[:, 4:] = rng.random((n, 1)) < 0.9  # some residues have no side chain, like glycine
+    present[:, 4:] = rng.random((n, 1)) < 0.9
+    names = np.array(["N", "CA", "C", "O", "CB", "CG"])
+    elements = np.array([name[0] for name in names])
     return Residues(
         name=f"made{seed}",
-        chain=np.repeat(np.array([chr(65 + c) for c in range(len(lengths))]), lengths),
+        chain=np.repeat(chain_ids, lengths),
         res_id=seq_pos + 1,
         ins_code=np.full(n, ""),
         res_name=np.array([ProteinSequence.convert_letter_1to3(ALPHABET[t]) for t in aatype]),
@@ -132,7 +143,7 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
         seq_pos=seq_pos,
         atom_pos=atoms[present],
         atom_name=np.broadcast_to(names, (n, 6))[present],
-        atom_element=np.broadcast_to(np.array([name[0] for name in names]), (n, 6))[present],
+        atom_element=np.broadcast_to(elements, (n, 6))[present],
         atom_residue=np.nonzero(present)[0],
         report=LossReport(),
         alignment=make_alignment(aatype, seed=seed),
@@ -142,11 +153,15 @@ def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray
 def make_alignment(aatype: np.ndarray, *, seed: int) -> Alignment:
     """Generate 40 sequences that differ from residue types in a third of the columns, with gaps and deletions."""
     rng = np.random.default_rng(seed)
-    shape = _SEQUENCES, len(aatype)
-    types = np.where(rng.random(shape) < 0.3, rng.integers(0, 20, shape), aatype)
+    shape = (_SEQUENCES, len(aatype))
+    is_substituted = rng.random(shape) < 0.3
+    types = np.where(is_substituted, rng.integers(0, 20, shape), aatype)
     types[rng.random(shape) < 0.1] = GAP
-    deletions = rng.integers(1, 4, shape) * (rng.random(shape) < 0.1)
-    types[0], deletions[0] = aatype, 0
+    deletions = rng.integers(1, 4, shape)
+    has_deletion = rng.random(shape) < 0.1
+    deletions = deletions * has_deletion
+    types[0] = aatype
+    deletions[0] = 0
     return Alignment(types.astype(np.uint8), csr_array(deletions.astype(np.int32)), "made")
 
 
@@ -177,12 +192,15 @@ def degenerate_proteins(*, ligands: bool = False) -> dict[str, Residues]:
 
 
 def _degenerate() -> dict[str, Residues]:
-    protein, many = make_protein((6,), seed=3), make_protein((1, 2, 3), seed=4)
+    protein = make_protein((6,), seed=3)
+    many = make_protein((1, 2, 3), seed=4)
     at_one_place = {name: np.ones_like(getattr(protein, name)) for name in ("pos", "backbone", "atom_pos")}
-    line = np.arange(len(protein))[:, None] * np.array([3.8, 0.0, 0.0])
+    axis = np.array([1.0, 0.0, 0.0])
+    line = np.arange(len(protein))[:, None] * (3.8 * axis)
+    atoms_of_residue = np.array([-1.0, 0.0, 1.0, 1.5])[:, None] * axis  # (4, 3)
     on_a_line = {
         "pos": line,
-        "backbone": line[:, None] + np.array([-1.0, 0.0, 1.0, 1.5])[:, None] * np.array([1.0, 0.0, 0.0]),
+        "backbone": line[:, None] + atoms_of_residue,
         "atom_pos": line[protein.atom_residue],
     }
     gaps = protein.backbone.copy()
@@ -201,15 +219,22 @@ def _degenerate() -> dict[str, Residues]:
 
 def _drawn_dihedrals(length: int, rng: np.random.Generator) -> np.ndarray:
     """Draw a shape for every four residues; return φ and ψ, ``(length, 2)``."""
-    return np.array(_SHAPES)[np.repeat(rng.integers(0, len(_SHAPES), length // 4 + 1), 4)[:length]]
+    shapes = rng.integers(0, len(_SHAPES), length // 4 + 1)
+    shape_of_residue = np.repeat(shapes, 4)[:length]
+    return np.array(_SHAPES)[shape_of_residue]
 
 
 def _chain(dihedrals: np.ndarray) -> np.ndarray:
     """Return atoms N, CA, C, O of one chain, ``(length, 4, 3)``, Å, from φ and ψ, ``(length, 2)``."""
-    (phi, psi), length = dihedrals.T, len(dihedrals)
-    atoms = [np.zeros(3), np.array([_N_CA, 0.0, 0.0])]
+    phi, psi = dihedrals.T
+    length = len(dihedrals)
+
+    # N, CA and C of the first residue in a plane, then of each residue after the one before
     bend = math.radians(180 - _N_CA_C)
-    atoms.append(atoms[1] + _CA_C * np.array([math.cos(bend), math.sin(bend), 0.0]))
+    n = np.zeros(3)
+    ca = np.array([_N_CA, 0.0, 0.0])
+    c = ca + _CA_C * np.array([math.cos(bend), math.sin(bend), 0.0])
+    atoms = [n, ca, c]
     for i in range(1, length):
         atoms.append(_extend(atoms[-3:], _C_N, _CA_C_N, psi[i - 1]))  # N
         atoms.append(_extend(atoms[-3:], _N_CA, _C_N_CA, 180.0))  # CA, ω = 180°
@@ -224,23 +249,27 @@ def _extend(last: Sequence[np.ndarray], length: float, angle: float, dihedral: f
     a, b, c = last
     bc = unit((c - b)[None])[0]
     normal = unit(np.cross(b - a, bc)[None])[0]
-    theta, tau = math.radians(180 - angle), math.radians(dihedral)
+    theta = math.radians(180 - angle)
+    tau = math.radians(dihedral)
     local = np.array([math.cos(theta), math.sin(theta) * math.cos(tau), math.sin(theta) * math.sin(tau)])
-    return c + length * np.stack([bc, np.cross(normal, bc), normal], 1) @ local
+    axes = np.stack([bc, np.cross(normal, bc), normal], 1)
+    return c + length * axes @ local
 
 
 def _place(chain: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rotate a chain about its center and move it about 8 Å from the origin."""
-    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     turn *= np.sign(np.linalg.det(turn))
-    return (chain - chain.mean((0, 1))) @ turn + 8.0 * unit(rng.normal(size=(1, 3)))
+    centered = chain - chain.mean((0, 1))
+    return centered @ turn + 8.0 * unit(rng.normal(size=(1, 3)))
 
 
 def with_ligands(residues: Residues, atoms: int, *, seed: int) -> Residues:
     """Add ligand atoms 4 to 9 Å from CA atoms of a protein, in its floating type."""
     rng = np.random.default_rng(seed)
     beside = residues.pos[rng.integers(0, len(residues), atoms)]
-    pos = beside + rng.uniform(4, 9, (atoms, 1)) * unit(rng.normal(size=(atoms, 3)))
+    distance = rng.uniform(4, 9, (atoms, 1))
+    pos = beside + distance * unit(rng.normal(size=(atoms, 3)))
     molecule: np.ndarray = np.arange(atoms) // _MOLECULE
     count = int(molecule.max(initial=-1)) + 1
     element = rng.choice(_LIGAND_ELEMENTS, atoms)
@@ -271,21 +300,32 @@ def _packed(lengths: tuple[int, ...], *, seed: int) -> Residues:
     rng = np.random.default_rng(seed)
     aatype: np.ndarray = np.resize(rng.permutation(20), len(protein))  # every type, in chains long enough
     names = [THREE_LETTER[t] for t in aatype]
-    built = [_with_sidechain(name, backbone) for name, backbone in zip(names, protein.backbone, strict=True)]
+    atom_names: list[str] = []
+    positions = []
+    sizes = []
+    for name, backbone in zip(names, protein.backbone, strict=True):
+        names_of_residue, pos = _with_sidechain(name, backbone)
+        atom_names += names_of_residue
+        positions.append(pos)
+        sizes.append(len(pos))
     protein = replace(
         protein,
         alignment=make_alignment(aatype, seed=seed),
         aatype=aatype,
         res_name=np.array(names),
-        atom_name=np.concatenate([name for name, _ in built]),
-        atom_pos=np.concatenate([pos for _, pos in built]),
-        atom_element=np.array([atom[0] for name, _ in built for atom in name]),
-        atom_residue=np.repeat(np.arange(len(protein)), [len(name) for name, _ in built]),
+        atom_name=np.array(atom_names),
+        atom_pos=np.concatenate(positions),
+        atom_element=np.array([name[0] for name in atom_names]),
+        atom_residue=np.repeat(np.arange(len(protein)), sizes),
     )
-    sulfur = np.flatnonzero((protein.atom_name == "SG") & (protein.res_name[protein.atom_residue] == "CYS"))
+
+    # the second sulfur of cysteine comes as close to the first as in a disulfide bond
+    is_cysteine = protein.res_name[protein.atom_residue] == "CYS"
+    sulfur = np.flatnonzero((protein.atom_name == "SG") & is_cysteine)
     if len(sulfur) > 1:
-        vector = protein.atom_pos[sulfur[1]] - protein.atom_pos[sulfur[0]]
-        protein.atom_pos[sulfur[1]] = protein.atom_pos[sulfur[0]] + _DISULFIDE * vector / np.linalg.norm(vector)
+        first, second = sulfur[:2]
+        vector = protein.atom_pos[second] - protein.atom_pos[first]
+        protein.atom_pos[second] = protein.atom_pos[first] + _DISULFIDE * vector / np.linalg.norm(vector)
     return protein
 
 
@@ -303,7 +343,8 @@ def _with_sidechain(name: str, backbone: np.ndarray) -> tuple[list[str], np.ndar
     """Return the heavy atoms of an amino acid, its ideal side chain superimposed on N, CA and C of ``(4, 3)``."""
     ideal = _ideal_residues()[name]
     three = np.stack([ideal[atom] for atom in _BACKBONE[:3]]).astype(np.float64)
-    center, target = three.mean(0), backbone[:3].mean(0)
+    center = three.mean(0)
+    target = backbone[:3].mean(0)
     u, _, vt = np.linalg.svd((three - center).T @ (backbone[:3] - target))  # Kabsch
     u[:, 2] *= np.linalg.det(u @ vt)
     side = [atom for atom in ideal if atom not in _BACKBONE]

@@ -74,14 +74,20 @@ class DatasetDescription:
 
     def __str__(self) -> str:
         """Return the lines."""
-        version = f", version {self.version}" if self.version else ""
-        files = f" in {self.files}" if self.files else ""
-        lines = [f"dataset {self.name}: {count_noun(self.proteins, 'protein')}{files}{version}"]
+        title = f"dataset {self.name}: {count_noun(self.proteins, 'protein')}"
+        if self.files:
+            title += f" in {self.files}"
+        if self.version:
+            title += f", version {self.version}"
+        lines = [title]
+
+        # files that do not take part, by reason
         names_of_reason: dict[str, list[str]] = {}
         for name, reason in self.left_out.items():
             names_of_reason.setdefault(reason, []).append(name)
         for reason, names in names_of_reason.items():
             lines.append(f"  not used, {reason}: {list_first(names, _SHOWN)} ({count_noun(len(names), 'file')})")
+        # labels, splits and tasks
         lines += self._label_lines()
         if self.rule:
             lines.append(f"splits: {self.rule}")
@@ -114,17 +120,22 @@ def describe_count(count: SplitCount, target: Target | None) -> str:
     '1 protein, 76 residues, 2 labeled (1 positive)'
     """
     texts = [count_noun(count.proteins, "protein")]
-    texts += [] if count.residues is None else [count_noun(count.residues, "residue")]
-    if count.labeled is None or target is None:
-        return ", ".join(texts)
-    text = f"{count.labeled} labeled"
+    if count.residues is not None:
+        texts.append(count_noun(count.residues, "residue"))
+    if count.labeled is not None and target is not None:
+        labeled = f"{count.labeled} labeled"
+        texts.append(f"{labeled} ({_describe_classes(count, target)})" if count.per_class else labeled)
+    return ", ".join(texts)
+
+
+def _describe_classes(count: SplitCount, target: Target) -> str:
+    """Return the numbers of labels of each class, or of the positives of each label."""
     if target.kind == "multilabel" and target.size == 1:
-        text += f" ({count.per_class[0]} positive)" if count.per_class else ""
-    elif count.per_class:
-        names = target.names or tuple(map(str, range(target.size)))
-        counts = [f"{name} {number}" for name, number in zip(names, count.per_class, strict=True)]
-        text += f" ({'positive: ' if target.kind == 'multilabel' else ''}{list_first(counts, _SHOWN)})"
-    return ", ".join([*texts, text])
+        return f"{count.per_class[0]} positive"
+    names = target.names or tuple(map(str, range(target.size)))
+    counts = [f"{name} {number}" for name, number in zip(names, count.per_class, strict=True)]
+    listed = list_first(counts, _SHOWN)
+    return f"positive: {listed}" if target.kind == "multilabel" else listed
 
 
 def _describe_target(target: Target) -> str:

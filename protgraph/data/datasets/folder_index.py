@@ -100,15 +100,19 @@ def _index(
     rows_of: dict[tuple[int, str], list[int]] = {}
     for row, key in enumerate(zip(file, chain, strict=True)):
         rows_of.setdefault(key, []).append(row)
-    examples, rows, contents = [], {}, {}
+    examples = []
+    rows = {}
+    contents = {}
     for (number, name), numbers in rows_of.items():
         path, record = sources[number].location
         chains = (name,) if name else None
-        example = Example(f"{ids[number]}_{name}" if name else ids[number], path, chains, "", record)
-        content = folder.fingerprint(path, record)
+        example_id = f"{ids[number]}_{name}" if name else ids[number]
+        example = Example(example_id, path, chains, "", record)
         examples.append(example)
-        rows[example.id] = np.array(numbers)
-        contents[example.id] = content.of(chains if content.records is None else (record or "",))
+        rows[example_id] = np.array(numbers)
+        content = folder.fingerprint(path, record)
+        is_sequence_file = content.records is not None
+        contents[example_id] = content.of((record or "",) if is_sequence_file else chains)
     return FolderIndex(folder, table, tuple(examples), rows, contents, keys, notes)
 
 

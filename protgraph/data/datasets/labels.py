@@ -163,8 +163,10 @@ class ResidueLabels(Labels):
             return np.full(len(self.values), -1)
         label_key, residue_key = _keys(self, residues)
         order = np.argsort(residue_key, kind="stable")
-        row = order[np.searchsorted(residue_key, label_key, sorter=order).clip(max=len(residue_key) - 1)]
-        return np.where(residue_key[row] == label_key, row, -1)
+        position = np.searchsorted(residue_key, label_key, sorter=order)
+        row = order[position.clip(max=len(order) - 1)]
+        is_present = residue_key[row] == label_key
+        return np.where(is_present, row, -1)
 
 
 AbsentLabels = tuple[str, ResidueLabels, np.ndarray]
@@ -229,23 +231,30 @@ def _best_shift(labeled: np.ndarray, letters: np.ndarray | None, resolved: np.nd
     if not len(counts):
         return None
     best = counts.max()
-    is_best = counts == best
-    now = counts[shifts == 0].sum()
-    fits = best > now and best >= _FITTING * min(len(labeled), len(resolved))
-    return int(shifts[is_best][0]) if fits and is_best.sum() == 1 else None
+    best_shifts = shifts[counts == best]
+    fits_without_shift = counts[shifts == 0].sum()
+    is_better = best > fits_without_shift
+    fits_most = best >= _FITTING * min(len(labeled), len(resolved))
+    if is_better and fits_most and len(best_shifts) == 1:
+        return int(best_shifts[0])
+    return None
 
 
-def describe_left_out(parts: Sequence[AbsentLabels]) -> str:
+def describe_left_out(faults: Sequence[AbsentLabels]) -> str:
     """Return the note on labels that were left out, from ``(file, labels, (R,) absent)`` of each file."""
-    number, named = _count_absent(parts)
+    number, named = _count_absent(faults)
     noun = "label of a residue" if number == 1 else "labels of residues"
     return f"{number} {noun} without coordinates left out: {list_first(named, SHOWN)}"
 
 
-def _count_absent(parts: Sequence[AbsentLabels]) -> tuple[int, list[str]]:
+def _count_absent(faults: Sequence[AbsentLabels]) -> tuple[int, list[str]]:
     """Return the number of absent labels, and the names of the first of each file."""
-    number = sum(int(absent.sum()) for _, _, absent in parts)
-    named = [f"{name} {labels.ids[i]}" for name, labels, absent in parts for i in np.flatnonzero(absent)[: SHOWN + 1]]
+    number = 0
+    named = []
+    for name, labels, absent in faults:
+        number += int(absent.sum())
+        for i in np.flatnonzero(absent)[: SHOWN + 1]:
+            named.append(f"{name} {labels.ids[i]}")
     return number, named
 
 
@@ -253,15 +262,18 @@ def wrong_types_error(
     faults: Sequence[tuple[str, ResidueLabels, Residues, np.ndarray]],
 ) -> LabelError:
     """Create one error for labels of residues of another type, from ``(file, labels, residues, (R,) wrong)``."""
-    number = sum(int(wrong.sum()) for *_, wrong in faults)
+    number = 0
     named: list[str] = []
     shifts: dict[str, int] = {}
     for name, labels, residues, wrong in faults:
+        number += int(wrong.sum())
         types = dict(zip(residues.ids, residues.sequence, strict=True))
         for i in np.flatnonzero(wrong)[: SHOWN + 1]:
+            residue_id = labels.ids[i]
             expected = "" if labels.letters is None else labels.letters[i]
-            named.append(f"{name} {labels.ids[i]} is {types[labels.ids[i]]}, not {expected}")
-        shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
+            named.append(f"{name} {residue_id} is {types[residue_id]}, not {expected}")
+        for chain, shift in labels.shifts(residues).items():
+            shifts[f"{name} {chain}"] = shift
     noun = "label is for a residue" if number == 1 else "labels are for residues"
     return LabelError(f"{number} {noun} of another type: {list_first(named, SHOWN)}.{describe_shifts(shifts)}")
 
@@ -294,11 +306,15 @@ def absent_residues_error(faults: Sequence[AbsentLabels], shifts: Mapping[str, i
 def count_example(y: np.ndarray, target: Target, residues: int | None) -> SplitCount:
     """Count the known labels of a protein, ``y (M, …)`` as returned by :func:`align`, in total and per class."""
     if target.kind == "classification":
-        per_class = np.bincount(y[y >= 0], minlength=target.size)
-        return SplitCount(1, residues, int((y >= 0).sum()), tuple(per_class.tolist()))
-    labeled = int((~np.isnan(y)).any(axis=tuple(range(1, y.ndim))).sum())
-    positives = np.nansum(y, axis=0).astype(int).tolist() if target.kind == "multilabel" else ()
-    return SplitCount(1, residues, labeled, tuple(positives))
+        known = y[y >= 0]
+        per_class = np.bincount(known, minlength=target.size)
+        return SplitCount(1, residues, len(known), tuple(per_class.tolist()))
+    is_known = ~np.isnan(y)
+    labeled = int(is_known.any(axis=tuple(range(1, y.ndim))).sum())
+    positives: tuple[int, ...] = ()
+    if target.kind == "multilabel":
+        positives = tuple(np.nansum(y, axis=0).astype(int).tolist())
+    return SplitCount(1, residues, labeled, positives)
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:
@@ -312,12 +328,17 @@ def _canonical(values: np.ndarray) -> np.ndarray:
 
 def _keys(*tables: ResidueLabels | Residues) -> list[np.ndarray]:
     """Return one int64 per residue, equal if and only if the identifiers are equal."""
-    chain = np.unique(np.concatenate([np.asarray(p.chain, dtype=str) for p in tables]), return_inverse=True)[1]
-    ins, code = np.unique(np.concatenate([np.asarray(p.ins_code, dtype=str) for p in tables]), return_inverse=True)
-    number = np.concatenate([np.asarray(p.res_id, dtype=np.int64) for p in tables])
-    low, high = (number.min(), number.max()) if number.size else (0, 0)
-    key = (chain * len(ins) + code) * (high - low + 1) + (number - low)
-    return np.split(key, np.cumsum([len(p.res_id) for p in tables])[:-1])
+    chains = np.concatenate([np.asarray(table.chain, dtype=str) for table in tables])
+    codes = np.concatenate([np.asarray(table.ins_code, dtype=str) for table in tables])
+    number = np.concatenate([np.asarray(table.res_id, dtype=np.int64) for table in tables])
+    _, chain = np.unique(chains, return_inverse=True)
+    distinct_codes, code = np.unique(codes, return_inverse=True)
+    if number.size:
+        number = number - number.min()
+    num_numbers = number.max(initial=0) + 1
+    key = (chain * len(distinct_codes) + code) * num_numbers + number
+    ends = np.cumsum([len(table.res_id) for table in tables])
+    return np.split(key, ends[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,15 +400,24 @@ class PairLabels(Labels):
         absent = groups.absent(residues)
         if strict and absent.any():
             raise absent_residues_error([(self.name or residues.name, groups, absent)])
-        rows = groups.align(residues, strict=False)  # (N,) number of the labeled residue, −1 for others
-        row_of_pair = np.full(len(self.group), -1)
-        row_of_pair[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-        group = np.where(rows >= 0, self.group[rows], -1)
-        known = (group[:, None] >= 0) & (group >= 0) & (group[:, None] != group)
-        y = np.where(known, 0, np.nan).astype(np.float32)  # (N, N)
-        i, j = row_of_pair[self.positive]
-        present = (i >= 0) & (j >= 0)
-        y[i[present], j[present]] = y[j[present], i[present]] = 1
+        number = groups.align(residues, strict=False)  # (N,) number of the labeled residue, −1 for others
+        is_labeled = number >= 0
+
+        # pairs of different groups are known
+        group = np.where(is_labeled, self.group[number], -1)
+        have_groups = (group[:, None] >= 0) & (group >= 0)
+        is_known = have_groups & (group[:, None] != group)
+        y = np.where(is_known, 0, np.nan).astype(np.float32)  # (N, N)
+
+        # positive pairs, in both orders
+        residue_of = np.full(len(self.group), -1)  # of each labeled residue
+        residue_of[number[is_labeled]] = np.flatnonzero(is_labeled)
+        i, j = residue_of[self.positive]
+        is_present = (i >= 0) & (j >= 0)
+        i = i[is_present]
+        j = j[is_present]
+        y[i, j] = 1
+        y[j, i] = 1
         return y.reshape(-1, 1)
 
     def _groups(self) -> ResidueLabels:

@@ -199,10 +199,18 @@ def _tensors(graph: ProteinGraph) -> dict[str, Tensor]:
 
 def _attributes(graph: ProteinGraph) -> dict[str, Any]:
     """Return the attributes of the protein: plain attributes, and fields per protein as arrays under "protein"."""
-    plain = {k: v for k, v in graph.items() if not isinstance(v, Tensor) and k not in ("residue_ids", "degree")}
-    plain |= {k: v.to_dict() for k, v in plain.items() if isinstance(v, LossCounts)}
-    per_protein = {k: v.numpy() for k, v in _tensors(graph).items() if graph.level(k) not in ("node", "edge")}
-    return {**plain, "protein": per_protein}
+    attributes: dict[str, Any] = {}
+    per_protein = {}
+    for key, value in graph.items():
+        if isinstance(value, Tensor):
+            if graph.level(key) not in ("node", "edge"):
+                per_protein[key] = value.numpy()
+        elif isinstance(value, LossCounts):
+            attributes[key] = value.to_dict()
+        elif key not in ("residue_ids", "degree"):
+            attributes[key] = value
+    attributes["protein"] = per_protein
+    return attributes
 
 
 def _rows_of_level(graph: ProteinGraph, level: str, number: int) -> list[dict[str, Any]]:
@@ -217,18 +225,25 @@ def _rows_of_level(graph: ProteinGraph, level: str, number: int) -> list[dict[st
 
 
 def _flat(key: str, value: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of a field: itself, or ``key[0]``, ``key[1,2]``, …."""
     if value.ndim == 1:
         return {key: value}
-    places = np.ndindex(value.shape[1:])
-    return {f"{key}[{','.join(map(str, place))}]": value[(slice(None), *place)] for place in places}
+    columns = {}
+    for index in np.ndindex(value.shape[1:]):
+        name = ",".join(map(str, index))
+        columns[f"{key}[{name}]"] = value[(slice(None), *index)]
+    return columns
 
 
 def _joined(graph: ProteinGraph, fields: Sequence[str]) -> Tensor:
     """Concatenate fields to one floating-point tensor, ``(M, C)``."""
-    values = [graph[name] for name in fields]
-    flat = [value.unsqueeze(1) if value.dim() == 1 else value.flatten(1) for value in values]
     dtype = graph.pos.dtype if "pos" in graph else torch.get_default_dtype()
-    return torch.cat([value.to(dtype) for value in flat], 1)
+    columns = []
+    for name in fields:
+        value = graph[name]
+        flat = value.unsqueeze(1) if value.dim() == 1 else value.flatten(1)
+        columns.append(flat.to(dtype))
+    return torch.cat(columns, 1)
 
 
 def _is_copy(value: Tensor, joined: Tensor) -> bool:
@@ -239,17 +254,22 @@ def _is_copy(value: Tensor, joined: Tensor) -> bool:
 def _sort_edges(graph: ProteinGraph) -> None:
     """Sort edges by target, those of a target in their order; labels ``y`` of edges too."""
     index = graph.get("edge_index")
-    if not isinstance(index, Tensor) or index.dim() != 2 or not bool((index[-1, 1:] < index[-1, :-1]).any()):
+    if not isinstance(index, Tensor) or index.dim() != 2:
+        return
+    target = index[-1]
+    is_sorted = bool((target[1:] >= target[:-1]).all())
+    if is_sorted:
         return
     edge_fields = [key for key in _tensors(graph) if key != "edge_index" and graph.is_edge_attr(key)]
-    if isinstance(graph.get("y"), Tensor) and "y_level" not in graph and len(graph.y) == index.size(1) > 1:
+    has_unknown_level = isinstance(graph.get("y"), Tensor) and "y_level" not in graph
+    if has_unknown_level and len(graph.y) == len(target):
         if len(graph.y) == graph.num_nodes:
             raise FieldError(
                 f"from_pyg: y has {len(graph.y)} rows, as many as there are nodes and edges, and the edges have to be "
                 "sorted. Set data.y_level to 'node' or 'edge'."
             )
         edge_fields.append("y")
-    order = index[-1].argsort(stable=True)
+    order = target.argsort(stable=True)
     graph.edge_index = index[:, order]
     for key in edge_fields:
         graph[key] = graph[key][order]

@@ -151,9 +151,14 @@ _COUNTS = {level: names[0] for level, names in _LEVELS.items()}  # the array tha
 
 def residues_to_arrays(residues: Residues) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays of residues by name, of the shapes of the attributes, and everything else as plain data."""
-    arrays = {name: value for name in (*RESIDUE, *ATOM) if (value := getattr(residues, name)) is not None}
+    arrays = {}
+    for name in (*RESIDUE, *ATOM):
+        value = getattr(residues, name)
+        if value is not None:
+            arrays[name] = value
     if residues.ligands is not None:
-        arrays |= {_LIGANDS + f.name: getattr(residues.ligands, f.name) for f in fields(residues.ligands)}
+        for f in fields(residues.ligands):
+            arrays[_LIGANDS + f.name] = getattr(residues.ligands, f.name)
     plain = {"name": residues.name, "predicted": bool(residues.predicted), "report": residues.report.to_dict()}
     return arrays, plain
 
@@ -163,7 +168,8 @@ def residues_from_arrays(arrays: Mapping[str, np.ndarray], plain: Mapping[str, A
     columns: dict[str, Any] = {name: arrays[name] for name in (*RESIDUE, *ATOM) if name in arrays}
     ligands = None
     if LIGAND[0] in arrays:
-        ligands = Ligands(**{name.removeprefix(_LIGANDS): arrays[name] for name in (*LIGAND, *LIGAND_ATOM)})
+        of_ligands = {name.removeprefix(_LIGANDS): arrays[name] for name in (*LIGAND, *LIGAND_ATOM)}
+        ligands = Ligands(**of_ligands)
     report = LossReport.from_dict(plain["report"])
     return Residues(name=plain["name"], **columns, report=report, predicted=bool(plain["predicted"]), ligands=ligands)
 
@@ -203,10 +209,13 @@ def slice_residues(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any
     """Return protein i of the joined arrays, ``(M, …)`` each, as copies; ``described`` is its plain data."""
     sliced: dict[str, np.ndarray] = {}
     for level, names in _LEVELS.items():
-        if f"{_PREFIX}ptr_{level}" in arrays:
-            begin, end = arrays[f"{_PREFIX}ptr_{level}"][i : i + 2].tolist()
-            chosen = [name for name in names if name in described["arrays"]]
-            sliced |= {name: arrays[_PREFIX + name][begin:end].copy() for name in chosen}
+        offsets = arrays.get(f"{_PREFIX}ptr_{level}")
+        if offsets is None:
+            continue
+        begin, end = offsets[i : i + 2].tolist()
+        for name in names:
+            if name in described["arrays"]:
+                sliced[name] = arrays[_PREFIX + name][begin:end].copy()
     return residues_from_arrays(sliced, described)
 
 
@@ -246,16 +255,22 @@ class ShardFile:
 
 def write_shard_file(path: str | Path, arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> tuple[str, int]:
     """Write arrays and plain data to a file, atomically; the same content gives the same bytes."""
+    # arrays of the types of safetensors: strings as code points, plain data as text
     strings = {name: array.dtype.str for name, array in arrays.items() if array.dtype.kind == "U"}
     stored = {name: _codes(array) if name in strings else array for name, array in arrays.items()}
-    for name, value in ({_STRINGS: strings} | dict(plain)).items():
+    texts = {_STRINGS: strings, **plain}
+    for name, value in texts.items():
         stored[_TEXTS + name] = np.frombuffer(json.dumps(value).encode(), np.uint8)
-    names = sorted(stored, key=lambda name: (-stored[name].dtype.itemsize, name))  # each array is aligned
-    header, end = {}, 0
+
+    # the header, with the largest types first, so that each array is aligned
+    names = sorted(stored, key=lambda name: (-stored[name].dtype.itemsize, name))
+    header = {}
+    end = 0
     for name in names:
-        part = stored[name]
-        begin, end = end, end + part.nbytes
-        header[name] = {"dtype": _NAMES[part.dtype.str], "shape": list(part.shape), "data_offsets": [begin, end]}
+        array = stored[name]
+        begin = end
+        end += array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype.str], "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     checksum = hashlib.sha256()
@@ -274,21 +289,28 @@ def map_shard_file(path: str | Path) -> ShardFile:
     try:
         size = path.stat().st_size
         # not np.memmap: each map would keep its file open, and processes may open 1024 files
-        whole = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
-        start = 8 + int.from_bytes(whole[:8].tobytes(), "little")
-        header = json.loads(whole[8:start].tobytes())
-        stored = {name: _array(whole, start, entry) for name, entry in header.items() if name != "__metadata__"}
-        texts = {name.removeprefix(_TEXTS): stored.pop(name) for name in list(stored) if name.startswith(_TEXTS)}
+        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
+        start = 8 + int.from_bytes(content[:8].tobytes(), "little")
+        header = json.loads(content[8:start].tobytes())
+        stored = {}
+        texts = {}
+        for name, entry in header.items():
+            if name.startswith(_TEXTS):
+                texts[name.removeprefix(_TEXTS)] = _array(content, start, entry)
+            elif name != "__metadata__":
+                stored[name] = _array(content, start, entry)
         strings = json.loads(texts[_STRINGS].tobytes())
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise DatasetError(f"{path} is missing or incomplete. Write the store again.") from e
-    stored |= {name: stored[name].view(dtype)[..., 0] for name, dtype in strings.items()}
+    for name, dtype in strings.items():
+        stored[name] = stored[name].view(dtype)[..., 0]
     return ShardFile(stored, texts)
 
 
-def _array(whole: np.ndarray, start: int, entry: Mapping[str, Any]) -> np.ndarray:
+def _array(content: np.ndarray, start: int, entry: Mapping[str, Any]) -> np.ndarray:
     begin, end = entry["data_offsets"]
-    return whole[start + begin : start + end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    values = content[start + begin : start + end].view(_DTYPES[entry["dtype"]])
+    return values.reshape(entry["shape"])
 
 
 def _codes(strings: np.ndarray) -> np.ndarray:

@@ -92,7 +92,8 @@ class GraphStore:
             register_stored_field(self.path, name, FieldSpec(**{**spec, "shape": shape}))
         self._numeric: list[str] = self._layout["numeric"]
         self._plain = [key for key in self._layout["order"] if key not in self._numeric]
-        self._starts = [*accumulate((shard.proteins for shard in self.shards), initial=0)]
+        sizes = [shard.proteins for shard in self.shards]
+        self._starts = [*accumulate(sizes, initial=0)]
         self._open: dict[int, GraphShard] = {}
 
     def __len__(self) -> int:
@@ -117,7 +118,10 @@ class GraphStore:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {source: i for i, source in reversed(list(enumerate(self.sources)))}  # the first of equal ones
+        numbers: dict[str, int] = {}
+        for i, source in enumerate(self.sources):
+            numbers.setdefault(source, i)  # the first of equal ones
+        return numbers
 
     def number_of(self, source: str) -> int | None:
         """Return the number of the first protein that was read from a file; None if there is none."""
@@ -132,7 +136,8 @@ class GraphStore:
     def failures(self) -> Iterator[Failure]:
         """Records of the proteins and files that could not be used, in the order of the sources."""
         for number, entry in enumerate(self.shards):
-            yield from (failure for _, failure in self.shard(number).failures) if entry.failures else ()
+            if entry.failures:
+                yield from (failure for _, failure in self.shard(number).failures)
 
     @property
     def num_residues(self) -> int:
@@ -256,8 +261,11 @@ class GraphStore:
             A file is missing or incomplete.
         """
         self._files.describe()  # raises for missing files
-        paths = self._files.shard_files(self.shards)
-        return [path for path, shard in zip(paths, self.shards, strict=True) if file_sha256(path) != shard.sha256]
+        damaged = []
+        for path, shard in zip(self._files.shard_files(self.shards), self.shards, strict=True):
+            if file_sha256(path) != shard.sha256:
+                damaged.append(path)
+        return damaged
 
     def verify(self) -> None:
         """Compare the checksums of all shards.
@@ -305,11 +313,14 @@ def collate_members(
         if key == "edge_index":
             tensors[key] = join_edge_index(members, counts[level], first_nodes)
             continue
-        parts = [shard.arrays[key][a:b] for (shard, _), (a, b) in zip(members, spans[level], strict=True)]
-        joined = np.concatenate(parts)
+        arrays = []
+        for (shard, _), (start, stop) in zip(members, spans[level], strict=True):
+            arrays.append(shard.arrays[key][start:stop])
+        joined = np.concatenate(arrays)
         if key in shifted:
-            shift = np.repeat(_shifts(members, key, plain), counts[level], axis=0)
-            joined += shift.reshape(len(joined), *[-1] * (joined.ndim > 1), *[1] * (joined.ndim - 2))
+            shift = np.repeat(_shifts(members, key, plain), counts[level], axis=0)  # (M, 1), or (M, 2)
+            axes = [len(joined), -1, 1, 1]
+            joined += shift.reshape(axes[: joined.ndim])
         if edge_set_of(key) is not None:
             joined = joined.T.astype(np.int64, order="C")  # (2, E)
         tensors[key] = torch.from_numpy(joined)

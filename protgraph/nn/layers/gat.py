@@ -7,7 +7,7 @@ Not PyG's ``GATv2Conv``: 1.7–3.0× the time forward and backward (``python -m 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -92,21 +92,41 @@ class GAT(GraphLayer, AttentionMixin):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: neighbors weighted by softmax of their scores, heads concatenated or averaged."""
-        edges, h = f["edges"], f["h"]
-        heads = self.score.heads
-        keep = self.dropout(h.new_ones(edges.num_edges, heads)) if self.training and self.dropout.p else None
-        x, (out, total, alpha), own = self.score(h, edges, f.get("edge_attr"), keep, self.self_loops)
-        itself = None if own is None else (own - total).sigmoid()  # (N, H), the softmax over neighbors and the node
+        edges = f["edges"]
+        keep = None  # factors of the weights from dropout
+        if self.training and self.dropout.p:
+            keep = self.dropout(f["h"].new_ones(edges.num_edges, self.score.heads))
+        attended: _Attended = self.score(f["h"], edges, f.get("edge_attr"), keep, self.self_loops)
+        out = attended.out
+        weight = attended.weight
+
+        # the softmax over the neighbors and the node itself
+        self_weight = None
+        if attended.self_logit is not None:
+            self_weight = (attended.self_logit - attended.log_sum).sigmoid()  # (N, H)
+            of_neighbors = (1 - self_weight).unsqueeze(-1) * out
+            out = of_neighbors + self.dropout(self_weight).unsqueeze(-1) * attended.values
         if self.is_recording:
-            weight = alpha if itself is None else alpha * edges.target(1 - itself)
-            self.record_attention(EdgeWeights(edges.index, weight, itself))
-        if itself is not None:
-            out = (1 - itself).unsqueeze(-1) * out + self.dropout(itself).unsqueeze(-1) * x
-        return {"h": (out.flatten(1) if self.concat else out.mean(1)) + self.bias}
+            if self_weight is not None:
+                weight = weight * edges.target(1 - self_weight)
+            self.record_attention(EdgeWeights(edges.index, weight, self_weight))
+
+        h = out.flatten(1) if self.concat else out.mean(1)
+        return {"h": h + self.bias}
+
+
+class _Attended(NamedTuple):
+    """Attention of each node to its neighbors."""
+
+    values: Tensor  # (N, H, C)
+    out: Tensor  # (N, H, C), weighted sums of values
+    log_sum: Tensor  # (N, H), log-sum-exp of the logits
+    weight: Tensor  # (E, H)
+    self_logit: Tensor | None  # (N, H); None without self loops
 
 
 class _ScoreV1(nn.Module):
-    """Values ``(N, H, C)``, attention to neighbors, and self logits ``(N, H)`` of Veličković et al. 2018, eq. 3."""
+    """Values, attention to neighbors, and self logits of Veličković et al. 2018, eq. 3."""
 
     def __init__(self, width: int, edge_width: int, heads: int, channels: int, slope: float) -> None:
         super().__init__()
@@ -118,17 +138,20 @@ class _ScoreV1(nn.Module):
         for weight in self.parameters():
             nn.init.xavier_uniform_(weight)
 
-    def forward(
-        self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool
-    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor], Tensor | None]:
+    def forward(self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool) -> _Attended:
         x = self.linear(h).view(h.size(0), self.heads, -1)  # (N, H, C)
-        src, dst = (x * self.att_src).sum(-1), (x * self.att_dst).sum(-1)  # (N, H)
+        source = (x * self.att_src).sum(-1)  # (N, H)
+        target = (x * self.att_dst).sum(-1)  # (N, H)
         edge = None if self.att_edge is None else self.att_edge(e)  # (E, H)
-        attended = edges.attend(x, leaky_relu(edges.pair_sum(dst, src, edge), self.slope), keep)
-        if not self_loops:
-            return x, attended, None
-        own = src + dst if edge is None else src + dst + edges.mean(edge)
-        return x, attended, leaky_relu(own, self.slope)
+        logits = leaky_relu(edges.pair_sum(target, source, edge), self.slope)
+        out, log_sum, weight = edges.attend(x, logits, keep)
+        self_logit = None
+        if self_loops:
+            z = source + target
+            if edge is not None:
+                z = z + edges.mean(edge)
+            self_logit = leaky_relu(z, self.slope)
+        return _Attended(x, out, log_sum, weight, self_logit)
 
 
 class _ScoreV2(nn.Module):
@@ -144,17 +167,23 @@ class _ScoreV2(nn.Module):
         for name, weight in self.named_parameters():
             nn.init.zeros_(weight) if name.endswith("bias") else nn.init.xavier_uniform_(weight)
 
-    def forward(
-        self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool
-    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor], Tensor | None]:
-        source, target = self.source(h), self.target(h)  # (N, H C)
-        x, weight = source.view(h.size(0), self.heads, -1), None if self.edge is None else self.edge.weight
-        attended = edges.additive_attention(
-            x, target, self.att, slope=self.slope, e=None if weight is None else e, weight=weight, keep=keep
+    def forward(self, h: Tensor, edges: Edges, e: Tensor | None, keep: Tensor | None, self_loops: bool) -> _Attended:
+        source = self.source(h)  # (N, H C)
+        target = self.target(h)  # (N, H C)
+        x = source.view(h.size(0), self.heads, -1)  # (N, H, C)
+        edge_map = None
+        if self.edge is None:
+            e = None
+        else:
+            edge_map = self.edge.weight
+        out, log_sum, weight = edges.additive_attention(
+            x, target, self.att, slope=self.slope, e=e, weight=edge_map, keep=keep
         )
-        if not self_loops:
-            return x, attended, None
-        z = source + target
-        if self.edge is not None and e is not None:
-            z = z + self.edge(edges.mean(e))
-        return x, attended, (leaky_relu(z, self.slope).view_as(x) * self.att).sum(-1)
+        self_logit = None
+        if self_loops:
+            z = source + target
+            if self.edge is not None and e is not None:
+                z = z + self.edge(edges.mean(e))
+            activated = leaky_relu(z, self.slope).view_as(x)
+            self_logit = (activated * self.att).sum(-1)
+        return _Attended(x, out, log_sum, weight, self_logit)

@@ -99,7 +99,8 @@ class GRU(GraphLayer):
         cell = self.cell
         of_x = linear(x, cell.weight_ih, cell.bias_ih).chunk(3, 1)
         of_h = linear(h, cell.weight_hh, cell.bias_hh).chunk(3, 1)
-        r, z = (torch.sigmoid(a + b) for a, b in zip(of_x[:2], of_h[:2], strict=True))
+        r = torch.sigmoid(of_x[0] + of_h[0])
+        z = torch.sigmoid(of_x[1] + of_h[1])
         n = torch.tanh(of_x[2] + r * of_h[2])
         return n + z * (h - n)
 
@@ -118,15 +119,20 @@ class Add(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
         spec = _common_spec(self)
-        unequal = [n for n, s in fields.items() if s.o3.simplify() != spec.o3.simplify()]
-        if unequal:
-            raise WiringError(f"add reads { {n: s.irreps for n, s in fields.items()} }. They must have equal irreps.")
+        irreps = spec.o3.simplify()
+        if any(other.o3.simplify() != irreps for other in fields.values()):
+            irreps_of_fields = {name: other.irreps for name, other in fields.items()}
+            raise WiringError(f"add reads {irreps_of_fields}. They must have equal irreps.")
         self.declare(h=FieldSpec("h", spec.level, spec.irreps, chiral=spec.chiral))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``, the sum of all inputs."""
-        first, *rest = (f[name].flatten(1) for name in self.fields)
-        return {"h": sum(rest, start=first)}
+        h = None
+        for name in self.fields:
+            x = f[name].flatten(1)
+            h = x if h is None else h + x
+        assert h is not None  # contract: a variadic layer has inputs
+        return {"h": h}
 
 
 class Concat(GraphLayer):

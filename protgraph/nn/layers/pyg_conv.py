@@ -66,7 +66,10 @@ class PygConv(GraphLayer):
         for name in self.takes:
             if name not in accepted:
                 raise WiringError(f"pyg_conv: {conv}.forward takes {', '.join(list(accepted)[1:])}, not {name!r}.")
-        widths = {"h": self.scalar_width("h")} | {n: self.scalar_width(n) for n in self.takes if n in _EDGE_NAMES}
+        widths = {"h": self.scalar_width("h")}
+        for name in self.takes:
+            if name in _EDGE_NAMES:
+                widths[name] = self.scalar_width(name)
         self.conv = _make(kind, widths, dim, dict(options or {}))
         self.declare(h=f"{self._measure(conv, widths)}x0e")
 
@@ -111,9 +114,11 @@ def _make(kind: type[nn.Module], widths: Mapping[str, int], dim: int, options: d
     widths_by_name = {"in_channels": widths["h"], "out_channels": dim, "channels": widths["h"]}
     if "edge_attr" in widths:
         widths_by_name["edge_dim"] = widths["edge_attr"]
-    arguments = {name: width for name, width in widths_by_name.items() if name in takes} | options
-    networks = {n: mlp(v) for n, v in options.items() if n.endswith("nn") and isinstance(v, list | tuple)}
-    return kind(**arguments | networks)
+    arguments: dict[str, Any] = {name: width for name, width in widths_by_name.items() if name in takes}
+    for name, value in options.items():
+        is_network = name.endswith("nn") and isinstance(value, list | tuple)
+        arguments[name] = mlp(value) if is_network else value
+    return kind(**arguments)
 
 
 def _check_options(kind: type[nn.Module], takes: Mapping[str, inspect.Parameter], options: Mapping[str, Any]) -> None:

@@ -52,23 +52,30 @@ class TextTable:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[bytes] | np.ndarray]) -> None:
-        self.names, self.size = tuple(columns), len(next(iter(columns.values())))
+        first = next(iter(columns.values()))
+        self.names = tuple(columns)
+        self.size = len(first)
         self._columns = columns
 
     def column(self, name: str, rows: slice | np.ndarray = slice(None)) -> ColumnValues:
         """Return some rows of a column: a slice, or ``(R,)`` indices or mask."""
         values = self._written(name, rows)
-        first = values.view(np.uint8).reshape(len(values), values.itemsize)[:, 0]
+        first = values.view(np.uint8).reshape(len(values), values.itemsize)[:, 0]  # character of each value
+
+        # inapplicable and unknown values
         mask = None
-        if ((first == _DOT) | (first == _QUESTION)).any():
+        may_be_masked = ((first == _DOT) | (first == _QUESTION)).any()
+        if may_be_masked:
             mask = (values == b".") + np.uint8(2) * (values == b"?")
+            if not mask.any():
+                mask = None
+
         may_be_quoted = np.flatnonzero(first <= _SINGLE)
         if len(may_be_quoted):
-            inside = [_without_quotes(value) for value in values[may_be_quoted].tolist()]
-            values[may_be_quoted] = inside
+            values[may_be_quoted] = [_without_quotes(value) for value in values[may_be_quoted].tolist()]
         if not _is_ascii(values):
             values = np.array([decode_text(value) for value in values.tolist()])
-        return ColumnValues(values, mask if mask is not None and mask.any() else None)
+        return ColumnValues(values, mask)
 
     def characters(self, name: str, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return the values of a column as they are written, with quotes, ``(R,)`` bytes; see :meth:`column`."""
@@ -77,7 +84,10 @@ class TextTable:
             return values
         written = []
         for value in values.tolist():
-            written.append(value if value.isascii() else quote(decode_text(_without_quotes(value))).encode())
+            if not value.isascii():
+                text = decode_text(_without_quotes(value))
+                value = quote(text).encode()
+            written.append(value)
         return np.array(written)
 
     def _written(self, name: str, rows: slice | np.ndarray) -> np.ndarray:
@@ -93,7 +103,9 @@ def _without_quotes(value: bytes) -> bytes:
     """Return the text of a value: without quotes, or between the semicolons of a text field."""
     if value[:1] in (b"'", b'"'):
         return value[1:-1]
-    return value[2:-2] if value.startswith(b"\n") else value
+    if value.startswith(b"\n"):
+        return value[2:-2]
+    return value
 
 
 def _is_ascii(values: np.ndarray) -> bool:
@@ -133,7 +145,9 @@ def unify_lines(content: bytes) -> bytes:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return content if content.endswith(b"\n") else content + b"\n"
+    if not content.endswith(b"\n"):
+        content += b"\n"
+    return content
 
 
 def parse_cif(content: bytes, where: str, categories: Collection[str] | None = None) -> list[ParsedBlock]:
@@ -158,12 +172,16 @@ class _Parser:
     """Places of the tags and reserved words of a file, of its quoted values, text fields and comments."""
 
     def __init__(self, content: bytes, where: str, aligned: _AlignedRows | None) -> None:
-        self.content, self.where, self.aligned = content, where, aligned
+        self.content = content
+        self.where = where
+        self.aligned = aligned
         self.chars = np.frombuffer(content, np.uint8)
         if aligned is None:
             words = self._word_starts(0, len(content))
         else:
-            words = np.concatenate([self._word_starts(0, aligned.start), self._word_starts(aligned.end, len(content))])
+            before = self._word_starts(0, aligned.start)
+            after = self._word_starts(aligned.end, len(content))
+            words = np.concatenate([before, after])
         self._find_spans(words)
         self._find_marks(words)
 
@@ -176,8 +194,10 @@ class _Parser:
     def _find_spans(self, words: np.ndarray) -> None:
         """Find values with quotes, text fields and comments; ``words (W,)`` are the first characters of words."""
         content = self.content
-        starts, ends = [-1], [-1]
-        for begin in words[_BEGINS_SPAN[self.chars[words]]].tolist():
+        starts = [-1]
+        ends = [-1]
+        begins_span = _BEGINS_SPAN[self.chars[words]]
+        for begin in words[begins_span].tolist():
             if begin < ends[-1]:  # inside the last one
                 continue
             mark = content[begin : begin + 1]
@@ -201,16 +221,22 @@ class _Parser:
         # A word may follow the semicolon of a text field without white space.
         ends = [end for end in self.span_ends[1:] if self.content[end] not in b" \n\t\v\f"]
         words = np.insert(words, np.searchsorted(words, ends), ends)
+
+        # tags, and words with an underscore where a reserved word has one, as in loop_ and global_
         words = words[_BEGINS_MARK[self.chars[words]]]
         last = len(self.chars) - 1
         is_tag = self.chars[words] == _UNDERSCORE
-        is_long = self.chars[np.minimum(words + 6, last)] == _UNDERSCORE  # as in global_
-        is_other = ~is_tag & ((self.chars[np.minimum(words + 4, last)] == _UNDERSCORE) | is_long)
-        for i in np.flatnonzero(is_other).tolist():
-            is_other[i] = _RESERVED.match(self.content, int(words[i])) is not None
-        marks = words[is_tag | is_other]
+        is_short = self.chars[np.minimum(words + 4, last)] == _UNDERSCORE
+        is_long = self.chars[np.minimum(words + 6, last)] == _UNDERSCORE
+        is_reserved = ~is_tag & (is_short | is_long)
+        for i in np.flatnonzero(is_reserved).tolist():
+            is_reserved[i] = _RESERVED.match(self.content, int(words[i])) is not None
+        marks = words[is_tag | is_reserved]
+
+        # without those inside quotes, text fields and comments
         span = np.searchsorted(self.span_starts, marks, side="right") - 1
-        marks = marks[marks >= np.array(self.span_ends)[span]]
+        end_of_span = np.array(self.span_ends)[span]
+        marks = marks[marks >= end_of_span]
         self.marks: list[int] = marks.tolist()
 
     def is_inside(self, place: int) -> bool:
@@ -263,8 +289,10 @@ class _Parser:
 
     def _add_loop(self, target: _Statements, k: int, following: int) -> int:
         """Add the loop that begins with mark ``k`` if it has the next chosen mark; return a mark after its tags."""
-        first = end = k + 1
-        if following > first and not (following < len(self.marks) and self._is_tag(following)):
+        first = k + 1
+        end = first
+        is_tag = following < len(self.marks) and self._is_tag(following)
+        if following > first and not is_tag:
             return following  # the next chosen mark is behind the loop
         while end < len(self.marks) and self._is_tag(end) and self._after_blanks(end - 1) == self.marks[end]:
             end += 1
@@ -276,13 +304,16 @@ class _Parser:
 
     def _add(self, target: _Statements, tags: list[int], loop: int | None = None) -> None:
         """Add the values after tags, of a loop that begins at a character or of one tag."""
-        start, end = self._word_end(tags[-1]), self._end(tags[-1])
+        start = self._word_end(tags[-1])
+        end = self._end(tags[-1])
         columns: Sequence[Sequence[bytes] | np.ndarray]
         if self.aligned is not None and start <= self.aligned.start < end:
-            columns, end = self.aligned.columns, self.aligned.end
+            columns = self.aligned.columns
+            end = self.aligned.end
         else:
             values, end = self._values(start, end)
-            if len(values) % len(tags) if loop is not None else len(values) != 1:
+            is_complete = len(values) == 1 if loop is None else len(values) % len(tags) == 0
+            if not is_complete:
                 tag = decode_text(self._word(tags[0]))
                 self._raise(self.marks[tags[0]], f"{len(values)} values for {len(tags)} tags from {tag} on")
             columns = [values[i :: len(tags)] for i in range(len(tags))]
@@ -291,20 +322,24 @@ class _Parser:
             tag = decode_text(self._word(k))
             category, _, item = tag[1:].partition(".")
             category = canonical_name(category)
+            item = canonical_name(item)
             items = target.columns.setdefault(category, {})
-            if canonical_name(item) in items:
+            if item in items:
                 self._raise(self.marks[k], f"tag {tag} is repeated")
-            items[canonical_name(item)] = column
+            items[item] = column
             categories.add(category)
-        is_loop = loop is not None and len(categories) == 1
+        place = slice(loop, end) if loop is not None and len(categories) == 1 else None
         for category in categories:
-            target.parts.setdefault(category, []).append(slice(loop, end) if is_loop else None)
+            target.parts.setdefault(category, []).append(place)
 
     def _values(self, start: int, end: int) -> tuple[list[bytes], int]:
         """Return the values between two characters, as they are written, and the character after the last one."""
-        content, values, last, position = self.content, [], start, start
-        first, after = (bisect_left(self.span_starts, place) for place in (start, end))
-        for span_start, span_end in zip(self.span_starts[first:after], self.span_ends[first:after], strict=True):
+        content = self.content
+        values = []
+        last = start
+        position = start
+        spans = slice(bisect_left(self.span_starts, start), bisect_left(self.span_starts, end))
+        for span_start, span_end in zip(self.span_starts[spans], self.span_ends[spans], strict=True):
             bare = content[position:span_start].split()
             if bare:
                 values += bare
@@ -359,7 +394,11 @@ class _Statements:
 
     def parsed(self) -> ParsedBlock:
         tables = {category: TextTable(columns) for category, columns in self.columns.items()}
-        loops = {category: parts[0] for category, parts in self.parts.items() if len(parts) == 1 and parts[0]}
+        loops = {}
+        for category, places in self.parts.items():
+            loop = places[0]
+            if len(places) == 1 and loop is not None:
+                loops[category] = loop
         return ParsedBlock(self.name, tables, loops)
 
 
@@ -390,7 +429,8 @@ def _find_aligned_rows(content: bytes) -> _AlignedRows | None:
     if len(table) == 0 or not _AFTER_LOOP.match(content, end):
         return None
     bounds = _column_bounds(table)
-    if len(bounds) != len(loop[1].split()) + 1 or not _are_values(table, bounds, content[start:end]):
+    num_tags = len(loop[1].split())
+    if len(bounds) != num_tags + 1 or not _are_values(table, bounds, content[start:end]):
         return None
     table = table * (table > _SPACE)  # 0 in place of blanks, which no value has inside
     columns = []
@@ -406,10 +446,13 @@ def _lines_until_statement(content: bytes, start: int) -> tuple[np.ndarray, int]
     ends = np.flatnonzero(chars == _NEWLINE) + 1
     starts = np.concatenate([[0], ends[:-1]])
     begins_statement = _BEGINS_STATEMENT[chars[starts]]
-    count = int(begins_statement.argmax()) if begins_statement.any() else len(starts)
+    count = len(starts)
+    if begins_statement.any():
+        count = int(begins_statement.argmax())
     if count == 0:
         return np.zeros((0, 1), np.uint8), start
-    starts, length = starts[:count], (ends - starts)[:count]
+    starts = starts[:count]
+    length = ends[:count] - starts
     width = int(length.max())
     if (length == width).all():
         table = chars[: count * width].reshape(count, width)
@@ -426,7 +469,9 @@ def _column_bounds(table: np.ndarray) -> tuple[int, ...]:
     for start in range(0, len(table), _BLOCK):
         block = table[start : start + _BLOCK]
         flat = block.ravel()
-        if (block[0] > _SPACE)[-1] or np.count_nonzero(flat < _SPACE) != np.count_nonzero(flat == _NEWLINE):
+        ends_with_character = block[0, -1] > _SPACE
+        num_control = np.count_nonzero(flat < _SPACE)
+        if ends_with_character or num_control != np.count_nonzero(flat == _NEWLINE):
             return ()
         is_char = flat > _SPACE
         is_start = is_char.copy()
@@ -447,7 +492,9 @@ def _are_values(table: np.ndarray, bounds: tuple[int, ...], region: bytes) -> bo
     if not any(mark in region for mark in (b"'", b'"', b"#", b"_", b";")):
         return True
     heads = table[:, bounds[:-1]]  # (rows, columns)
-    if ((heads == _HASH) | (heads == _UNDERSCORE)).any() or (table[:, 0] == _SEMICOLON).any():
+    begins_no_value = (heads == _HASH) | (heads == _UNDERSCORE)
+    begins_field = table[:, 0] == _SEMICOLON
+    if begins_no_value.any() or begins_field.any():
         return False
     is_quoted = (heads == _SINGLE) | (heads == _DOUBLE)
     for i in np.flatnonzero(is_quoted.any(axis=0)).tolist():

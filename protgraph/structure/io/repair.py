@@ -56,11 +56,14 @@ def shift_long_serials(table: np.ndarray, rows: np.ndarray) -> list[str]:
             continue
         extra = serial.end() + 6 - _SERIAL_END
         shifted = text[:_SERIAL_END] + text[_SERIAL_END + extra :] + b" " * extra
-        moved = np.frombuffer(shifted, np.uint8)
-        if parse_numbers(moved[None])[1][:3].all():
-            table[row] = moved
+        record = np.frombuffer(shifted, np.uint8)
+        _, is_number = parse_numbers(record[None])
+        if is_number[:3].all():
+            table[row] = record
             count += 1
-    return [f"{count} atom records with serial numbers of more than five digits shifted to their columns"] * (count > 0)
+    if not count:
+        return []
+    return [f"{count} atom records with serial numbers of more than five digits shifted to their columns"]
 
 
 def repair_numbers(
@@ -81,14 +84,16 @@ def repair_numbers(
         rows = np.flatnonzero(~valid[column])
         if name == "number":
             notes += _repair_residue_numbers(field, values[column], rows, line, path)
-        elif len(rows) and name in _DEFAULTS:
-            blank = rows[(field[rows] == ord(" ")).all(axis=1)]
-            values[column, blank] = _DEFAULTS[name]
-            notes += [f"no {name} in {len(blank)} atom records, read as {_DEFAULTS[name]:.2f}"] * (len(blank) > 0)
-            rows = np.setdiff1d(rows, blank)
-        if name != "number":
-            for row in rows.tolist():
-                values[column, row] = _float(_text(field[row]), name, path, int(line[row]))
+            continue
+        if len(rows) and name in _DEFAULTS:
+            is_blank = (field[rows] == _BLANK).all(axis=1)
+            num_blank = np.count_nonzero(is_blank)
+            values[column, rows[is_blank]] = _DEFAULTS[name]
+            if num_blank:
+                notes.append(f"no {name} in {num_blank} atom records, read as {_DEFAULTS[name]:.2f}")
+            rows = rows[~is_blank]
+        for row in rows.tolist():
+            values[column, row] = _float(_text(field[row]), name, path, int(line[row]))
     return notes
 
 
@@ -123,7 +128,9 @@ def _repair_residue_numbers(
         if number is None:
             raise _not_a_number(texts[row], "number", path, int(line[row]))
     numbers[:] = read
-    return [f"residue numbers of {hexadecimal} atom records after {_LAST} read as hexadecimal"] * (hexadecimal > 0)
+    if not hexadecimal:
+        return []
+    return [f"residue numbers of {hexadecimal} atom records after {_LAST} read as hexadecimal"]
 
 
 def read_residue_numbers(fields: Sequence[str]) -> tuple[list[int | None], int]:
@@ -140,13 +147,20 @@ def read_residue_numbers(fields: Sequence[str]) -> tuple[list[int | None], int]:
     (([9999, 10000, 10001], 2), ([9999, 10000, 1223056], 0))
     """
     numbers: list[int | None] = []
-    before, is_hex, count = 0, False, 0
-    for field in map(str.strip, fields):
+    before = 0  # the number before, 0 if it is none
+    is_hexadecimal = False
+    count = 0
+    for text in fields:
+        field = text.strip()
         hexadecimal = int(field, 16) if re.fullmatch("[0-9a-fA-F]+", field) else -1
-        is_hex = hexadecimal in (before, before + 1) if is_hex else (before == _LAST and field == _NEXT)
-        number = hexadecimal if is_hex else _decimal_or_hybrid(field)
+        if is_hexadecimal:
+            is_hexadecimal = hexadecimal in (before, before + 1)
+        else:
+            is_hexadecimal = before == _LAST and field == _NEXT
+        number = hexadecimal if is_hexadecimal else _decimal_or_hybrid(field)
         numbers.append(number)
-        before, count = number or 0, count + is_hex
+        before = number or 0
+        count += is_hexadecimal
     return numbers, count
 
 
@@ -155,7 +169,10 @@ def _decimal_or_hybrid(text: str) -> int | None:
         return int(text)
     if not re.fullmatch("[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}", text):
         return None
-    return int(text, 36) - 10 * 36**3 + _LAST + 1 + (_LETTERS if text[0].islower() else 0)
+    number = int(text, 36) - 10 * 36**3 + _LAST + 1
+    if text[0].islower():
+        number += _LETTERS
+    return number
 
 
 def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None:
@@ -172,8 +189,9 @@ def check_last_record(text: str, path: str | PathLike[str] = "PDB text") -> None
     last = text[text.rfind("\n") + 1 :]
     end = len(last.rstrip(" \r"))
     numbers = [columns for name, columns in NUMBERS.items() if name != "number"]
-    inside = end <= NUMBERS["x"][0] or any(a < end < b for a, b in numbers)
-    if last.startswith(("ATOM  ", "HETATM")) and inside:
+    is_before_numbers = end <= NUMBERS["x"][0]
+    is_inside_number = any(first < end < after for first, after in numbers)
+    if last.startswith(("ATOM  ", "HETATM")) and (is_before_numbers or is_inside_number):
         raise StructureFileError(f"{path}: truncated: the last atom record ends inside a number, in column {end}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from protgraph.data.graph.fields import FieldSpec
 from protgraph.featurize import EdgeFeaturizer, EdgeList
 from protgraph.model import ModelSpec
 from protgraph.nn.module import Head
@@ -56,8 +57,13 @@ def signature(runner: Runner) -> None:
         expected = ("fields", "target")
     elif hasattr(loaded, "variadic"):
         expected = ("fields",)
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    open_ended = [str(p) for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    positional = []
+    open_ended = []
+    for p in parameters:
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            positional.append(p.name)
+        elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            open_ended.append(str(p))
     if open_ended:
         raise runner.failure(f"{open_ended[0]} in __init__ would accept misspelled options. Name every option.")
     if len(positional) != len(expected):
@@ -116,27 +122,39 @@ def _require_same_names(runner: Runner, wiring: Wiring, module: nn.Module, out: 
 
 def _check_output(runner: Runner, wiring: Wiring, name: str, value: Tensor) -> None:
     spec = wiring.outputs(runner.module(wiring))[name]
-    shape = (sum(wiring.inputs.rows(spec.level)), *spec.trailing_shape)
+    num_rows = sum(wiring.inputs.rows(spec.level))
+    shape = (num_rows, *spec.trailing_shape)
     if tuple(value.shape) != shape:
         raise runner.failure(f"{name!r} has shape {tuple(value.shape)}; declared is {shape}")
+    is_float = spec.dtype.startswith("float")
     if runner.component.kind == "featurizer":  # may round to float32, as files do; a feature plan casts
-        is_declared = value.is_floating_point() == spec.dtype.startswith("float")
+        is_declared = value.is_floating_point() == is_float
+    elif is_float:
+        is_declared = value.dtype == runner.dtype
     else:
-        is_declared = value.dtype == (runner.dtype if spec.dtype.startswith("float") else getattr(torch, spec.dtype))
+        is_declared = value.dtype == getattr(torch, spec.dtype)
     if not is_declared:
         raise runner.failure(f"{name!r} is {value.dtype}; inputs are {runner.dtype} and declared is {spec.dtype}")
 
 
 def _check_edges(runner: Runner, edges: EdgeList, n: int) -> None:
-    source, target = edges.source, edges.target
+    """Check the edges ``(2, E)`` of a protein of n nodes."""
+    source = edges.source
+    target = edges.target
     pairs = np.stack([target, source])
-    has_duplicates = len(np.unique(pairs, axis=1).T) != len(target)
-    if has_duplicates or ((source == target).any() and not runner.component.loaded.loops):
+    distinct = np.unique(pairs, axis=1)
+    has_duplicates = distinct.shape[1] != len(target)
+    has_loops = (source == target).any()
+    if has_duplicates or (has_loops and not runner.component.loaded.loops):
         raise runner.failure("it returns duplicate edges, or edges from a node to itself")
-    if (np.diff(target) < 0).any() or (len(source) and (pairs.min() < 0 or pairs.max() >= n)):
+    is_sorted = (np.diff(target) >= 0).all()
+    is_in_range = not len(source) or (pairs.min() >= 0 and pairs.max() < n)
+    if not (is_sorted and is_in_range):
         raise runner.failure(f"edges are not sorted by target, or refer to nodes beyond {n - 1}")
-    if edges.degree is not None and (np.bincount(target, minlength=n) != edges.degree).any():
-        raise runner.failure(f"degree is {edges.degree}, but not every node has that many edges")
+    if edges.degree is not None:
+        degrees = np.bincount(target, minlength=n)
+        if (degrees != edges.degree).any():
+            raise runner.failure(f"degree is {edges.degree}, but not every node has that many edges")
 
 
 class _RecordingFields(dict):
@@ -152,8 +170,9 @@ class _RecordingFields(dict):
             self.undeclared.add(str(name))
 
     def __missing__(self, name: str) -> Any:
-        problem = "is not wired here" if name in self._declared else "it does not declare"
-        raise ConformityError(f"it reads {name!r}, which {problem}")
+        if name in self._declared:
+            raise ConformityError(f"it reads {name!r}, which is not wired here")
+        raise ConformityError(f"it reads {name!r}, which it does not declare")
 
     def __contains__(self, name: object) -> bool:
         self._record(name)
@@ -167,17 +186,20 @@ class _RecordingFields(dict):
 def inputs_unchanged(runner: Runner) -> None:
     """Check that it does not modify its inputs."""
     for wiring in runner.wirings:
-        argument, module = wiring.inputs.argument(runner.device, runner.dtype), runner.module(wiring)
+        argument = wiring.inputs.argument(runner.device, runner.dtype)
+        module = runner.module(wiring)
         before = {name: _copy(x) for name, x in _arrays(argument)}
         layers = runner.component.layers(module)
         with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"), _changes(layers) as changed:
             module(argument)
         if changed:
             raise _changed(runner, wiring, f"{changed[0]} in place")
-        for name, x in _arrays(argument):
-            if name not in before or not np.array_equal(_copy(x), before[name], equal_nan=_copy(x).dtype.kind == "f"):
+        after = {name: _copy(x) for name, x in _arrays(argument)}
+        for name, values in after.items():
+            is_float = values.dtype.kind == "f"
+            if name not in before or not np.array_equal(values, before[name], equal_nan=is_float):
                 raise _changed(runner, wiring, f"it changes its input {name!r} in place")
-        if len(before) != len(_arrays(argument)):
+        if len(before) != len(after):
             raise runner.failure("it removes inputs")
 
 
@@ -196,7 +218,10 @@ def _changes(layers: Mapping[str, nn.Module]) -> Iterator[list[str]]:
         return {name: x._version for name, x in args[0].items() if torch.is_tensor(x)}
 
     def compare(path: str, module: nn.Module, args: tuple[Any, ...]) -> None:
-        changed.extend(f"{path} changes {name!r}" for name, v in read(args).items() if v != versions[module].get(name))
+        before = versions[module]
+        for name, version in read(args).items():
+            if version != before.get(name):
+                changed.append(f"{path} changes {name!r}")
 
     hooks = []
     for path, layer in layers.items():
@@ -211,13 +236,20 @@ def _changes(layers: Mapping[str, nn.Module]) -> Iterator[list[str]]:
 
 def _arrays(argument: Any) -> list[tuple[str, Any]]:
     """Return every input array with its name."""
-    if isinstance(argument, list):
-        return [(f"{r.name}.{n}", x) for r in argument for n, x in vars(r).items() if isinstance(x, np.ndarray)]
-    return [(n, x) for n, x in argument.items() if torch.is_tensor(x)]
+    if not isinstance(argument, list):
+        return [(name, x) for name, x in argument.items() if torch.is_tensor(x)]
+    arrays = []
+    for residues in argument:
+        for name, x in vars(residues).items():
+            if isinstance(x, np.ndarray):
+                arrays.append((f"{residues.name}.{name}", x))
+    return arrays
 
 
 def _copy(x: Any) -> np.ndarray:
-    return x.detach().cpu().numpy().copy() if torch.is_tensor(x) else x.copy()
+    if torch.is_tensor(x):
+        x = x.detach().cpu().numpy()
+    return x.copy()
 
 
 def memory_layout(runner: Runner) -> float:
@@ -230,15 +262,20 @@ def memory_layout(runner: Runner) -> float:
         sliced = {name: _sliced(x) if torch.is_tensor(x) else x for name, x in argument.items()}
         with torch.no_grad(), runner.errors_as_failures(f"inputs that are not contiguous{wiring.suffix}"):
             out = runner.module(wiring)(sliced)
-        got = {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
-        error = difference(got, runner.run(wiring), wiring.outputs(runner.module(wiring)))
+        of_sliced = {}
+        for name, x in out.items():
+            of_sliced[name] = x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype)
+        error = difference(of_sliced, runner.run(wiring), wiring.outputs(runner.module(wiring)))
         worst = max(worst, runner.at_most(error, wiring, "inputs that are not contiguous"))
     return worst
 
 
 def _sliced(x: Tensor) -> Tensor:
     """Return the same values as the first columns of a wider tensor."""
-    return x if x.dim() < 2 else torch.cat([x, torch.zeros_like(x)], -1)[..., : x.size(-1)]
+    if x.dim() < 2:
+        return x
+    wider = torch.cat([x, torch.zeros_like(x)], -1)
+    return wider[..., : x.size(-1)]
 
 
 def finite(runner: Runner) -> None:
@@ -249,23 +286,30 @@ def finite(runner: Runner) -> None:
 
 def non_trivial(runner: Runner) -> float | None:
     """Check that no irrep of an output is close to 0, and that the output depends on every field read."""
-    weakest = None
+    changes = []
     for wiring in runner.wirings:
-        usual, module = runner.run(wiring), runner.module(wiring)
-        for name, spec in wiring.outputs(module).items():
-            irreps = None if spec.irreps == "point" else spec.o3
-            flat = usual[name].double().view(len(usual[name]), -1)  # a category has no second dimension
-            for block in [slice(None)] if irreps is None else irreps.slices():
-                if block.start != block.stop and flat[:, block].abs().max() < _MAGNITUDE:
-                    raise runner.failure(f"{name!r} is zero or close to zero{wiring.suffix}")
+        usual = runner.run(wiring)
+        for name, spec in wiring.outputs(runner.module(wiring)).items():
+            if _has_empty_block(usual[name], spec):
+                raise runner.failure(f"{name!r} is zero or close to zero{wiring.suffix}")
         for read, inputs in _variations(wiring).items():
-            other = runner.run(wiring, inputs)
-            require_finite(runner, wiring, other, inputs=inputs, when=f"after a change of {read!r}")
-            change = max(_relative_change(usual[n], other[n]) for n in usual)
-            weakest = change if weakest is None else min(weakest, change)
+            varied = runner.run(wiring, inputs)
+            require_finite(runner, wiring, varied, inputs=inputs, when=f"after a change of {read!r}")
+            change = max(_relative_change(usual[name], varied[name]) for name in usual)
+            changes.append(change)
             if not change >= _CHANGE:
                 raise runner.failure(f"its output does not depend on {read!r} (change {change:.0e}){wiring.suffix}")
-    return weakest
+    return min(changes, default=None)
+
+
+def _has_empty_block(value: Tensor, spec: FieldSpec) -> bool:
+    """Return True if an irrep of an output is close to 0 for all rows; positions and indices have none."""
+    irreps = None if spec.irreps == "point" else spec.o3
+    if irreps is None:
+        return False
+    flat = value.double().view(len(value), -1)  # a category has no second dimension
+    blocks = [flat[:, block] for block in irreps.slices() if block.start != block.stop]
+    return any(bool(block.abs().max() < _MAGNITUDE) for block in blocks)
 
 
 def _variations(wiring: Wiring) -> dict[str, Inputs]:
@@ -277,6 +321,9 @@ def _variations(wiring: Wiring) -> dict[str, Inputs]:
 
 
 def _relative_change(a: Tensor, b: Tensor) -> float:
-    a, b = a.double(), b.double()
+    a = a.double()
+    b = b.double()
     scale = a.abs().max()
-    return float((a - b).abs().max() / scale) if scale > 0 else 0.0
+    if not scale > 0:
+        return 0.0
+    return float((a - b).abs().max() / scale)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from protgraph.registry import component_options
 from protgraph.registry.options import Option
+from protgraph.testing.inputs import Inputs
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import EXACT, NotApplicable, Runner, difference
 from protgraph.testing.wiring import Wiring
@@ -31,31 +32,32 @@ def training(runner: Runner) -> float:
 
     With dropout, the output must still turn with the protein.
     """
-    worst = 0.0
+    errors = [0.0]
     stochastic = _stochastic_options(runner)
     for wiring in runner.wirings:
+        limit = max(EXACT, runner.limit(wiring))  # two kernels may compute one formula
         module = wiring.build(dtype=runner.dtype, options=dict.fromkeys(stochastic, 0.0)).to(runner.device)
         expected, changed_in_evaluation = _run_and_watch(runner, wiring, module.eval(), "in evaluation")
         state = _shapes(module)
+        outputs = wiring.outputs(module)
+
+        # two calls in training compute the same, and change nothing
         for when in ("in training", "in a second call in training"):
-            got, changed = _run_and_watch(runner, wiring, module.train(), when)
+            output, changed = _run_and_watch(runner, wiring, module.train(), when)
             if changed and not changed_in_evaluation:  # otherwise the fault of inputs_unchanged
                 raise runner.failure(f"it changes its input {changed[0]!r} {when}{wiring.suffix}. Change a copy.")
-            error = difference(got, expected, wiring.outputs(module))
-            worst = max(worst, runner.at_most(error, wiring, f"the output {when}", limit=_limit(runner, wiring)))
+            error = difference(output, expected, outputs)
+            errors.append(runner.at_most(error, wiring, f"the output {when}", limit=limit))
+
+        # and evaluation after them, too
         after = _run(runner, wiring, module.eval())
-        error = difference(after, expected, wiring.outputs(module))
-        runner.at_most(error, wiring, "evaluation after two calls in training", limit=_limit(runner, wiring))
+        error = difference(after, expected, outputs)
+        runner.at_most(error, wiring, "evaluation after two calls in training", limit=limit)
         if _shapes(module) != state:
             raise runner.failure(f"the shapes of its state_dict change in training{wiring.suffix}")
         if stochastic and "rotation" not in runner.conformity.expected_failures:
-            worst = max(worst, _error_of_rotation(runner, wiring, stochastic))
-    return worst
-
-
-def _limit(runner: Runner, wiring: Wiring) -> float:
-    """Return the limit of a comparison of two kernels for one formula."""
-    return max(EXACT, runner.limit(wiring))
+            errors.append(_error_of_rotation(runner, wiring, stochastic))
+    return max(errors)
 
 
 def _stochastic_options(runner: Runner) -> list[str]:
@@ -72,10 +74,11 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(x.shape) for name, x in module.state_dict().items()}
 
 
-def _run(runner: Runner, wiring: Wiring, module: nn.Module) -> dict[str, Tensor]:
+def _run(runner: Runner, wiring: Wiring, module: nn.Module, inputs: Inputs | None = None) -> dict[str, Tensor]:
+    """Return the outputs for some inputs, by default those of the wiring, always with the same random numbers."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        return wiring.run(module, device=runner.device, dtype=runner.dtype)
+        return wiring.run(module, inputs, device=runner.device, dtype=runner.dtype)
 
 
 def _run_and_watch(runner: Runner, wiring: Wiring, module: nn.Module, when: str) -> tuple[dict[str, Tensor], list[str]]:
@@ -86,26 +89,28 @@ def _run_and_watch(runner: Runner, wiring: Wiring, module: nn.Module, when: str)
     with torch.random.fork_rng(devices=[]), runner.errors_as_failures(f"{when}{wiring.suffix}"):
         torch.manual_seed(5)
         out = {name: x.detach() for name, x in module(argument).items()}
-    changed = [name for name, x in before.items() if not torch.equal(x.nan_to_num(), argument[name].nan_to_num())]
+    changed = []
+    for name, x in before.items():
+        if not torch.equal(x.nan_to_num(), argument[name].nan_to_num()):
+            changed.append(name)
     changed += sorted(names ^ set(argument))
-    outputs = {name: x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype) for name, x in out.items()}
+    outputs = {}
+    for name, x in out.items():
+        outputs[name] = x.to("cpu", torch.float64 if x.is_floating_point() else x.dtype)
     return outputs, changed
 
 
 def _error_of_rotation(runner: Runner, wiring: Wiring, stochastic: list[str]) -> float:
     """Return the error of a rotation in training with dropout, with the same random numbers."""
-    module = wiring.build(dtype=runner.dtype, options=dict.fromkeys(stochastic, _RATE)).to(runner.device).train()
+    module = wiring.build(dtype=runner.dtype, options=dict.fromkeys(stochastic, _RATE))
+    module = module.to(runner.device).train()
     outputs = {name: spec for name, spec in wiring.outputs(module).items() if not spec.is_scalar}
     if not outputs:
         return 0.0
     rotation = rotations()[:1]
-    results = []
-    for inputs in (wiring.inputs, wiring.inputs.moved(rotation)):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(5)
-            results.append(wiring.run(module, inputs, device=runner.device, dtype=runner.dtype))
-    usual, moved = results
-    back = {n: rotation.undo(moved[n][None], spec)[0] for n, spec in outputs.items()}
+    usual = _run(runner, wiring, module)
+    moved = _run(runner, wiring, module, wiring.inputs.moved(rotation))
+    back = {name: rotation.undo(moved[name][None], spec)[0] for name, spec in outputs.items()}
     error = difference(back, usual, outputs)
     return runner.at_most(error, wiring, f"moved proteins in training with {stochastic[0]}={_RATE}")
 
@@ -152,7 +157,11 @@ class _Behavior:
 def _differ(a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> bool:
     if a.keys() != b.keys():
         return True
-    return any(x.shape != b[name].shape or not torch.equal(x, b[name].to(x.dtype)) for name, x in a.items())
+    for name, x in a.items():
+        y = b[name].to(x.dtype)
+        if x.shape != y.shape or not torch.equal(x, y):
+            return True
+    return False
 
 
 def _has_effect(runner: Runner, option: Option, second_options: list[Option]) -> bool:
@@ -249,7 +258,8 @@ def _values_like(option: Option) -> list[object]:
         return [default / 2, 2 * default, 10 * default, default / 10, 0.5, 0.0]
     if isinstance(default, (tuple, list)) and default:
         kind = type(default)
-        return [kind(default[:-1]), kind([*default, default[-1]]), kind(2 * x for x in default if isinstance(x, int))]
+        doubled = [2 * x for x in default if isinstance(x, int)]
+        return [kind(default[:-1]), kind([*default, default[-1]]), kind(doubled)]
     return _values_of_type(option.type_name, is_text=isinstance(default, str))
 
 

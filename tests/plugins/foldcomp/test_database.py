@@ -15,7 +15,7 @@ from protgraph.data.datasets.protein_files import open_folder
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.failure import Failure
 from protgraph.featurize import FeaturePlan, iter_graphs
-from protgraph.featurize.file_cache import cached_fingerprint
+from protgraph.labels.loading import cached_fingerprint
 from protgraph.prepare import file_records, prepare_store
 from protgraph.structure import ReadOptions
 from protgraph.structure.io import expand_files, read_residues

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from protgraph.data.datasets.fingerprint import fingerprint_file
-from protgraph.featurize.file_cache import cached_fingerprint
+from protgraph.labels.loading import cached_fingerprint
 from protgraph.structure import ReadOptions
 
 
