@@ -1,6 +1,6 @@
 """Expressivity of layers, measured on pairs of point clouds that differ but are hard to distinguish.
 
-``python -m benchmarks.expressivity [LAYER …]`` prints the table of ``docs/model_families.md``. The point clouds are
+``python -m benchmarks.expressivity [LAYER …]`` prints the table of ``benchmarks/README.md``. The point clouds are
 those of Joshi et al. 2023, arXiv:2301.09308.
 
 Nothing is trained. Two clouds are distinguished if a network with random weights, in float64, gives different numbers:

@@ -28,12 +28,13 @@ def dataset_page(folder: Path) -> str:
     """Return the Markdown page of a dataset folder: its README.md, if there is one, and each of its cards."""
     readme = folder / "README.md"
     cards = [load_card(path) for path in card_files(folder)]
-    text = readme.read_text(encoding="utf-8").rstrip() if readme.exists() else f"# {folder.name}"
-    level = 2 if readme.exists() or len(cards) > 1 else 1
-    if level == 1:
-        return "\n".join([text, "", *_lines(cards[0], "##")]) + "\n"
-    sections = [line for card in cards for line in (f"## Card of {card.name}", "", *_lines(card, "###"))]
-    return "\n".join([text, "", *sections]) + "\n"
+    lines = [readme.read_text(encoding="utf-8").rstrip() if readme.exists() else f"# {folder.name}", ""]
+    if len(cards) == 1 and not readme.exists():
+        lines += _lines(cards[0], "##")
+    else:
+        for card in cards:
+            lines += [f"## Card of {card.name}", "", *_lines(card, "###")]
+    return "\n".join(lines) + "\n"
 
 
 def _lines(card: DatasetCard, heading: str) -> Iterator[str]:
@@ -44,17 +45,20 @@ def _lines(card: DatasetCard, heading: str) -> Iterator[str]:
     counts = [(split, _number(c.proteins), _number(c.residues)) for split, c in card.splits.items()]
     yield from _table(("split", "examples", "residues"), counts)
     leaks = [_leak(leak, card) for leak in card.provenance.known_leaks]
-    yield from ("Known leaks:", "", *leaks, "") if leaks else ()
+    if leaks:
+        yield from ("Known leaks:", "", *leaks, "")
     for name, task in card.tasks.items():
         yield from (f"{heading} Task {name}", "", *_task(task))
 
 
 def _commands(card: DatasetCard) -> list[str]:
-    prepare = [f"protgraph data prepare {card.name} --from FOLDER"]
-    if any(source.files for source in card.provenance.sources):
-        prepare = [f"protgraph data prepare {card.name} --download"]
-    lines = [] if card.name == "pdb_core" else prepare
-    return ["```bash", *lines, f"protgraph data info {card.name}", "```"]
+    lines = ["```bash"]
+    if card.name != "pdb_core":  # which is distributed
+        has_files = any(source.files for source in card.provenance.sources)
+        source = "--download" if has_files else "--from FOLDER"
+        lines.append(f"protgraph data prepare {card.name} {source}")
+    lines += [f"protgraph data info {card.name}", "```"]
+    return lines
 
 
 def _properties(card: DatasetCard) -> list[tuple[str, str]]:
@@ -82,7 +86,8 @@ def _leak(leak: KnownLeak, card: DatasetCard) -> str:
 def _task(task: TaskCard) -> Iterator[str]:
     yield from (f"{_target(task)} {_flat(task.labels)}", "", f"Examples: {_flat(task.examples)}", "")
     yield from _table(*_counts(task))
-    scores = [_score("floor", score) for score in task.floors] + [_score("published", s) for s in task.published]
+    scores = [_score("floor", score) for score in task.floors]
+    scores += [_score("published", score) for score in task.published]
     if scores:
         header = ("kind", "method", "metric", "value", "split", "trained on", "source")
         yield from _table(header, scores, "| --- | --- | --- | ---: | --- | --- | --- |")
@@ -104,33 +109,45 @@ def _target(task: TaskCard) -> str:
 def _counts(task: TaskCard) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the header and rows of the counts of a task per split."""
     target = task.target
+    header = ["split", "examples", "residues"]
+    if not task.is_derived:
+        header.append("labeled")
     is_binary = target.kind == "multilabel" and target.size == 1 and not task.is_derived
-    header = ["split", "examples", "residues"] + ["labeled"] * (not task.is_derived)
-    names = [f"`{name}`" for name in target.names]
-    classes = names if names and len(names) <= _CLASSES and any(c.per_class for c in task.counts.values()) else []
-    header += ["positive", "prevalence"] if is_binary else classes
+    has_class_counts = any(count.per_class for count in task.counts.values())
+    if is_binary:
+        header += ["positive", "prevalence"]
+    elif has_class_counts and len(target.names) <= _CLASSES:
+        header += [f"`{name}`" for name in target.names]
     rows = [_count(split, count, len(header), is_binary) for split, count in task.counts.items()]
     return tuple(header), rows
 
 
 def _count(split: str, count: SplitCount, columns: int, is_binary: bool) -> tuple[str, ...]:
     cells = [split, _number(count.proteins), _number(count.residues)]
-    cells += [] if count.labeled is None else [_number(count.labeled)]
+    if count.labeled is not None:
+        cells.append(_number(count.labeled))
     cells += [_number(number) for number in count.per_class]
     if is_binary and count.per_class and count.labeled:
-        cells.append(f"{count.per_class[0] / count.labeled:.4f}")
-    return tuple((cells + ["–"] * columns)[:columns])
+        prevalence = count.per_class[0] / count.labeled
+        cells.append(f"{prevalence:.4f}")
+    missing = ["–"] * max(0, columns - len(cells))
+    return tuple([*cells, *missing][:columns])
 
 
 def _score(kind: str, score: ReferenceScore) -> tuple[str, ...]:
-    source = score.source + ("" if score.confirmed else " (not confirmed)")
-    return kind, score.method, score.metric, f"{score.value:g}", score.split, score.trained_on or "–", source.strip()
+    source = score.source
+    if not score.confirmed:
+        source += " (not confirmed)"
+    trained_on = score.trained_on or "–"
+    return kind, score.method, score.metric, f"{score.value:g}", score.split, trained_on, source.strip()
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], rule: str | None = None) -> Iterator[str]:
     """Yield a Markdown table, columns after the first aligned right, and an empty line."""
-    yield from (_row(header), rule or f"| --- |{' ---: |' * (len(header) - 1)}")
-    yield from (_row([cell.replace("|", "\\|") for cell in row]) for row in rows)
+    yield _row(header)
+    yield rule or f"| --- |{' ---: |' * (len(header) - 1)}"
+    for row in rows:
+        yield _row([cell.replace("|", "\\|") for cell in row])
     yield ""
 
 

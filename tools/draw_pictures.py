@@ -638,9 +638,9 @@ def draw_attention(path: Path) -> None:
 
 
 def draw_benchmarks(path: Path) -> None:
-    """Plot the AUPRC of the models of ``protgraph bench sites`` on each task, from the table of the page."""
+    """Plot the AUPRC of the models of ``protgraph bench sites`` on each task, from the table of the measurements."""
     tasks = ["dna_site", "sugar_site", "sugar_site,\nno homolog", "paratope", "paratope_cdr", "ppi_site"]
-    rows = _table(DOCS / "benchmarks.md", "| model | `dna_site` | `sugar_site`")
+    rows = _table(DOCS.parent / "benchmarks" / "README.md", "| model | `dna_site` | `sugar_site`")
     markers = ("|", "x", "+", "v", "o", "s", "<", "^", "D", "P", "*")
     colors = (GRAY, GRAY, GRAY, YELLOW, SKY, GREEN, YELLOW, BLUE, ORANGE, PINK, INK)
     figure, (axes,) = _panels(3.6)

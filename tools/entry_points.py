@@ -32,10 +32,12 @@ def modules(root: Path = ROOT) -> Iterator[tuple[str, Path]]:
     """Yield the dotted name and the path of every module of this distribution, sorted by path."""
     for folder, package in PACKAGES.items():
         for path in sorted((root / folder).rglob("*.py")):
-            parts = path.relative_to(root / folder).with_suffix("").parts
-            if any(path.is_relative_to(root / other) for other in EXCLUDED):
+            if any(path.is_relative_to(root / excluded) for excluded in EXCLUDED):
                 continue
-            yield ".".join((package, *(part for part in parts if part != "__init__"))), path
+            names = [package, *path.relative_to(root / folder).with_suffix("").parts]
+            if names[-1] == "__init__":
+                names.pop()
+            yield ".".join(names), path
 
 
 def declared(root: Path = ROOT) -> dict[str, dict[str, str]]:
@@ -49,9 +51,10 @@ def declared(root: Path = ROOT) -> dict[str, dict[str, str]]:
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     for module, path in modules(root):
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        defined = _defined(tree)
         for group, names in _entry_points(tree).items():
             for name, obj in names.items():
-                if obj not in _defined(tree):
+                if obj not in defined:
                     raise ValueError(f"entry point {name!r} ({path}): {obj!r} is not defined in the module.")
                 if name in groups[group]:
                     raise ValueError(f"entry point {name!r} of {group} ({path}): also {groups[group][name]}.")
@@ -61,10 +64,11 @@ def declared(root: Path = ROOT) -> dict[str, dict[str, str]]:
 
 def block(groups: dict[str, dict[str, str]]) -> str:
     """Return the TOML tables of the entry points, between the marker lines."""
-    tables = (
-        f'[project.entry-points."{group}"]\n' + "".join(f'{_key(name)} = "{ref}"\n' for name, ref in names.items())
-        for group, names in groups.items()
-    )
+    tables = []
+    for group, names in groups.items():
+        lines = [f'[project.entry-points."{group}"]']
+        lines += [f'{_key(name)} = "{reference}"' for name, reference in names.items()]
+        tables.append("\n".join(lines) + "\n")
     return START + "\n".join(tables) + END
 
 
@@ -91,8 +95,13 @@ def _entry_points(tree: ast.Module) -> dict[str, dict[str, str]]:
 
 def _defined(tree: ast.Module) -> set[str]:
     """Return the names of the classes, functions and variables that a module defines."""
-    names = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    return names.union(*(_targets(node) for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))))
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            names.update(_targets(node))
+    return names
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
@@ -111,8 +120,9 @@ def main() -> int:
     if not options.check:
         path.write_text(new, encoding="utf-8")
         return 0
-    lines = (text.splitlines(keepends=True) for text in (old, new))
-    sys.stdout.writelines(difflib.unified_diff(*lines, "pyproject.toml", "code", n=0))
+    old_lines = old.splitlines(keepends=True)
+    new_lines = new.splitlines(keepends=True)
+    sys.stdout.writelines(difflib.unified_diff(old_lines, new_lines, "pyproject.toml", "code", n=0))
     return int(old != new)
 
 

@@ -103,8 +103,9 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     while queue:
         node = queue.pop(0)
         yield node
-        children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
-        queue += [child for child in children if not isinstance(child, ast.ExceptHandler | ast.match_case)]
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                queue.append(child)
 
 
 def _calls(statement: ast.stmt) -> list[ast.Call]:
@@ -147,13 +148,13 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
 def _received(call: ast.Call, target: tuple[str, str], carried: set[str]) -> Iterator[str]:
     """Yield the parameters of the called function that get a carried value."""
     arguments = _definitions(target[0])[target[1]].args
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    is_method = bool(names) and names[0] in ("self", "cls")
-    names = names[1:] if is_method else names
-    for i, value in enumerate(call.args):
-        if _mentions(value, carried) and i < len(names):
-            yield names[i]
-    allowed = {*names, *(a.arg for a in arguments.kwonlyargs)}
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    if names and names[0] in ("self", "cls"):
+        names = names[1:]
+    for name, value in zip(names, call.args, strict=False):
+        if _mentions(value, carried):
+            yield name
+    allowed = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
     for keyword in call.keywords:
         if keyword.arg in allowed and _mentions(keyword.value, carried):
             yield keyword.arg
@@ -162,18 +163,25 @@ def _received(call: ast.Call, target: tuple[str, str], carried: set[str]) -> Ite
 def _target(module: str, name: str, function: Function, call: ast.Call) -> tuple[str, str] | None:
     """Return module and name of the function that is called; None if it is not found by its name."""
     called = call.func
-    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-        if called.value.id in ("self", "cls"):
-            method = f"{name.partition('.')[0]}.{called.attr}"
-            return (module, method) if method in _definitions(module) else None
-        imported = _imports(module) | _imports_of(function)
-        home, defined = imported.get(called.value.id, (module, called.value.id))
-        return _resolve(home, f"{defined}.{called.attr}")
-    if not isinstance(called, ast.Name):
-        return None
     imported = _imports(module) | _imports_of(function)
-    home, defined = imported.get(called.id, (module, called.id))
-    return _resolve(home, defined)
+
+    # ``function(…)`` or ``Class(…)``
+    if isinstance(called, ast.Name):
+        home, defined = imported.get(called.id, (module, called.id))
+        return _resolve(home, defined)
+    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+        return None
+
+    # ``self.method(…)``
+    owner = called.value.id
+    if owner in ("self", "cls"):
+        class_name = name.partition(".")[0]
+        method = f"{class_name}.{called.attr}"
+        return (module, method) if method in _definitions(module) else None
+
+    # ``Class.method(…)``
+    home, defined = imported.get(owner, (module, owner))
+    return _resolve(home, f"{defined}.{called.attr}")
 
 
 @cache
@@ -209,8 +217,9 @@ def _definitions(module: str) -> dict[str, Function]:
         if isinstance(node, Function):
             definitions[node.name] = node
         if isinstance(node, ast.ClassDef):
-            methods = [item for item in node.body if isinstance(item, Function)]
-            definitions |= {f"{node.name}.{method.name}": method for method in methods}
+            for item in node.body:
+                if isinstance(item, Function):
+                    definitions[f"{node.name}.{item.name}"] = item
     return definitions
 
 
@@ -219,18 +228,25 @@ def _imports(module: str) -> dict[str, tuple[str, str]]:
     """Return the names that a module imports from the package, also by a table of lazy names."""
     names = _imports_of(_tree(module))
     for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.Dict):
-            pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)]
-            texts = [(k.value, v.value) for k, v in pairs if isinstance(v, ast.Constant)]
-            names |= {k: (v, k) for k, v in texts if str(v).startswith(f"{PACKAGE}.")}
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(value, ast.Constant):
+                continue
+            if str(value.value).startswith(f"{PACKAGE}."):
+                names[key.value] = (value.value, key.value)
     return names
 
 
 @cache
 def _imports_of(node: ast.AST) -> dict[str, tuple[str, str]]:
-    found = [item for item in ast.walk(node) if isinstance(item, ast.ImportFrom) and item.module]
-    found = [item for item in found if item.module.partition(".")[0] == PACKAGE]
-    return {alias.asname or alias.name: (item.module, alias.name) for item in found for alias in item.names}
+    """Return local name → module and name, of the imports from the package below a node."""
+    names = {}
+    for item in ast.walk(node):
+        if isinstance(item, ast.ImportFrom) and (item.module or "").partition(".")[0] == PACKAGE:
+            for alias in item.names:
+                names[alias.asname or alias.name] = (item.module, alias.name)
+    return names
 
 
 @cache
@@ -238,12 +254,14 @@ def _floor(package: str) -> int:
     """Return the largest number of packages in a chain of imports that a package (or module at the top) begins."""
     path = _path(f"{PACKAGE}.{package}")
     files = path.parent.rglob("*.py") if path.name == "__init__.py" else [path]
-    below = set()
+    imported: set[str] = set()
     for file in files:
-        names = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        imported = [item for item in _tree(names).body if isinstance(item, ast.ImportFrom)]
-        below |= {item.module.split(".")[1] for item in imported if (item.module or "").startswith(f"{PACKAGE}.")}
-    return 1 + max(map(_floor, below - {package}), default=0)
+        module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for item in _tree(module).body:
+            if isinstance(item, ast.ImportFrom) and (item.module or "").startswith(f"{PACKAGE}."):
+                imported.add(item.module.split(".")[1])
+    floors_below = [_floor(other) for other in imported - {package}]
+    return 1 + max(floors_below, default=0)
 
 
 def main() -> None:

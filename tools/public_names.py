@@ -18,10 +18,13 @@ def modules_of(package: str, *, deep: bool = True) -> Iterator[str]:
     """Yield the dotted names of the modules of a package that export names, sorted, without packages."""
     top, _, inner = package.partition(".")
     folder = ROOT / FOLDERS[top] / inner.replace(".", "/")
-    for path in sorted(folder.rglob("*.py") if deep else folder.glob("*.py")):
-        parts = path.relative_to(ROOT / FOLDERS[top]).with_suffix("").parts
-        if not path.name.startswith("__") and "template" not in parts and _exported(_tree(path)):
-            yield ".".join((top, *parts))
+    paths = folder.rglob("*.py") if deep else folder.glob("*.py")
+    for path in sorted(paths):
+        names = path.relative_to(ROOT / FOLDERS[top]).with_suffix("").parts
+        if path.name.startswith("__") or "template" in names:
+            continue
+        if _exported(_tree(path)):
+            yield ".".join((top, *names))
 
 
 def public_names(module: str) -> list[str]:
@@ -31,28 +34,43 @@ def public_names(module: str) -> list[str]:
 
 def summary(name: str) -> str:
     """Return the first line of the docstring of a module or of ``module.Name``, also of a constant."""
-    module, _, member = name.rpartition(".")
-    text: str | None = ""
     if _path(name).exists():
         text = ast.get_docstring(_tree(_path(name)))
     else:
-        for item in _tree(_path(module)).body:
-            if isinstance(item, ast.ClassDef | ast.FunctionDef) and item.name == member:
-                text = ast.get_docstring(item)
-        body = _tree(_path(module)).body
-        for item, after in pairwise(body):
-            target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
-            if getattr(target, "id", "") == member and isinstance(getattr(after, "value", None), ast.Constant):
-                text = str(after.value.value) if isinstance(after, ast.Expr) else text
+        module, _, member = name.rpartition(".")
+        text = _member_docstring(_tree(_path(module)), member)
     return (text or "").partition("\n")[0].replace("``", "`")
+
+
+def _member_docstring(tree: ast.Module, member: str) -> str | None:
+    """Return the docstring of a class or function, or the text below a constant."""
+    for item in tree.body:
+        if isinstance(item, ast.ClassDef | ast.FunctionDef) and item.name == member:
+            return ast.get_docstring(item)
+    for item, after in pairwise(tree.body):
+        if member in _assigned(item) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            return str(after.value.value)
+    return None
+
+
+def _assigned(item: ast.stmt) -> list[str]:
+    """Return the names that a statement assigns."""
+    targets: list[ast.expr] = []
+    if isinstance(item, ast.Assign):
+        targets = item.targets
+    elif isinstance(item, ast.AnnAssign):
+        targets = [item.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def home(package: str, name: str) -> str:
     """Return ``module.name`` of the module that defines a name which a package exports."""
     tree = _tree(_path(package))
     modules = _dictionary(package, "_HOME")
-    for item in (i for i in ast.walk(tree) if isinstance(i, ast.ImportFrom) and i.module):
-        modules |= {alias.asname or alias.name: item.module for alias in item.names}
+    for item in ast.walk(tree):
+        if isinstance(item, ast.ImportFrom) and item.module:
+            for alias in item.names:
+                modules[alias.asname or alias.name] = item.module
     module = modules.get(name)
     if module is None:
         return f"{package}.{name}"
@@ -98,16 +116,18 @@ def exports(package: str) -> list[str]:
 def _dictionary(package: str, variable: str) -> dict[str, str]:
     """Return a literal dictionary of strings of a package's ``__init__``; empty without one."""
     for item in _tree(_path(package)).body:
-        if isinstance(item, ast.Assign) and getattr(item.targets[0], "id", "") == variable:
+        if isinstance(item, ast.Assign) and variable in _assigned(item):
             value = ast.literal_eval(item.value)
             return dict(value)
     return {}
 
 
 def _exported(tree: ast.Module) -> list[str]:
+    """Return the names in the ``__all__`` of a module."""
     for item in tree.body:
-        if isinstance(item, ast.Assign) and getattr(item.targets[0], "id", "") == "__all__":
-            return [e.value for e in ast.walk(item.value) if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+        if isinstance(item, ast.Assign) and "__all__" in _assigned(item):
+            texts = [node.value for node in ast.walk(item.value) if isinstance(node, ast.Constant)]
+            return [text for text in texts if isinstance(text, str)]
     return []
 
 

@@ -109,13 +109,13 @@ def _first_difference(first: bytes, second: bytes) -> int:
     return min(len(first), len(second))
 
 
-def _around(letters: str, place: int) -> str:
-    begin = max(0, place - _BEFORE)
-    end = place + _AFTER
-    before = letters[begin:place]
-    after = letters[place + 1 : end]
+def _around(letters: str, index: int) -> str:
+    begin = max(0, index - _BEFORE)
+    end = index + _AFTER
+    before = letters[begin:index]
+    after = letters[index + 1 : end]
     if begin > 0:
         before = f"…{before}"
     if end < len(letters):
         after = f"{after}…"
-    return f"{before}[{letters[place : place + 1]}]{after}"
+    return f"{before}[{letters[index : index + 1]}]{after}"

@@ -62,7 +62,12 @@ class InterfaceContext(GraphLayer):
         distance = 10 * site[:, _DISTANCE, None]  # Å; 0 without another partner
         inside = torch.sigmoid((_INSIDE - distance) / _WIDTH) * (distance > 0)
         near = torch.sigmoid((_NEAR - distance) / _WIDTH)
+
+        # Atoms, charges and potentials in standard deviations.
         across = (site[:, self.across_columns] - self.across_mean) / self.across_scale
         around = (packing[:, self.packing_columns] - self.packing_mean) / self.packing_scale
         bounded = torch.cat([across, around], 1).clamp(-_LIMIT, _LIMIT)
-        return {"h": inside * torch.cat([torch.ones_like(near), site[:, _LOST], near, bounded], 1)}
+
+        one = torch.ones_like(near)
+        features = torch.cat([one, site[:, _LOST], near, bounded], 1)
+        return {"h": inside * features}

@@ -114,12 +114,17 @@ def _directions(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
 def _packing(residues: Residues, rows: np.ndarray) -> list[np.ndarray]:
     """Count atoms of other residues around three points of each of the rows ``(R,)``."""
     cb, direction = _directions(residues)
-    atoms, residue_of_atom = residues.atom_pos.astype(np.float64), residues.atom_residue
-    polar = np.isin(residues.atom_element, ["N", "O"])
-    apolar_side = ~polar & ~np.isin(residues.atom_name, BACKBONE)
+    atoms = residues.atom_pos.astype(np.float64)
+    residue_of_atom = residues.atom_residue
+
+    # Kinds of atoms.
+    is_polar = np.isin(residues.atom_element, ["N", "O"])
+    is_apolar_side = ~is_polar & ~np.isin(residues.atom_name, BACKBONE)
     letters = np.array(list(ALPHABET))[residues.aatype[residue_of_atom]]
     names = np.char.add(letters, residues.atom_name.astype(str))
-    signs = [np.isin(names, list(group)) for group in (_NEGATIVE, _POSITIVE)]
+    is_negative = np.isin(names, list(_NEGATIVE))
+    is_positive = np.isin(names, list(_POSITIVE))
+
     columns = []
     for number, reach in enumerate(_REACH):
         points = (cb + reach * direction)[rows]
@@ -129,47 +134,71 @@ def _packing(residues: Residues, rows: np.ndarray) -> list[np.ndarray]:
             inside = distance < radius
             columns.append(inside.sum(1) / (radius**3 / 10))
             if radius in _DETAILED:
-                columns += [inside[:, kind].sum(1) / (radius**3 / 20) for kind in (polar, apolar_side)]
+                columns.append(inside[:, is_polar].sum(1) / (radius**3 / 20))
+                columns.append(inside[:, is_apolar_side].sum(1) / (radius**3 / 20))
         if number == 1:
-            columns += [(1 / (1 + (distance[:, sign] / _CHARGE_LENGTH) ** 2)).sum(1) for sign in signs]
+            columns.append(_screened(distance[:, is_negative]))
+            columns.append(_screened(distance[:, is_positive]))
     return columns
+
+
+def _screened(distance: np.ndarray) -> np.ndarray:
+    """Return screened sums ``(R,)`` of charges at distances ``(R, Q)``."""
+    return (1 / (1 + (distance / _CHARGE_LENGTH) ** 2)).sum(1)
 
 
 def _contacts(residues: Residues, rows: np.ndarray) -> list[np.ndarray]:
     """Count virtual CB in spheres and half-spheres, and types of the residues in contact, for the rows ``(R,)``."""
     cb, direction = _directions(residues)
     distance = np.linalg.norm(cb[rows, None] - cb, axis=-1)  # (R, N)
-    distance[np.isnan(distance) | (rows[:, None] == np.arange(len(cb)))] = np.inf
-    ahead = ((cb - residues.backbone[rows, None, 1]) * direction[rows, None]).sum(-1) > 0
-    near = distance < _HALF_SPHERE
+    is_itself = rows[:, None] == np.arange(len(cb))
+    distance[np.isnan(distance) | is_itself] = np.inf
     columns = [4 * (distance < radius).sum(1) / radius**2 for radius in _CB_RADII]
-    columns += [(near & ahead).sum(1) / 10, (near & ~ahead).sum(1) / 10]
+
+    # Half-spheres before and behind CA.
+    step = cb - residues.backbone[rows, None, 1]
+    is_ahead = (step * direction[rows, None]).sum(-1) > 0
+    is_near = distance < _HALF_SPHERE
+    columns.append((is_near & is_ahead).sum(1) / 10)
+    columns.append((is_near & ~is_ahead).sum(1) / 10)
+
+    # Soft contacts by type, and their hydropathy.
     weight = 1 / (1 + np.exp(np.clip((distance - _CONTACT) / _WIDTH, -50, 50)))
     types = np.eye(len(ALPHABET))[residues.aatype]
-    return [*columns, *(weight @ types[:, :20]).T / 2, weight @ _HYDROPATHY_OF_TYPE[residues.aatype] / 5]
+    columns += list((weight @ types[:, :20]).T / 2)
+    columns.append(weight @ _HYDROPATHY_OF_TYPE[residues.aatype] / 5)
+    return columns
 
 
 def _sequence(residues: Residues) -> list[np.ndarray]:
     """Return properties of the neighbors in the sequence."""
-    n, columns = len(residues), []
+    n = len(residues)
+    columns = []
     for offset in _OFFSETS:
-        place = np.arange(n) + offset
-        row = place.clip(0, n - 1)
-        there = (place == row) & (residues.chain[row] == residues.chain)
-        there &= residues.seq_pos[row] - residues.seq_pos == offset
+        shifted = np.arange(n) + offset
+        row = shifted.clip(0, n - 1)
+        in_one_chain = (shifted == row) & (residues.chain[row] == residues.chain)
+        has_neighbor = in_one_chain & (residues.seq_pos[row] - residues.seq_pos == offset)
         types = residues.aatype[row]
-        columns.append(np.where(there, _HYDROPATHY_OF_TYPE[types], 0.0))
+        columns.append(np.where(has_neighbor, _HYDROPATHY_OF_TYPE[types], 0.0))
         if abs(offset) == 1:
-            columns += [there & (types == ALPHABET.index(letter)) for letter in "PG"] + [~there]
+            columns.append(has_neighbor & (types == ALPHABET.index("P")))
+            columns.append(has_neighbor & (types == ALPHABET.index("G")))
+            columns.append(~has_neighbor)
     return [np.asarray(column, np.float64) for column in columns]
 
 
 def _backbone(residues: Residues) -> list[np.ndarray]:
     """Return dihedral angles, secondary structure, B factor and place in the chain."""
     angles = backbone_dihedrals(residues)[:, :2].astype(np.float64)  # (N, 2)
-    columns = [np.nan_to_num(function(angles[:, i])) for i in (0, 1) for function in (np.cos, np.sin)]
+    columns = []
+    for angle in angles.T:
+        columns.append(np.nan_to_num(np.cos(angle)))
+        columns.append(np.nan_to_num(np.sin(angle)))
     states = three_states(dssp(residues))
-    helix, strand, coil = ((states == state).astype(np.float64) for state in "HEC")
+    helix = (states == "H").astype(np.float64)
+    strand = (states == "E").astype(np.float64)
+    coil = (states == "C").astype(np.float64)
     columns += [helix, strand, coil]
     of_chains = np.zeros((6, len(residues)))
     for name in residues.chain_names:
@@ -180,9 +209,19 @@ def _backbone(residues: Residues) -> list[np.ndarray]:
 
 def _of_chain(residues: Residues, rows: np.ndarray, helix: np.ndarray, strand: np.ndarray) -> np.ndarray:
     """Return ``(6, R)``: means of helix and strand, B factor, distance from both ends and length of a chain."""
-    means = [np.convolve(x, np.ones(_WINDOW) / _WINDOW, "same")[: len(x)] for x in (helix, strand)]
-    b, n, place = residues.b_factor[rows].astype(np.float64), len(rows), np.arange(len(rows))
-    usable = not residues.predicted and b.std() > 1e-3
-    scaled = np.clip((b - b.mean()) / b.std(), -3, 3) if usable else np.zeros(n)
-    ends = np.exp(-place / _TERMINUS), np.exp(-(n - 1 - place) / _TERMINUS)
-    return np.stack([*means, scaled, *ends, np.full(n, np.log(n / 150))])
+    n = len(rows)
+    window = np.ones(_WINDOW) / _WINDOW
+    mean_helix = np.convolve(helix, window, "same")[:n]
+    mean_strand = np.convolve(strand, window, "same")[:n]
+
+    # B factors, unless they are confidences or all equal.
+    b = residues.b_factor[rows].astype(np.float64)
+    scaled = np.zeros(n)
+    if not residues.predicted and b.std() > 1e-3:
+        scaled = np.clip((b - b.mean()) / b.std(), -3, 3)
+
+    from_start = np.arange(n)
+    near_start = np.exp(-from_start / _TERMINUS)
+    near_end = np.exp(-(n - 1 - from_start) / _TERMINUS)
+    length = np.full(n, np.log(n / 150))
+    return np.stack([mean_helix, mean_strand, scaled, near_start, near_end, length])

@@ -73,7 +73,13 @@ class TypeFeatures(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``type_features`` ``(N, 20 · (L + 11))``; see Notes."""
-        scores = [f[name] for name in ("site_log_probs", "binding_log_probs") if name in self.fields]
-        own = [one.view(len(one), len(self.table), -1) / _SCALE for one in scores]  # (N, 20, L)
-        properties = self.table.to(own[0].dtype).expand(len(own[0]), -1, -1)  # (N, 20, P)
-        return {"type_features": torch.cat([*own, properties], -1).flatten(1)}
+        log_probs = f["site_log_probs"]
+        features = [self._by_type(log_probs)]  # (N, 20, L)
+        if "binding_log_probs" in self.fields:
+            features.append(self._by_type(f["binding_log_probs"]))
+        properties = self.table.to(log_probs.dtype).expand(len(log_probs), -1, -1)  # (N, 20, P)
+        return {"type_features": torch.cat([*features, properties], -1).flatten(1)}
+
+    def _by_type(self, log_probs: Tensor) -> Tensor:
+        """Scale log-probabilities, and separate the types, ``(N, 20 L)`` to ``(N, 20, L)``."""
+        return log_probs.view(len(log_probs), len(self.table), -1) / _SCALE

@@ -72,9 +72,12 @@ class SampledSequences:
 
 def _mean_loss(aatype: Tensor, log_probs: Tensor, mask: Tensor, proteins: Proteins) -> Tensor:
     """Return the mean of ``-log p`` of types ``(S, N)`` over the residues of each protein in a mask, ``(S, B)``."""
-    counted = mask & (aatype < log_probs.size(2))  # (S, N)
-    loss = -log_probs.gather(2, aatype.where(counted, 0)[..., None])[..., 0] * counted
-    return proteins.sum(loss.t()).t() / proteins.sum(counted.to(loss.dtype).t()).t()
+    is_counted = mask & (aatype < log_probs.size(2))  # (S, N)
+    types = aatype.where(is_counted, 0)
+    loss = -log_probs.gather(2, types[..., None])[..., 0] * is_counted
+    total = proteins.sum(loss.t()).t()
+    count = proteins.sum(is_counted.to(loss.dtype).t()).t()
+    return total / count
 
 
 @torch.no_grad()
@@ -364,11 +367,17 @@ class _ChunkedSampling:
 
     def sample(self, copies: range) -> None:
         """Sample some copies of all proteins at all temperatures."""
-        decoding, request = self._encode(copies), self.request
-        sizes, total = decoding.proteins.sizes[: len(self.proteins)], len(decoding.aatype)
+        request = self.request
+        decoding = self._encode(copies)
+
+        # Random numbers of each sequence do not depend on what else is decoded.
+        total = len(decoding.aatype)
+        sizes = decoding.proteins.sizes[: len(self.proteins)]
         normal, uniform = random_deviates(sizes, copies, seed=request.seed)
-        normal, uniform = normal.view(-1, total).to(self.device), uniform.view(-1, total).to(self.device)
+        normal = normal.view(-1, total).to(self.device)
+        uniform = uniform.view(-1, total).to(self.device)
         order = random_decoding_order(self.merged.designed & decoding.decodable, decoding.proteins, normal)
+
         near = self.near.repeat(total // len(self.near))
         for chunks, temperature in zip(self.chunks, request.temperatures, strict=True):
             sampled = sample_sequences(
@@ -377,6 +386,7 @@ class _ChunkedSampling:
             if self.native is None:
                 self.native = _native_scores(decoding, self.merged, sampled.order[0])[:, : len(self.proteins)]
             chunks.append(_arrays(decoding, self.merged, sampled, len(copies), request.details, near))
+
         if request.on_sequences is not None:
             sequences = len(copies) * len(request.temperatures)
             designed = self.proteins[:1] if request.states else self.proteins  # states get one sequence
@@ -385,8 +395,9 @@ class _ChunkedSampling:
     def _encode(self, copies: range) -> Decoding:
         """Encode the proteins once, or with noise one copy of them for each sequence."""
         if self.request.noise:
-            noise, seed = self.request.noise, self.request.seed
-            noisy = [r for copy in copies for r in noisy_copies(self.proteins, noise, seed, copy)]
+            noisy: list[Residues] = []
+            for copy in copies:
+                noisy += noisy_copies(self.proteins, self.request.noise, self.request.seed, copy)
             self.decoding = encode(self.model, noisy, known=self.fixed * len(copies))
             self.merged = Constraints.concatenate([*self.constraints] * len(copies), self.device)
         elif self.decoding is None:
@@ -398,8 +409,10 @@ class _ChunkedSampling:
 
     def designs(self) -> list[Design]:
         """Return the designs of each protein, of the finished chunks."""
-        parts = [arrays for chunks in self.chunks for arrays in chunks[: self.finished]]
-        arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        finished: list[dict[str, Tensor]] = []
+        for chunks in self.chunks:
+            finished += chunks[: self.finished]
+        arrays = {name: torch.cat([chunk[name] for chunk in finished]) for name in finished[0]}
         copies = len(arrays["score"]) // len(self.chunks)
         temperatures = torch.tensor(self.request.temperatures, dtype=torch.float64).repeat_interleave(copies)
         native = self.native
@@ -416,12 +429,16 @@ class _ChunkedSampling:
 def _groups_of_states(constraints: Sequence[Constraints]) -> list[list[int]]:
     """Return groups of rows of all states that get one type: the same residue, and residues that are tied."""
     size = len(constraints[0].designed)
-    ties = [list(group) for group in constraints[0].groups]
-    tied = set(itertools.chain.from_iterable(ties))
+    groups_of_one_state = [list(group) for group in constraints[0].groups]
+    tied = set(itertools.chain.from_iterable(groups_of_one_state))
+    groups_of_one_state += [[node] for node in range(size) if node not in tied]
+
     groups = []
-    for group in (*ties, *([node] for node in range(size) if node not in tied)):
-        places = itertools.product(range(len(constraints)), group)
-        groups.append([state * size + node for state, node in places])
+    for group in groups_of_one_state:
+        rows = []
+        for state in range(len(constraints)):
+            rows += [state * size + node for node in group]
+        groups.append(rows)
     return groups
 
 
@@ -429,9 +446,11 @@ def _groups_of_states(constraints: Sequence[Constraints]) -> list[list[int]]:
 def _native_scores(decoding: Decoding, constraints: Constraints, order: Tensor) -> Tensor:
     """Return ``(2, B)``: score and global score of the native sequences in a decoding order ``(N,)``."""
     log_probs = teacher_forced_log_probs(decoding, decoding_ranks(order, decoding.proteins))
-    masks = constraints.designed & decoding.decodable, decoding.decodable
-    scores = [_mean_loss(decoding.aatype[None], log_probs[None], mask, decoding.proteins) for mask in masks]
-    return torch.cat(scores).double().cpu()
+    native, log_probs = decoding.aatype[None], log_probs[None]
+    designed = constraints.designed & decoding.decodable
+    score = _mean_loss(native, log_probs, designed, decoding.proteins)
+    global_score = _mean_loss(native, log_probs, decoding.decodable, decoding.proteins)
+    return torch.cat([score, global_score]).double().cpu()
 
 
 def _arrays(
@@ -447,9 +466,10 @@ def _arrays(
     }
     arrays = {name: x.reshape(copies, -1).cpu() for name, x in arrays.items()}
     if details:
+        types = sampled.log_probs.size(-1)
         log_probs = sampled.log_probs.masked_fill(~decoding.decodable[:, None], torch.nan)
-        for name, x in (("log_probs", log_probs), ("probabilities", sampled.probabilities)):
-            arrays[name] = x.reshape(copies, -1, x.size(-1)).cpu()
+        arrays["log_probs"] = log_probs.reshape(copies, -1, types).cpu()
+        arrays["probabilities"] = sampled.probabilities.reshape(copies, -1, types).cpu()
     return arrays
 
 
@@ -457,7 +477,8 @@ def _designs(
     proteins: Sequence[Residues], designed: Tensor, arrays: dict[str, Tensor], temperatures: Tensor, native: Tensor
 ) -> list[Design]:
     """Return the designs of each protein; arrays are those of all proteins."""
-    designs, start = [], 0
+    designs = []
+    start = 0
     for number, residues in enumerate(proteins):
         rows = slice(start, start + len(residues))
         start = rows.stop

@@ -60,6 +60,7 @@ def _blocks(rows: Tensor, pairs_per_row: int) -> Iterator[Tensor]:
 class ContextAtomEncoder(GraphLayer):
     """Message passing between the context atoms of each residue, from their pairwise distances.
 
+    A residue near a ligand then sees what molecule the atoms are of, not only their elements.
     With ``e_ab = norm(V r_ab + c)`` of the radial bases r of all atoms b of the residue, a itself among them:
     ``y_a ← norm(y_a + 1/30 Σ_b W₃ g(W₂ g(A y_a + B e_ab + b₁) + b₂) + b₃)``, ``y_a ← norm(y_a + FFN(y_a))``.
 
@@ -92,7 +93,8 @@ class ContextAtomEncoder(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, scale: float = 30.0, dropout: float = 0.1) -> None:
         super().__init__(fields)
-        (k, dim), (rows, basis) = _atoms_of(self, "context_h"), _atoms_of(self, "context_pair_rbf")
+        k, dim = _atoms_of(self, "context_h")
+        rows, basis = _atoms_of(self, "context_pair_rbf")
         if rows != num_pairs(k):
             raise WiringError(
                 f"context_atom_encoder reads {rows} pairs, but {k} atoms have {num_pairs(k)}. Use the same k in all "
@@ -104,37 +106,48 @@ class ContextAtomEncoder(GraphLayer):
         self.target = nn.Linear(dim, dim, bias=False)
         self.middle = nn.Linear(dim, dim)
         self.update = NodeUpdate(dim, scale, dropout)
-        place = torch.zeros(k, k, dtype=torch.long)
-        a, b = torch.triu_indices(k, k)
-        place[a, b] = place[b, a] = torch.arange(rows)
-        self.register_buffer("place", place, persistent=False)
+        self.register_buffer("place", _pair_table(k, torch.device("cpu")), persistent=False)
         self.declare(context_h=FieldSpec("context_h", "node", f"{k * dim}x0e", shape=(k, dim)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Pass messages between the context atoms of each residue, ``context_h (N, M, C)``."""
         y, basis, mask = f["context_h"], f["context_pair_rbf"], f["context_mask"]
-        rows_with_atoms, columns = _occupied(mask, 1), _occupied(mask, 0)
+        rows_with_atoms = _occupied(mask, 1)
+        columns = _occupied(mask, 0)
+        blocks = []
+        for rows in _blocks(rows_with_atoms, mask.size(1) ** 2):
+            blocks.append(self._round(y[rows][:, columns], basis[rows], mask[rows][:, columns], columns))
+
+        # 0 where there is no atom.
         encoded = y.new_zeros(len(y), len(columns), y.size(2))
-        of_blocks = [
-            self._round(y[r][:, columns], basis[r], mask[r][:, columns], columns)
-            for r in _blocks(rows_with_atoms, mask.size(1) ** 2)
-        ]
-        if of_blocks:
-            encoded = encoded.index_copy(0, rows_with_atoms, torch.cat(of_blocks))
+        if blocks:
+            encoded = encoded.index_copy(0, rows_with_atoms, torch.cat(blocks))
         return {"context_h": y.new_zeros(y.shape).index_copy(1, columns, encoded)}
 
     def _round(self, y: Tensor, basis: Tensor, mask: Tensor, columns: Tensor) -> Tensor:
         """Return ``(R, c, C)`` of R residues and c columns of atoms, from bases ``(R, P, D)`` of all pairs."""
         c = len(columns)
+
+        # Features of the pairs of these columns, each once, then for both directions.
         a, b = torch.triu_indices(c, c, device=y.device)
-        pair_index = self.place[columns[a], columns[b]]  # (p,) pairs of these columns
+        pair_index = self.place[columns[a], columns[b]]  # (p,)
         e = self.edge(self.pair_norm(self.pair(basis[:, pair_index])))  # (R, p, C)
-        where = torch.zeros(c, c, dtype=torch.long, device=y.device)
-        where[a, b] = where[b, a] = torch.arange(len(a), device=y.device)
-        z = e.index_select(1, where.flatten()).view(len(y), c, c, -1) + self.target(y)[:, :, None]
-        m = gelu(self.middle(gelu(z))) * mask[:, None, :, None]  # (R, c, c, C)
+        both_directions = _pair_table(c, y.device).flatten()
+        z = e.index_select(1, both_directions).view(len(y), c, c, -1) + self.target(y)[:, :, None]
+
+        message = gelu(self.middle(gelu(z))) * mask[:, None, :, None]  # (R, c, c, C)
         count = mask.sum(1, keepdim=True)[:, None].to(y.dtype)  # (R, 1, 1)
-        return self.update(y, m.sum(2), count) * mask[..., None]
+        return self.update(y, message.sum(2), count) * mask[..., None]
+
+
+def _pair_table(k: int, device: torch.device) -> Tensor:
+    """Return the number of the pair of two atoms, in either order, ``(k, k)`` int64."""
+    table = torch.zeros(k, k, dtype=torch.long, device=device)
+    a, b = torch.triu_indices(k, k, device=device)
+    number = torch.arange(len(a), device=device)
+    table[a, b] = number
+    table[b, a] = number
+    return table
 
 
 class ContextEncoder(GraphLayer):
@@ -168,10 +181,12 @@ class ContextEncoder(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, scale: float = 30.0, dropout: float = 0.1) -> None:
         super().__init__(fields)
-        dim, (k, edge), (other, atom) = self.scalar_width("h"), *(_atoms_of(self, n) for n in self.reads[1:3])
-        if k != other:
+        dim = self.scalar_width("h")
+        k_edges, edge = _atoms_of(self, "context_attr")
+        k_atoms, atom = _atoms_of(self, "context_h")
+        if k_edges != k_atoms:
             raise WiringError(
-                f"context_encoder reads {k} and {other} context atoms. Use the same k in all featurizers."
+                f"context_encoder reads {k_edges} and {k_atoms} context atoms. Use the same k in all featurizers."
             )
         self.target = nn.Linear(dim, dim, bias=False)
         self.edge = nn.Linear(edge, dim)
@@ -183,13 +198,16 @@ class ContextEncoder(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Add the messages of the context atoms to each residue, ``h (N, C)``."""
         h, e, y, mask = f["h"], f["context_attr"], f["context_h"], f["context_mask"]
-        rows_with_atoms, total = _occupied(mask, 1), torch.zeros_like(h)
-        parts = [self._sum(h[r], e[r], y[r], mask[r]) for r in _blocks(rows_with_atoms, mask.size(1))]
-        if parts:
-            total = total.index_copy(0, rows_with_atoms, torch.cat(parts))
-        return {"h": self.update(h, total, mask.sum(1, keepdim=True).to(h.dtype))}
+        rows_with_atoms = _occupied(mask, 1)
+        sums = [self._sum(h[rows], e[rows], y[rows], mask[rows]) for rows in _blocks(rows_with_atoms, mask.size(1))]
+        total = torch.zeros_like(h)
+        if sums:
+            total = total.index_copy(0, rows_with_atoms, torch.cat(sums))
+        count = mask.sum(1, keepdim=True).to(h.dtype)
+        return {"h": self.update(h, total, count)}
 
     def _sum(self, h: Tensor, e: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         """Return the sums of messages of R residues, ``(R, C)``."""
         z = self.edge(e) + self.source(y) + self.target(h)[:, None]  # (R, k, C)
-        return (gelu(self.middle(gelu(z))) * mask[..., None]).sum(1)
+        message = gelu(self.middle(gelu(z))) * mask[..., None]
+        return message.sum(1)

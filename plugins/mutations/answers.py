@@ -14,7 +14,7 @@ from protgraph_plugins.mutations.substitution_scan import SubstitutionScan, scan
 from protgraph_plugins.mutations.variant_scores import ScoredVariants, StructureFolder
 
 from protgraph.checkpoint import CallRule
-from protgraph.structure import ALPHABET, Residues
+from protgraph.structure import Residues
 from protgraph.structure.descriptors import MAX_SASA, residue_sasa
 
 __all__ = ["relative_sasa", "scan_columns", "variant_columns", "variant_lines"]
@@ -51,11 +51,13 @@ def variant_columns(
         columns["spread"] = list(scored.spread)
     if rules := call_rules(scorer):
         columns["call"] = [_call(rules, row.variant, value) for row, _, value in scored.rows]
-    sources = dict.fromkeys(source for _, source, _ in scored.rows)
-    exposed = {source: relative_sasa(structures.residues(source)) for source in sources}
-    columns["relative_sasa"] = [
-        _mean_over_residues(exposed[source], structures.residues(source), row.variant) for row, source, _ in scored.rows
-    ]
+    exposed: dict[str, np.ndarray] = {}
+    columns["relative_sasa"] = []
+    for row, source, _ in scored.rows:
+        residues = structures.residues(source)
+        if source not in exposed:
+            exposed[source] = relative_sasa(residues)
+        columns["relative_sasa"].append(_mean_over_residues(exposed[source], residues, row.variant))
     if percentile:
         columns["percentile"] = _percentiles(scorer, scored, structures)
     return columns
@@ -69,22 +71,33 @@ def _call(rules: Sequence[CallRule], variant: Sequence[Mutation], value: float) 
 
 def _mean_over_residues(values: np.ndarray, residues: Residues, variant: Sequence[Mutation]) -> float:
     """Return the mean of values ``(N,)`` over the residues of a variant; NaN for the wild type."""
-    return float(values[ResidueIndex(residues).rows(variant)].mean()) if variant else math.nan
+    if not variant:
+        return math.nan
+    rows = ResidueIndex(residues).rows(variant)
+    return float(values[rows].mean())
 
 
 def _percentiles(scorer: MutationScorer, scored: ScoredVariants, structures: StructureFolder) -> list[float | str]:
     """Return the percentage of the substitutions in the mutated chains of a structure with a lower score."""
-    known: dict[str, np.ndarray] = {}
-    for source in dict.fromkeys(source for _, source, _ in scored.rows):
+    mutated_chains: dict[str, set[str]] = {}
+    for row, source, _ in scored.rows:
+        mutated_chains.setdefault(source, set()).update(m.chain for m in row.variant)
+
+    # Scores of all substitutions in these chains.
+    substitutions: dict[str, np.ndarray] = {}
+    for source, chains in mutated_chains.items():
         residues = structures.residues(source)
-        chains = {m.chain for row, of_row, _ in scored.rows if of_row == source for m in row.variant}
         rows = np.flatnonzero(np.isin(residues.chain, sorted(chains)))
         values = scan_mutations(scorer, residues, rows).substitutions if len(rows) else np.zeros(0)
-        known[source] = values[np.isfinite(values)]
-    return [
-        float(100 * (known[source] < value).mean()) if row.variant and len(known[source]) else math.nan
-        for row, source, value in scored.rows
-    ]
+        substitutions[source] = values[np.isfinite(values)]
+
+    percentiles: list[float | str] = []
+    for row, source, value in scored.rows:
+        if row.variant and len(substitutions[source]):
+            percentiles.append(float(100 * (substitutions[source] < value).mean()))
+        else:
+            percentiles.append(math.nan)
+    return percentiles
 
 
 def variant_lines(scorer: MutationScorer, scored: ScoredVariants, columns: Columns) -> list[str]:
@@ -93,9 +106,12 @@ def variant_lines(scorer: MutationScorer, scored: ScoredVariants, columns: Colum
     lines = [f"  {score_column(scorer)}"]
     for i in order[:_SHOWN]:
         row, source, value = scored.rows[i]
-        spread = f" ± {columns['spread'][i]:.2f}" if "spread" in columns else ""
-        call = f"  {columns['call'][i] or 'no call':<13}" if "call" in columns else ""
-        lines.append(f"  {value:+6.2f}{spread}{call}  {_burial(columns, i)}  {format_variant(row.variant)}  {source}")
+        text = f"  {value:+6.2f}"
+        if "spread" in columns:
+            text += f" ± {columns['spread'][i]:.2f}"
+        if "call" in columns:
+            text += f"  {columns['call'][i] or 'no call':<13}"
+        lines.append(f"{text}  {_burial(columns, i)}  {format_variant(row.variant)}  {source}")
     if len(order) > _SHOWN:
         lines.append(f"  … {len(order) - _SHOWN} more")
     if "call" in columns:
@@ -109,7 +125,8 @@ def _burial(columns: Columns, i: int) -> str:
     fraction = float(columns["relative_sasa"][i])
     if math.isnan(fraction):
         return " " * len("exposed 100 %")
-    return f"{'buried' if fraction < _BURIED else 'exposed':<7} {fraction:4.0%}"
+    word = "buried" if fraction < _BURIED else "exposed"
+    return f"{word:<7} {fraction:4.0%}"
 
 
 def scan_columns(scorer: MutationScorer, scan: SubstitutionScan) -> Columns:
@@ -118,12 +135,10 @@ def scan_columns(scorer: MutationScorer, scan: SubstitutionScan) -> Columns:
     if scan.spread is not None:
         columns["spread"] = scan.spread.flatten().tolist()
     if rules := call_rules(scorer):
-        wild_types = [ALPHABET[kind] for kind in scan.wild_type.tolist()]
-        columns["call"] = [
-            name_of_call(rules, value) if new != old else ""
-            for old, values in zip(wild_types, scan.scores.tolist(), strict=True)
-            for new, value in zip(ALPHABET[:20], values, strict=True)
-        ]
+        columns["call"] = []
+        for wild_type, values in zip(scan.wild_type.tolist(), scan.scores.tolist(), strict=True):
+            for mutant, value in enumerate(values):
+                columns["call"].append("" if mutant == wild_type else name_of_call(rules, value))
     columns["relative_sasa"] = np.repeat(relative_sasa(scan.residues)[scan.rows], 20).tolist()
     columns["percentile"] = scan.percentiles.flatten().tolist()
     return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,10 @@ class MutationRows:
     def common(self, methods: Sequence[str] | None = None) -> np.ndarray:
         """Return a mask ``(N,)`` of the rows that every method, or each of these, predicts."""
         chosen = self.predictions if methods is None else methods
-        return np.isfinite(np.stack([self.value, *(self.predictions[name] for name in chosen)])).all(0)
+        is_common = np.isfinite(self.value)
+        for name in chosen:
+            is_common &= np.isfinite(self.predictions[name])
+        return is_common
 
     def with_most_rows(self, coverage: float = COVERAGE) -> list[str]:
         """Return the methods that predict at least this share of the rows."""
@@ -166,18 +170,21 @@ def _means_of_pairs(dataset: MutationDataset, task: str, examples: Sequence[Exam
 
     Only single mutations of train count; a pair that is not among them has the mean of all.
     """
+    # Values of train, by wild type and mutant.
     measured: dict[tuple[str, str], list[float]] = {}
     for example in dataset.examples(task, "train"):
         mutations = dataset.mutations(example)
         if len(mutations) == 1:
-            pair = mutations[0].wild_type, mutations[0].mutant
+            pair = (mutations[0].wild_type, mutations[0].mutant)
             measured.setdefault(pair, []).append(float(dataset.labels(task, example).value[0]))
-    mean = float(np.mean([value for values in measured.values() for value in values]))
-    of_pair = {pair: float(np.mean(values)) for pair, values in measured.items()}
-    sums = []
+    mean = float(np.mean(list(itertools.chain.from_iterable(measured.values()))))
+    mean_of_pair = {pair: float(np.mean(values)) for pair, values in measured.items()}
+
+    predictions = []
     for example in examples:
-        sums.append(sum(of_pair.get((m.wild_type, m.mutant), mean) for m in dataset.mutations(example)))
-    return np.array(sums, np.float64)
+        means = [mean_of_pair.get((m.wild_type, m.mutant), mean) for m in dataset.mutations(example)]
+        predictions.append(sum(means))
+    return np.array(predictions, np.float64)
 
 
 # --- scores of finished structures ---------------------------------------------------------------------------------
@@ -316,7 +323,9 @@ class MutationScores:
 
 def mutation_scores(rows: MutationRows, method: str, mask: np.ndarray, *, seed: int = 0) -> MutationScores:
     """Return the scores of a method on the rows of a mask ``(N,)``."""
-    y, p, structure = rows.value[mask], rows.predictions[method][mask], rows.structure[mask]
+    y = rows.value[mask]
+    p = rows.predictions[method][mask]
+    structure = rows.structure[mask]
     names, group = np.unique(structure, return_inverse=True)
     members = [np.flatnonzero(group == g) for g in range(len(names))]
     # bootstrap over structures, since variants of one structure are not independent
@@ -368,12 +377,16 @@ def antisymmetry(direct: MutationRows, reverse: MutationRows, method: str) -> tu
     """
     opposite = reverse.predictions.get(method, np.full(len(reverse.row), np.nan))
     back = {row.removesuffix(", reverse"): p for row, p in zip(reverse.row, opposite, strict=True)}
-    pairs = [(p, back[row]) for row, p in zip(direct.row, direct.predictions[method], strict=True) if row in back]
-    x = np.array(pairs).reshape(-1, 2)
-    x = x[np.isfinite(x).all(1)]
-    if not len(x):
+    pairs = []
+    for row, p in zip(direct.row, direct.predictions[method], strict=True):
+        if row in back:
+            pairs.append((p, back[row]))
+    values = np.array(pairs).reshape(-1, 2)
+    values = values[np.isfinite(values).all(1)]
+    if not len(values):
         return np.nan, np.nan, 0
-    return pearson_of(x[:, 0], x[:, 1]), float(x.sum(1).mean() / 2), len(x)
+    bias = float(values.sum(1).mean() / 2)
+    return pearson_of(values[:, 0], values[:, 1]), bias, len(values)
 
 
 def mutation_table(splits: Sequence[MutationRows], coverage: float = COVERAGE) -> str:

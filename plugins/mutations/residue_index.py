@@ -81,39 +81,41 @@ class ResidueIndex:
         The numbers are then those of another sequence, and the rows that fit do so by chance: one in about twenty.
         Residues that the structure does not have are not counted.
         """
-        places_of_chain: dict[str, set[_WildType]] = {}
+        types_of_chain: dict[str, set[_WildType]] = {}
         for variant in variants:
             for m in variant:
-                place = _WildType(m.res_id, m.ins_code, m.wild_type)
-                places_of_chain.setdefault(m.chain, set()).add(place)
+                wild_type = _WildType(m.res_id, m.ins_code, m.wild_type)
+                types_of_chain.setdefault(m.chain, set()).add(wild_type)
 
         errors: dict[str, MutationError] = {}
-        for chain, places in sorted(places_of_chain.items()):
+        for chain, wild_types in sorted(types_of_chain.items()):
             present = fitting = 0
-            for place in places:
-                row = self.row(chain, place.res_id, place.ins_code)
+            for wild_type in wild_types:
+                row = self.row(chain, wild_type.res_id, wild_type.ins_code)
                 if row is not None:
                     present += 1
-                    fitting += self._letters[row] == place.letter
+                    fitting += self._letters[row] == wild_type.letter
             if present >= _FEWEST_PLACES and fitting < _LEAST_FIT * present:
-                errors[chain] = self._numbering_error(chain, places, present, fitting)
+                errors[chain] = self._numbering_error(chain, wild_types, present, fitting)
         return errors
 
-    def _numbering_error(self, chain: str, places: Collection[_WildType], present: int, fitting: int) -> MutationError:
-        """Return the error with the shift of numbers at which most places have their wild type, if there is one."""
+    def _numbering_error(
+        self, chain: str, wild_types: Collection[_WildType], present: int, fitting: int
+    ) -> MutationError:
+        """Return the error with the shift of numbers at which most residues have their wild type, if there is one."""
         r = self.residues
         numbers_of_type: dict[str, list[int]] = {}
         for row in np.flatnonzero(r.chain == chain).tolist():
             numbers_of_type.setdefault(self._letters[row], []).append(int(r.res_id[row]))
         shifts: Counter[int] = Counter()
-        for place in places:
-            for number in numbers_of_type.get(place.letter, ()):
-                shifts[number - place.res_id] += 1
+        for wild_type in wild_types:
+            for number in numbers_of_type.get(wild_type.letter, ()):
+                shifts[number - wild_type.res_id] += 1
         shift, shifted = max(shifts.items(), key=lambda item: (item[1], -abs(item[0]), item[0]), default=(0, 0))
         cause = f"{present - fitting} of {present} mutated residues have another type in the structure"
         remedy = "Renumber the table, or give the structure that it describes."
-        if shifted >= _LEAST_FIT * len(places):
-            remedy = f"With {shift:+d} added to the numbers, {shifted} of {len(places)} have theirs. {remedy}"
+        if shifted >= _LEAST_FIT * len(wild_types):
+            remedy = f"With {shift:+d} added to the numbers, {shifted} of {len(wild_types)} have theirs. {remedy}"
         return MutationError(
             f"numbers of another sequence: chain {chain!r} ({r.name}). {cause}. {remedy}", kind="numbering"
         )

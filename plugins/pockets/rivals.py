@@ -51,17 +51,17 @@ def pykvfinder_pockets(residues: Residues) -> RankedPockets:
         raise MissingExtraError("bench pockets: pyKVFinder is not installed. Run: pip install pyKVFinder") from error
 
     with tempfile.TemporaryDirectory() as folder:
-        found = pyKVFinder.run_workflow(_write_pdb(residues, Path(folder)), nthreads=1)
-    if found is None or found.ncav == 0:
+        cavities = pyKVFinder.run_workflow(_write_pdb(residues, Path(folder)), nthreads=1)
+    if cavities is None or cavities.ncav == 0:
         return _ranked(residues, [], [], [], [])
-    names = sorted(found.volume, key=lambda name: -found.volume[name])
-    order = list(found.volume)  # cavity number 2 + i of the grid is the i-th
+    names = sorted(cavities.volume, key=lambda name: -cavities.volume[name])
+    order = list(cavities.volume)  # cavity number 2 + i of the grid is the i-th
     centers = []
     for name in names:
-        cells = np.argwhere(found.cavities == 2 + order.index(name))
-        centers.append(found._vertices[0] + found._step * cells.mean(axis=0))
-    lining = [[f"{chain}:{number}" for number, chain, _ in found.residues[name]] for name in names]
-    return _ranked(residues, centers, lining, [found.volume[name] for name in names], len(names) * [np.nan])
+        cells = np.argwhere(cavities.cavities == 2 + order.index(name))
+        centers.append(cavities._vertices[0] + cavities._step * cells.mean(axis=0))
+    lining = [[f"{chain}:{number}" for number, chain, _ in cavities.residues[name]] for name in names]
+    return _ranked(residues, centers, lining, [cavities.volume[name] for name in names], len(names) * [np.nan])
 
 
 def pocketnet_pockets(residues: Residues) -> RankedPockets:
@@ -72,13 +72,13 @@ def pocketnet_pockets(residues: Residues) -> RankedPockets:
     Arulsamy & Natarajan, https://pypi.org/project/pocketnet, version 0.3.
     """
     with tempfile.TemporaryDirectory() as folder:
-        found = _pocketnet().predict(_write_pdb(residues, Path(folder)))
+        prediction = _pocketnet().predict(_write_pdb(residues, Path(folder)))
     return _ranked(
         residues,
-        [pocket.center for pocket in found.pockets],
-        [pocket.residues for pocket in found.pockets],
-        [pocket.score for pocket in found.pockets],
-        [pocket.probability for pocket in found.pockets],
+        [pocket.center for pocket in prediction.pockets],
+        [pocket.residues for pocket in prediction.pockets],
+        [pocket.score for pocket in prediction.pockets],
+        [pocket.probability for pocket in prediction.pockets],
     )
 
 

@@ -75,7 +75,8 @@ class ProteinMPNNDecoder(Decoder):
         types = fields["aatype"].classes
         if types is None:
             raise WiringError(f"aatype of proteinmpnn_decoder is not a category: {fields['aatype'].name!r}.")
-        dim, edge = self.scalar_width("h"), self.scalar_width("edge_attr")
+        dim = self.scalar_width("h")
+        edge = self.scalar_width("edge_attr")
         self.embed = nn.Embedding(types, dim)
         self.unresolved = unresolved
         self.layers = nn.ModuleList(_Layer(dim, edge, scale, dropout) for _ in range(depth))
@@ -122,17 +123,24 @@ class ProteinMPNNDecoder(Decoder):
         self, state: DecoderCache, aatype: Tensor, rank: Tensor, *, copy: int = 0
     ) -> list[tuple[Tensor, Tensor]]:
         """Return h before each layer with the contribution of decoded residues to its messages, then the last h."""
-        n, h, states = state.num_nodes, state.h, []
-        later = rank[state.neighbor] >= rank[:, None]  # (N, K)
-        blocks = split_edges(_from(state.neighbor + n * later, 2 * n), h, max(h.size(1), state.edge.size(1)))
+        n = state.num_nodes
+        h = state.h
+
+        # Rows of sources: the first N are decoded, the last N, those of later residues, are not.
+        is_later = rank[state.neighbor] >= rank[:, None]  # (N, K)
+        edges = _from(state.neighbor + n * is_later, 2 * n)
+        blocks = split_edges(edges, h, max(h.size(1), state.edge.size(1)))
+
+        states = []
         for number, layer in enumerate(self.layers):
             sources = layer.source(h) + state.table[number][aatype]
             states.append((h, sources))
-            nodes = layer.of_target(h), torch.cat([sources, state.undecoded[number]])
+            nodes = (layer.of_target(h), torch.cat([sources, state.undecoded[number]]))
 
-            def total(part: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
-                m = layer(state.edge[part.rows], nodes, part)
-                return self._total(m.view(*state.neighbor[part.nodes].shape, m.size(1)), state, part.nodes)
+            def total(block: EdgeBlock, layer: _Layer = layer, nodes: tuple[Tensor, Tensor] = nodes) -> Tensor:
+                message = layer(state.edge[block.rows], nodes, block)
+                by_node = message.view(*state.neighbor[block.nodes].shape, message.size(1))
+                return self._total(by_node, state, block.nodes)
 
             h = state.mask(layer.update(h, map_blocks(blocks, total, n), state.count))
             if state.copies:
@@ -151,9 +159,11 @@ class ProteinMPNNDecoder(Decoder):
         h = state.h.index_select(0, node)
         for layer, of_edge, of_source in zip(self.layers, state.of_edge, state.of_source, strict=True):
             z = of_source.index_select(0, around.flatten()).view(*around.shape, of_source.size(1))  # (R, K, C)
-            z.add_(of_edge.index_select(0, node)).add_(layer.target(h)[:, None])
+            z.add_(of_edge.index_select(0, node))
+            z.add_(layer.target(h)[:, None])
             source = layer.source(h)
-            h = state.mask(layer.update(h, self._total(layer.inner(z), state, node), state.count[node]), node)
+            total = self._total(layer.inner(z), state, node)
+            h = state.mask(layer.update(h, total, state.count[node]), node)
             of_source.index_copy_(0, rows, source)
         return h
 
@@ -165,7 +175,9 @@ class ProteinMPNNDecoder(Decoder):
     @staticmethod
     def _total(m: Tensor, state: DecoderCache, node: Tensor | slice) -> Tensor:
         """Sum the messages ``(R, K, C)`` of nodes to ``(R, C)``, without padding."""
-        return m.sum(1) if state.there is None else (m * state.there[node]).sum(1)
+        if state.there is not None:
+            m = m * state.there[node]
+        return m.sum(1)
 
 
 def _from(source_rows: Tensor, sources: int) -> Edges:

@@ -68,15 +68,19 @@ class BackboneKnn(EdgeFeaturizer):
 
     def __call__(self, residues: Residues) -> EdgeList:
         mask = residues.backbone_mask
-        complete = mask.all(1) if self.atoms == "backbone" else mask[:, 1]
-        there = np.flatnonzero(complete)
-        if self.inserts_unresolved and len(there) <= self.k and len(there) < len(residues):
-            return EdgeList(*knn_with_unresolved(residues, complete, self.k))
-        most = max(min(self.k, len(there)) - 1, 0)
-        others = knn(residues.pos[there], most).reshape(2, len(there), most)  # (2, M, K - 1)
-        own = np.broadcast_to(np.arange(len(there))[:, None], (2, len(there), 1))
-        source, target = there[np.concatenate([own, others], 2).reshape(2, -1)]
-        degree = len(source) // len(residues) if len(there) == len(residues) else None
+        is_complete = mask.all(1) if self.atoms == "backbone" else mask[:, 1]
+        complete = np.flatnonzero(is_complete)  # (M,)
+        all_complete = len(complete) == len(residues)
+        if self.inserts_unresolved and len(complete) <= self.k and not all_complete:
+            return EdgeList(*knn_with_unresolved(residues, is_complete, self.k))
+
+        # Each residue itself, then its nearest neighbors, as rows of the complete residues.
+        num_others = max(min(self.k, len(complete)) - 1, 0)
+        others = knn(residues.pos[complete], num_others).reshape(2, len(complete), num_others)
+        itself = np.broadcast_to(np.arange(len(complete))[:, None], (2, len(complete), 1))
+        rows = np.concatenate([itself, others], 2).reshape(2, -1)
+        source, target = complete[rows]
+        degree = num_others + 1 if all_complete and len(complete) else None
         return EdgeList(source, target, degree)
 
 
@@ -103,15 +107,17 @@ class VirtualCb(TensorFeaturizer):
     writes: ClassVar[tuple[str, ...]] = (CB.name,)
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        there = f["backbone_mask"][:, :3].all(1)[:, None, None]
-        n, ca, c = f["backbone"][:, :3].masked_fill(~there, 0.0).unbind(1)  # NaN would spread through the gradient
+        has_atoms = f["backbone_mask"][:, :3].all(1)[:, None, None]
+        atoms = f["backbone"][:, :3].masked_fill(~has_atoms, 0.0)  # NaN would spread through the gradient
+        n, ca, c = atoms.unbind(1)
         return {CB.name: f["pos"] + _cb_step(n, ca, c)}
 
 
 def _cb_step(n: Tensor, ca: Tensor, c: Tensor) -> Tensor:
     """Return the vectors from CA to the virtual CB, ``(N, 3)``."""
-    b, c = ca - n, c - ca
-    return CB_CROSS * torch.linalg.cross(b, c) + CB_N * b + CB_C * c
+    from_n = ca - n
+    to_c = c - ca
+    return CB_CROSS * torch.linalg.cross(from_n, to_c) + CB_N * from_n + CB_C * to_c
 
 
 class AtomPairRbf(TensorFeaturizer):
@@ -158,7 +164,10 @@ class AtomPairRbf(TensorFeaturizer):
         super().__init__()
         if not high > low:
             raise OptionError(f"invalid centers of atom_pair_rbf: {low!r} to {high!r} Å. high must be above low.")
-        self.bins, self.low, self.high, self.unresolved = bins, low, high, unresolved
+        self.bins = bins
+        self.low = low
+        self.high = high
+        self.unresolved = unresolved
         self.declare(atom_pair_rbf=f"{25 * bins}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -174,31 +183,38 @@ class AtomPairRbf(TensorFeaturizer):
 
     def _with_unresolved(self, f: Mapping[str, Any], complete: Tensor) -> Tensor:
         """Return ``(E, 25 bins)`` with missing atoms at the origin; edges end at complete residues."""
-        index, backbone = f["edges"].index, f["backbone"].masked_fill(~f["backbone_mask"][..., None], 0.0)
+        index = f["edges"].index
+        backbone = f["backbone"].masked_fill(~f["backbone_mask"][..., None], 0.0)
         n, ca, c = backbone[:, :3].unbind(1)
         cb = torch.where(complete[:, None], f["cb"], ca + _cb_step(n, ca, c))
-        basis = self._basis(torch.cat([backbone, cb[:, None]], 1).flatten(1), index)
-        known = complete[index[0]]  # (E,)
-        if known.device.type == "cpu" and bool(known.all()):  # bool() would synchronize with a device
+        atoms = torch.cat([backbone, cb[:, None]], 1).flatten(1)  # (N, 15)
+        basis = self._basis(atoms, index)
+        is_complete = complete[index[0]]  # (E,)
+        if is_complete.device.type == "cpu" and bool(is_complete.all()):  # bool() would synchronize with a device
             return basis
+
+        # From CA to the CA of an incomplete residue: the distance to the farthest complete one.
         farthest = farthest_complete(ca, complete, f["proteins"])[index[1]]
         far = gaussians(farthest, self.bins, self.low, self.high)  # (E, bins)
-        before, between, after = basis.split([6 * self.bins, self.bins, 18 * self.bins], 1)  # CA of i, CA of j
-        return torch.cat([before, torch.where(known[:, None], between, far), after], 1)
+        before, ca_to_ca, after = basis.split([6 * self.bins, self.bins, 18 * self.bins], 1)
+        ca_to_ca = torch.where(is_complete[:, None], ca_to_ca, far)
+        return torch.cat([before, ca_to_ca, after], 1)
 
     def _basis(self, atoms: Tensor, index: Tensor) -> Tensor:
         """Return ``(E, 25 bins)`` from ``(N, 15)`` and ``(2, E)``; in blocks of edges on the CPU without gradients."""
         if atoms.requires_grad or atoms.device.type != "cpu" or not index.numel():
             return self._of_edges(atoms, index)
-        basis, each = atoms.new_empty(index.size(1), 25 * self.bins), EDGES * torch.get_num_threads()
-        for some, into in zip(index.split(each, 1), basis.split(each), strict=True):
-            into.copy_(self._of_edges(atoms, some))
+        basis = atoms.new_empty(index.size(1), 25 * self.bins)
+        size = EDGES * torch.get_num_threads()
+        for index_block, basis_block in zip(index.split(size, 1), basis.split(size), strict=True):
+            basis_block.copy_(self._of_edges(atoms, index_block))
         return basis
 
     def _of_edges(self, atoms: Tensor, index: Tensor) -> Tensor:
-        other, own = (atoms.index_select(0, end).t().contiguous().view(5, 3, -1) for end in index)
-        distance = (own[:, None] - other).square().sum(2).add(SOFTEN).sqrt()  # (5, 5, E), edges last for speed
-        return gaussians(distance.flatten(0, 1).t().contiguous(), self.bins, self.low, self.high).flatten(1)
+        source, target = (atoms.index_select(0, end).t().contiguous().view(5, 3, -1) for end in index)
+        vector = target[:, None] - source  # (5, 5, 3, E), edges last for speed
+        distance = vector.square().sum(2).add(SOFTEN).sqrt().flatten(0, 1)
+        return gaussians(distance.t().contiguous(), self.bins, self.low, self.high).flatten(1)
 
 
 class RelativePosition(TensorFeaturizer):
@@ -237,6 +253,7 @@ class RelativePosition(TensorFeaturizer):
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         edges, seq_pos, chain = f["edges"], f["seq_pos"], f["chain"]
-        offset = (edges.target(seq_pos) - edges.source(seq_pos)).clamp(-self.clip, self.clip) + self.clip
-        same = edges.target(chain) == edges.source(chain)
-        return {RELATIVE_POSITION.name: torch.where(same, offset, 2 * self.clip + 1)}
+        offset = edges.target(seq_pos) - edges.source(seq_pos)
+        offset_class = offset.clamp(-self.clip, self.clip) + self.clip
+        in_one_chain = edges.target(chain) == edges.source(chain)
+        return {RELATIVE_POSITION.name: torch.where(in_one_chain, offset_class, 2 * self.clip + 1)}

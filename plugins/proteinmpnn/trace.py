@@ -111,14 +111,17 @@ class CaPairRbf(TensorFeaturizer):
         self.declare(ca_pair_rbf=f"{9 * bins}x0e")
 
     def __call__(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        line, edges = _line(f, within_chains=self.corrected), f["edges"]
+        edges = f["edges"]
+        line = _line(f, within_chains=self.corrected)
         three = torch.stack([line.before, f["pos"], line.after], 1)  # (N, 3, 3)
-        targets, sources = edges.target(three), edges.source(three)
-        distance = (targets[:, :, None] - sources[:, None]).square().sum(-1).add(SOFTEN).sqrt()  # (E, 3, 3)
+        vector = edges.target(three)[:, :, None] - edges.source(three)[:, None]  # (E, 3, 3, 3)
+        distance = vector.square().sum(-1).add(SOFTEN).sqrt()
         basis = gaussians(distance, self.bins, 2.0, 22.0)  # (E, 3, 3, bins)
         if self.corrected:
-            there = torch.stack([line.has_before, torch.ones_like(line.has_before), line.has_after], 1).to(basis.dtype)
-            basis = basis * (edges.target(there)[:, :, None] * edges.source(there)[:, None])[..., None]
+            has_itself = torch.ones_like(line.has_before)
+            has_atom = torch.stack([line.has_before, has_itself, line.has_after], 1).to(basis.dtype)
+            has_both = edges.target(has_atom)[:, :, None] * edges.source(has_atom)[:, None]
+            basis = basis * has_both[..., None]
         return {CA_PAIR_RBF.name: basis.flatten(1)}
 
 
@@ -163,9 +166,15 @@ class CaOrientation(TensorFeaturizer):
         pos, edges = f["pos"], f["edges"]
         line = _line(f, within_chains=self.corrected)
         frame = self._frames(pos, line)
-        targets, sources = edges.target(frame), edges.source(frame)  # (E, 3, 3)
-        direction = normalize((targets @ (edges.source(pos) - edges.target(pos))[..., None])[..., 0], dim=-1)
-        rotation = targets @ sources.mT if self.corrected else targets.mT @ sources
+        target_frame = edges.target(frame)  # (E, 3, 3)
+        source_frame = edges.source(frame)
+        vector = edges.source(pos) - edges.target(pos)
+        local = (target_frame @ vector[..., None])[..., 0]
+        direction = normalize(local, dim=-1)
+        if self.corrected:
+            rotation = target_frame @ source_frame.mT
+        else:
+            rotation = target_frame.mT @ source_frame
         return {CA_ORIENTATION.name: torch.cat([direction, _quaternion(rotation)], 1)}
 
     def _frames(self, pos: Tensor, line: _Line) -> Tensor:
@@ -174,9 +183,11 @@ class CaOrientation(TensorFeaturizer):
         As published: 0 at the ends of a protein; next to a gap only the first axis, from one step. Corrected: 0 without
         two steps.
         """
-        step, next_step = (self._unit(a, b) for a, b in ((line.before, pos), (pos, line.after)))
+        step = self._unit(line.before, pos)
+        next_step = self._unit(pos, line.after)
         if self.corrected:
-            step, next_step = step * line.has_before[:, None], next_step * line.has_after[:, None]
+            step = step * line.has_before[:, None]
+            next_step = next_step * line.has_after[:, None]
         axis = normalize(step - next_step, dim=-1)
         normal = normalize(cross(step, next_step, dim=-1), dim=-1)
         frame = torch.stack([axis, normal, cross(axis, normal, dim=-1)], 1)
@@ -195,20 +206,22 @@ class CaOrientation(TensorFeaturizer):
 def _quaternion(rotation: Tensor) -> Tensor:
     """Convert rotations ``(E, 3, 3)`` to unit quaternions x, y, z, w ``(E, 4)``; components of undefined sign are 0."""
     xx, yy, zz = rotation.diagonal(dim1=-2, dim2=-1).unbind(-1)
-    size = _root(torch.stack([xx - yy - zz, yy - xx - zz, zz - xx - yy], -1).add(1).abs()) / 2
-    sign = torch.stack(
+    squares = torch.stack([xx - yy - zz, yy - xx - zz, zz - xx - yy], -1).add(1).abs()
+    size = _root(squares) / 2
+    antisymmetric = torch.stack(
         [
             rotation[:, 2, 1] - rotation[:, 1, 2],
             rotation[:, 0, 2] - rotation[:, 2, 0],
             rotation[:, 1, 0] - rotation[:, 0, 1],
         ],
         -1,
-    ).sign()
+    )
+    xyz = antisymmetric.sign() * size
     w = _root((1 + xx + yy + zz).relu()) / 2
-    return normalize(torch.cat([sign * size, w[:, None]], -1), dim=-1)
+    return normalize(torch.cat([xyz, w[:, None]], -1), dim=-1)
 
 
 def _root(x: Tensor) -> Tensor:
     """Compute square roots, with gradient 0 where x is 0."""
-    zero = x == 0
-    return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+    is_zero = x == 0
+    return x.masked_fill(is_zero, 1.0).sqrt().masked_fill(is_zero, 0.0)

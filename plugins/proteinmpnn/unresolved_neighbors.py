@@ -26,18 +26,21 @@ def knn_with_unresolved(residues: Residues, complete: np.ndarray, k: int) -> tup
         ``(N,)`` bool.
     k : int
     """
+    # In the order of the program: by chain name.
     order = np.argsort(residues.chain, kind="stable")
-    there = torch.from_numpy(complete[order])
+    is_complete = torch.from_numpy(complete[order])
     pos = torch.from_numpy(np.where(complete[:, None], residues.pos, 0)[order])
-    both = there[:, None] & there
-    distance = both * (pos[:, None] - pos).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)
-    distance = distance + ~both * distance.amax(1, keepdim=True)
+    both_complete = is_complete[:, None] & is_complete
+    distance = both_complete * (pos[:, None] - pos).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)
+    farthest = distance.amax(1, keepdim=True)
+    distance = distance + ~both_complete * farthest
     nearest = distance.topk(min(k, len(order)), largest=False).indices  # (N, K)
-    source = order[nearest.numpy()]
-    rows = np.flatnonzero(complete)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return source[place[rows]].reshape(-1), np.repeat(rows, source.shape[1])
+
+    # In the order of the residues.
+    neighbors = np.empty_like(nearest.numpy())
+    neighbors[order] = order[nearest.numpy()]
+    target = np.flatnonzero(complete)
+    return neighbors[target].reshape(-1), np.repeat(target, neighbors.shape[1])
 
 
 def farthest_complete(pos: Tensor, complete: Tensor, proteins: Proteins) -> Tensor:
@@ -46,7 +49,7 @@ def farthest_complete(pos: Tensor, complete: Tensor, proteins: Proteins) -> Tens
     ``pos`` is ``(N, 3)``, Å, and ``complete`` ``(N,)`` bool.
     """
     largest = []
-    for each, mask in zip(pos.split(proteins.sizes), complete.split(proteins.sizes), strict=True):
-        distance = (each[:, None] - each).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)
-        largest.append((distance * mask).amax(1))
+    for x, is_complete in zip(pos.split(proteins.sizes), complete.split(proteins.sizes), strict=True):
+        distance = (x[:, None] - x).square().sum(-1).add(SOFTEN).sqrt()  # (N, N)
+        largest.append((distance * is_complete).amax(1))
     return torch.cat(largest)

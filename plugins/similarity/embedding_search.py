@@ -88,14 +88,18 @@ def search_embeddings(
     _check_search(k, level, residue)
     known = embeddings if isinstance(embeddings, Embeddings) else Embeddings.read(embeddings)
     where = "embeddings" if isinstance(embeddings, Embeddings) else str(embeddings)
-    named = [] if isinstance(query, Embeddings) else [p for p, name in enumerate(known.names) if name == str(query)]
-    if named:  # the query is a protein of the embeddings, which is not a hit of itself
-        queries = _rows(known, np.array(named, np.int64), level, residue)
-        vectors = _vectors(known, level)
-        hits, similarity = nearest_by_cosine(vectors[queries], vectors, k + 1)
-        hits, similarity = _without_itself(hits, similarity, queries, k)
-        return _ranked(known, known, level, queries, hits, similarity)
-    # it has embeddings of its own
+
+    # The query is a protein of the embeddings, which is not a hit of itself.
+    if not isinstance(query, Embeddings):
+        proteins = [number for number, name in enumerate(known.names) if name == str(query)]
+        if proteins:
+            queries = _rows(known, np.array(proteins, np.int64), level, residue)
+            vectors = _vectors(known, level)
+            hits, similarity = nearest_by_cosine(vectors[queries], vectors, k + 1)
+            hits, similarity = _without_itself(hits, similarity, queries, k)
+            return _ranked(known, known, level, queries, hits, similarity)
+
+    # It has embeddings of its own.
     asked = query if isinstance(query, Embeddings) else _embed_query(query, known, checkpoint, read, device)
     if asked.model_digest != known.model_digest:
         raise CheckpointError(f"{where}: {_other_model('query')}")
@@ -180,15 +184,17 @@ def _without_itself(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the first k hits ``(Q, ≤ k)`` of each query that are not the query itself, which is -1 if it is left."""
     order = np.argsort(rows == queries[:, None], axis=1, kind="stable")[:, :k]  # itself last
-    rows, similarity = np.take_along_axis(rows, order, 1), np.take_along_axis(similarity, order, 1)
+    rows = np.take_along_axis(rows, order, 1)
+    similarity = np.take_along_axis(similarity, order, 1)
     return np.where(rows == queries[:, None], -1, rows), similarity
 
 
 def _identity(table: Embeddings, row: int, level: str) -> tuple:
     """Return file, name, chains and, of a residue, its id."""
-    p = row if level == "protein" else int(np.searchsorted(table.ptr, row, side="right")) - 1
-    protein = (table.files[p], table.names[p], table.chains[p])
-    return protein if level == "protein" else (*protein, str(table.residues[row]))
+    if level == "protein":
+        return table.files[row], table.names[row], table.chains[row]
+    protein = int(np.searchsorted(table.ptr, row, side="right")) - 1
+    return *_identity(table, protein, "protein"), str(table.residues[row])
 
 
 def nearest_by_cosine(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -219,10 +225,11 @@ def nearest_by_cosine(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple
     ([[0, 2]], [[1.0, 1.0]])
     """
     k = min(k, len(vectors))
-    rows, similarity = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
+    rows = np.empty((len(queries), k), np.int64)
+    similarity = np.empty((len(queries), k))
     for start in range(0, len(queries), _QUERIES):
-        part = slice(start, start + _QUERIES)
-        rows[part], similarity[part] = _nearest_of_block(_unit_vectors(queries[part]), vectors, k)
+        block = slice(start, start + _QUERIES)
+        rows[block], similarity[block] = _nearest_of_block(_unit_vectors(queries[block]), vectors, k)
     return rows, similarity
 
 
@@ -234,14 +241,19 @@ def _unit_vectors(vectors: np.ndarray) -> np.ndarray:
 
 
 def _nearest_of_block(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    best_rows, best = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
+    best_rows = np.empty((len(queries), 0), np.int64)
+    best = np.empty((len(queries), 0))
     for start in range(0, len(vectors), _VECTORS):
         block = _unit_vectors(vectors[start : start + _VECTORS])
-        similarity = np.concatenate([best, (queries @ block.T).round(_DECIMALS)], 1)
-        here = np.broadcast_to(np.arange(start, start + len(block)), (len(queries), len(block)))
-        rows = np.concatenate([best_rows, here], 1)
-        kept = np.stack([_first_largest(own, k) for own in similarity])
-        best_rows, best = np.take_along_axis(rows, kept, 1), np.take_along_axis(similarity, kept, 1)
+        cosines = (queries @ block.T).round(_DECIMALS)
+        block_rows = np.broadcast_to(np.arange(start, start + len(block)), cosines.shape)
+
+        # The best ones so far, and those of this block.
+        similarity = np.concatenate([best, cosines], 1)
+        rows = np.concatenate([best_rows, block_rows], 1)
+        columns = np.stack([_first_largest(values, k) for values in similarity])
+        best_rows = np.take_along_axis(rows, columns, 1)
+        best = np.take_along_axis(similarity, columns, 1)
     return best_rows, best
 
 

@@ -7,7 +7,7 @@ computed together: sums over selected residues and squared distances are matrix 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,21 +109,27 @@ def superposition_scores(model: np.ndarray, reference: np.ndarray, *, length: in
         raise OptionError(f"length {length}: the reference has fewer residues than correspond, {len(model)}.")
     search = _Search(model, reference, tm_distance(length))
     search.run()
-    counts = dict(zip(_DISTANCES, search.within, strict=True))
-    ts, ha = (float(sum(counts[d] for d in chosen)) / len(chosen) / length for chosen in (GDT_TS, GDT_HA))
-    rmsd = superposed_rmsd(model, reference)
-    return SuperpositionScores(search.best / length, ts, ha, rmsd, search.superposition())
+    return SuperpositionScores(
+        tm_score=search.best / length,
+        gdt_ts=search.mean_within(GDT_TS) / length,
+        gdt_ha=search.mean_within(GDT_HA) / length,
+        rmsd=superposed_rmsd(model, reference),
+        superposition=search.superposition(),
+    )
 
 
 class _Search:
     """Best superpositions of N corresponding positions."""
 
     def __init__(self, model: np.ndarray, reference: np.ndarray, d0: float) -> None:
-        self.origins = model.mean(axis=0), reference.mean(axis=0)
-        self.columns = _point_columns(model - self.origins[0], reference - self.origins[1])  # (N, 17)
-        self.n, self.d0 = len(model), d0
+        self.model_origin = model.mean(axis=0)
+        self.reference_origin = reference.mean(axis=0)
+        self.columns = _point_columns(model - self.model_origin, reference - self.reference_origin)  # (N, 17)
+        self.n = len(model)
+        self.d0 = d0
         self.cutoff = min(max(d0, 4.5), 8.0)
-        self.best, self.transform = -1.0, np.zeros(12)
+        self.best = -1.0
+        self.transform = np.zeros(12)  # of the best one
         self.within = np.zeros(len(_DISTANCES), np.int64)
         self.seen: set[bytes] = set()
 
@@ -137,18 +143,25 @@ class _Search:
 
     def superposition(self) -> Superposition:
         """Return the superposition of the TM-score in the coordinates of the input."""
-        rotation, shift = self.transform[:9].reshape(3, 3), self.transform[9:]
-        return Superposition(rotation, shift + self.origins[1] - rotation @ self.origins[0])
+        rotation = self.transform[:9].reshape(3, 3)
+        shift = self.transform[9:] + self.reference_origin - rotation @ self.model_origin
+        return Superposition(rotation, shift)
+
+    def mean_within(self, distances: Sequence[float]) -> float:
+        """Return the mean over distances of the largest number of residues within each."""
+        counts = [self.within[_DISTANCES.index(distance)] for distance in distances]
+        return float(sum(counts)) / len(counts)
 
     def _fragments(self, size: int) -> Iterator[np.ndarray]:
         """Yield the fragments of this size in blocks, ``(W, N)`` bool."""
         starts = np.arange(self.n - size + 1)
         if len(starts) > _MOST_STARTS:
             starts = np.linspace(0, starts[-1], _MOST_STARTS).astype(np.int64)
-        places, most = np.arange(self.n), max(_BLOCK // self.n, 1)
-        for first in range(0, len(starts), most):
-            begin = starts[first : first + most, None]
-            yield (places >= begin) & (places < begin + size)
+        residues = np.arange(self.n)
+        block = max(_BLOCK // self.n, 1)
+        for first in range(0, len(starts), block):
+            begin = starts[first : first + block, None]
+            yield (residues >= begin) & (residues < begin + size)
 
     def _superpose(self, selected: np.ndarray, cutoff: float) -> np.ndarray:
         """Superpose selected residues ``(W, N)``, update the scores, and return the new selections, each only once."""
@@ -157,18 +170,20 @@ class _Search:
         scores = (1 / (1 + squares / self.d0**2)).sum(axis=1)
         top = int(scores.argmax())
         if scores[top] > self.best:
-            self.best, self.transform = float(scores[top]), transforms[top]
+            self.best = float(scores[top])
+            self.transform = transforms[top]
         for column, distance in enumerate(_DISTANCES):
-            most = int((squares <= distance**2).sum(axis=1).max())
-            self.within[column] = max(self.within[column], most)
+            counts = (squares <= distance**2).sum(axis=1)
+            self.within[column] = max(self.within[column], int(counts.max()))
+
         near = _within(squares, cutoff)
-        keys = np.packbits(near, axis=1)
-        fresh = []
-        for row, key in enumerate(keys):
-            if (content := key.tobytes()) not in self.seen:
-                self.seen.add(content)
-                fresh.append(row)
-        return near[fresh].astype(np.float64)
+        new = []
+        for row, bits in enumerate(np.packbits(near, axis=1)):
+            key = bits.tobytes()
+            if key not in self.seen:
+                self.seen.add(key)
+                new.append(row)
+        return near[new].astype(np.float64)
 
 
 def _fragment_lengths(n: int) -> list[int]:
@@ -206,10 +221,11 @@ def _transforms(sums: np.ndarray) -> np.ndarray:
 
 def _distance_rows(transforms: np.ndarray) -> np.ndarray:
     """Return rows whose product with the columns is ``|R x + t − y|²``, ``(W, 12)`` to ``(W, 17)``."""
-    rotation, shift = transforms[:, :9].reshape(-1, 3, 3), transforms[:, 9:]
+    inverse = np.swapaxes(transforms[:, :9].reshape(-1, 3, 3), 1, 2)
+    shift = transforms[:, 9:]
     constant = (shift**2).sum(axis=1, keepdims=True)
-    along_x = 2 * (np.swapaxes(rotation, 1, 2) @ shift[:, :, None])[:, :, 0]
-    products = -2 * np.swapaxes(rotation, 1, 2).reshape(-1, 9)  # of x_a y_b with R_ba
+    along_x = 2 * (inverse @ shift[:, :, None])[:, :, 0]
+    products = -2 * inverse.reshape(-1, 9)  # of x_a y_b with R_ba
     return np.concatenate([constant, along_x, -2 * shift, products, np.ones_like(constant)], axis=1)
 
 
@@ -266,21 +282,21 @@ def search_superposition(x: np.ndarray, y: np.ndarray, d0: float) -> ScoredTrans
         Distance scale, Å.
     """
     weights = _quick_fragments(len(x))
-    scale, near = d0 * d0, min(max(d0, 4.5), 8.0)
+    near = min(max(d0, 4.5), 8.0)
     best = ScoredTransform(np.eye(3), np.zeros(3), -1.0)
     for _ in range(_QUICK_ROUNDS):
         rotation, translation = fit_transforms(x, y, weights)
         moved = x @ rotation.swapaxes(1, 2) + translation[:, None, :]  # (K, L, 3)
         squared = ((moved - y) ** 2).sum(-1)  # (K, L)
-        scores = (1 / (1 + squared / scale)).sum(1)
+        scores = (1 / (1 + squared / (d0 * d0))).sum(1)
         k = int(scores.argmax())
         if scores[k] > best.score:
             best = ScoredTransform(rotation[k], translation[k], float(scores[k]))
-        chosen = _nearest(squared, near)
-        keep = (chosen != weights).any(1)  # the others have converged
-        if not keep.any():
+        next_weights = _nearest(squared, near)
+        has_changed = (next_weights != weights).any(1)  # the others have converged
+        if not has_changed.any():
             break
-        weights = chosen[keep]
+        weights = next_weights[has_changed]
     return best
 
 

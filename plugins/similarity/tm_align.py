@@ -193,24 +193,25 @@ def _search(x: np.ndarray, y: np.ndarray, least: float) -> np.ndarray | None:
 
 def _result(x: np.ndarray, y: np.ndarray, pairs: np.ndarray, swapped: bool) -> StructureAlignment:
     """Compute both TM-scores and the RMSD of an alignment; x is the shorter chain, the second one if swapped."""
-    aligned_x, aligned_y = x[pairs[:, 0]], y[pairs[:, 1]]
+    # Leave out aligned residues that are far apart, but keep at least three.
+    aligned_x = x[pairs[:, 0]]
+    aligned_y = y[pairs[:, 1]]
     superposition = search_superposition(aligned_x, aligned_y, tm_distance(len(x)))
     moved = aligned_x @ superposition.rotation.T + superposition.translation
     squared = ((moved - aligned_y) ** 2).sum(1)
     d8 = 1.5 * len(x) ** 0.3 + 3.5  # Å, of TM-align
-    near = squared <= max(d8**2, np.sort(squared)[2])  # at least three residues
-    pairs, aligned_x, aligned_y = pairs[near], aligned_x[near], aligned_y[near]
-    by_x = superposition_scores(aligned_x, aligned_y, length=len(x))
-    by_y = superposition_scores(aligned_x, aligned_y, length=len(y))
-    rotation, translation = by_x.superposition.rotation, by_x.superposition.translation
+    third_smallest = np.sort(squared)[2]
+    is_near = squared <= max(d8**2, third_smallest)
+    rows_x, rows_y = pairs[is_near].T
+
+    by_x = superposition_scores(aligned_x[is_near], aligned_y[is_near], length=len(x))
+    by_y = superposition_scores(aligned_x[is_near], aligned_y[is_near], length=len(y))
+    rotation = by_x.superposition.rotation
+    translation = by_x.superposition.translation
     if not swapped:
-        return StructureAlignment(
-            by_x.tm_score, by_y.tm_score, pairs[:, 0], pairs[:, 1], rotation, translation, by_x.rmsd
-        )
-    inverse_translation = -rotation.T @ translation
-    return StructureAlignment(
-        by_y.tm_score, by_x.tm_score, pairs[:, 1], pairs[:, 0], rotation.T, inverse_translation, by_x.rmsd
-    )
+        return StructureAlignment(by_x.tm_score, by_y.tm_score, rows_x, rows_y, rotation, translation, by_x.rmsd)
+    inverse = -rotation.T @ translation
+    return StructureAlignment(by_y.tm_score, by_x.tm_score, rows_y, rows_x, rotation.T, inverse, by_x.rmsd)
 
 
 def secondary_structure_codes(pos: np.ndarray) -> np.ndarray:
@@ -331,10 +332,15 @@ def _fragment_pairs(x: np.ndarray, y: np.ndarray, size: int) -> tuple[np.ndarray
     """Superpose the pairs of fragments with the most similar distances between their residues."""
     step = size // 3
     starts = np.arange(0, len(x) - size + 1, step)
-    distances_x, distances_y = _inner_distances(x, size)[starts], _inner_distances(y, size)
-    # |a − b|² = |a|² + |b|² − 2 a·b
-    change = (distances_x**2).sum(1)[:, None] + (distances_y**2).sum(1) - 2 * distances_x @ distances_y.T  # (S, N)
+    distances_x = _inner_distances(x, size)[starts]
+    distances_y = _inner_distances(y, size)
+
+    # Squared differences of the distances, |a − b|² = |a|² + |b|² − 2 a·b, (S, N).
+    squares_x = (distances_x**2).sum(1)[:, None]
+    squares_y = (distances_y**2).sum(1)
+    change = squares_x + squares_y - 2 * distances_x @ distances_y.T
     rows, columns = _minima(change, _FRAGMENT_PAIRS)
+
     offset = np.arange(size)
     fragments_x = x[starts[rows][:, None] + offset]  # (K, size, 3)
     fragments_y = y[columns[:, None] + offset]
@@ -376,7 +382,9 @@ def squared_distances(x: np.ndarray, y: np.ndarray, rotation: np.ndarray, transl
     """
     moved = (x @ rotation.swapaxes(1, 2) + translation[:, None, :]).astype(np.float32)  # (K, M, 3)
     fixed = y.astype(np.float32)
-    squared = (moved**2).sum(-1)[:, :, None] + (fixed**2).sum(-1) - 2 * (moved @ fixed.T)  # (K, M, N)
+    squares_moved = (moved**2).sum(-1)[:, :, None]
+    squares_fixed = (fixed**2).sum(-1)
+    squared = squares_moved + squares_fixed - 2 * (moved @ fixed.T)  # (K, M, N)
     return np.maximum(squared, 0, out=squared)
 
 

@@ -68,19 +68,29 @@ def sidechain_points(residues: Residues) -> SidechainPoints:
     -------
     SidechainPoints
     """
-    n, ca = len(residues), residues.pos.astype(np.float64)
+    n = len(residues)
+    ca = residues.pos.astype(np.float64)
     atoms = np.flatnonzero(~np.isin(residues.atom_name, _NOT_SIDECHAIN))
-    owner = residues.atom_residue[atoms]
-    offset = residues.atom_pos[atoms].astype(np.float64) - ca[owner]  # (A, 3) relative to CA: exact far from the origin
-    count = np.bincount(owner, minlength=n)
-    total = np.stack([np.bincount(owner, offset[:, axis], n) for axis in range(3)], 1)
-    has_atoms = (count > 0)[:, None]
-    center = np.where(has_atoms, total / np.maximum(count, 1)[:, None], cb_or_ca(residues) - ca)
-    order = np.lexsort((np.linalg.norm(offset, axis=1), owner))
-    last = np.cumsum(count)[count > 0] - 1  # the farthest atom of each residue with a side chain
+    residue = residues.atom_residue[atoms]
+    offset = residues.atom_pos[atoms].astype(np.float64) - ca[residue]  # (A, 3) from CA: exact far from the origin
+
+    # Mean of the atoms; without any, CB.
+    count = np.bincount(residue, minlength=n)
+    has_atoms = count > 0
+    mean = _sums(residue, offset, n) / np.maximum(count, 1)[:, None]
+    center = np.where(has_atoms[:, None], mean, cb_or_ca(residues) - ca)
+
+    # The atom farthest from CA is the last one of each residue in this order.
+    order = np.lexsort((np.linalg.norm(offset, axis=1), residue))
+    last = np.cumsum(count)[has_atoms] - 1
     tip = center.copy()
-    tip[count > 0] = offset[order[last]]
+    tip[has_atoms] = offset[order[last]]
     return SidechainPoints(ca + center, ca + tip, unit(center))
+
+
+def _sums(index: np.ndarray, vectors: np.ndarray, size: int) -> np.ndarray:
+    """Return the sum of the vectors ``(A, 3)`` of each index ``(A,)``, ``(size, 3)``."""
+    return np.stack([np.bincount(index, vectors[:, axis], size) for axis in range(3)], 1)
 
 
 def outward_direction(residues: Residues, *, radius: float = _NORMAL_RADIUS) -> np.ndarray:
@@ -100,8 +110,8 @@ def outward_direction(residues: Residues, *, radius: float = _NORMAL_RADIUS) -> 
     ca = residues.pos.astype(np.float64)
     j, i = radius_edges(ca, radius)
     count = np.bincount(i, minlength=len(ca)) + 1  # with the residue itself
-    total = np.stack([np.bincount(i, (ca[i] - ca[j])[:, axis], len(ca)) for axis in range(3)], 1)
-    return unit(total / count[:, None])
+    away = _sums(i, ca[i] - ca[j], len(ca)) / count[:, None]
+    return unit(away)
 
 
 def probe_points(residues: Residues) -> np.ndarray:
@@ -116,14 +126,27 @@ def probe_points(residues: Residues) -> np.ndarray:
     ndarray
         ``(N, 6, 3)`` float64, Å.
     """
-    side, outward = sidechain_points(residues), outward_direction(residues)
-    along = [side.center + distance * side.direction for distance in (4.0, 8.0)]
-    away = [side.center + distance * outward for distance in (8.0, 14.0)]
-    return np.stack([side.center, side.tip, *along, *away], 1)
+    side = sidechain_points(residues)
+    outward = outward_direction(residues)
+    points = [
+        side.center,
+        side.tip,
+        side.center + 4.0 * side.direction,
+        side.center + 8.0 * side.direction,
+        side.center + 8.0 * outward,
+        side.center + 14.0 * outward,
+    ]
+    return np.stack(points, 1)
 
 
-_CHARGED = {"K": (1.0, ("NZ",)), "R": (1.0, ("NH1", "NH2")), "H": (0.5, ("ND1", "NE2")), "D": (-1.0, ("OD1", "OD2"))}
-_CHARGED |= {"E": (-1.0, ("OE1", "OE2"))}
+#: Type → charge, and the atoms that have it.
+_CHARGED = {
+    "K": (1.0, ("NZ",)),
+    "R": (1.0, ("NH1", "NH2")),
+    "H": (0.5, ("ND1", "NE2")),
+    "D": (-1.0, ("OD1", "OD2")),
+    "E": (-1.0, ("OE1", "OE2")),
+}
 _CLOSEST = 3.0  # Å, distances below count as this
 _CHUNK = 2_000_000  # distances computed together
 
@@ -142,19 +165,22 @@ def charge_sites(residues: Residues) -> tuple[np.ndarray, np.ndarray, np.ndarray
         OE2 of Glu), or the center of the side chain if all are missing. ``(Q,)`` elementary charges: Lys and Arg +1,
         His +0.5, Asp and Glu −1. ``(Q,)`` int64. The chain ends are not included.
     """
-    center, n = sidechain_points(residues).center, len(residues)
-    position, charge = center.copy(), np.zeros(n)
+    n = len(residues)
+    center = sidechain_points(residues).center
+    position = center.copy()
+    charge = np.zeros(n)
     for letter, (value, names) in _CHARGED.items():
-        rows = residues.aatype == ALPHABET.index(letter)
-        charge[rows] = value
-        atoms = np.flatnonzero(np.isin(residues.atom_name, names) & rows[residues.atom_residue])
-        owner = residues.atom_residue[atoms]
-        count = np.bincount(owner, minlength=n)
-        offset = residues.atom_pos[atoms].astype(np.float64) - center[owner]
-        total = np.stack([np.bincount(owner, offset[:, axis], n) for axis in range(3)], 1)
-        position += total / np.maximum(count, 1)[:, None]
-    owner = np.flatnonzero(charge)
-    return position[owner], charge[owner], owner
+        is_type = residues.aatype == ALPHABET.index(letter)
+        charge[is_type] = value
+
+        # The mean of the charged atoms, relative to the center of the side chain.
+        atoms = np.flatnonzero(np.isin(residues.atom_name, names) & is_type[residues.atom_residue])
+        residue = residues.atom_residue[atoms]
+        offset = residues.atom_pos[atoms].astype(np.float64) - center[residue]
+        count = np.bincount(residue, minlength=n)
+        position += _sums(residue, offset, n) / np.maximum(count, 1)[:, None]
+    charged = np.flatnonzero(charge)
+    return position[charged], charge[charged], charged
 
 
 def screened_potential(residues: Residues, points: np.ndarray, *, lengths: Sequence[float]) -> np.ndarray:
@@ -182,7 +208,8 @@ def screened_potential(residues: Residues, points: np.ndarray, *, lengths: Seque
     for rows, distance, charge in _chunks(residues, points):
         d = np.maximum(distance, _CLOSEST)
         for k, length in enumerate(lengths):
-            out[rows, :, k] = (10.0 * charge[:, None] * np.exp(-d / length) / d).sum(-1)
+            potential = 10.0 * charge[:, None] * np.exp(-d / length) / d
+            out[rows, :, k] = potential.sum(-1)
     return out
 
 
@@ -205,21 +232,22 @@ def charge_sums(residues: Residues, points: np.ndarray, *, radius: float = 10.0)
     out = np.zeros((*points.shape[:2], 2))
     for rows, distance, charge in _chunks(residues, points):
         weight = np.exp(-((distance / radius) ** 2))
-        for k, sign in enumerate((1.0, -1.0)):
-            out[rows, :, k] = (weight * np.maximum(sign * charge, 0.0)[:, None]).sum(-1)
+        positive = np.maximum(charge, 0.0)[:, None]
+        negative = np.maximum(-charge, 0.0)[:, None]
+        out[rows, :, 0] = (weight * positive).sum(-1)
+        out[rows, :, 1] = (weight * negative).sum(-1)
     return out
 
 
 def _chunks(residues: Residues, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield rows, their distances ``(n, P, Q)`` to all charges, and charges ``(n, Q)``, 0 for the residue's own."""
-    position, charge, owner = charge_sites(residues)
+    position, charge, charged = charge_sites(residues)
     step = max(1, _CHUNK // max(1, points.shape[1] * len(charge)))
     for start in range(0, len(points), step):
         rows = slice(start, start + step)
-        part = points[rows]
-        distance = np.linalg.norm(part[:, :, None] - position, axis=-1)
-        own = np.arange(start, start + len(part))[:, None] == owner
-        yield rows, distance, np.where(own, 0.0, charge)
+        distance = np.linalg.norm(points[rows][:, :, None] - position, axis=-1)
+        is_itself = np.arange(start, start + len(distance))[:, None] == charged
+        yield rows, distance, np.where(is_itself, 0.0, charge)
 
 
 RESIDUE_CLASSES = ("K", "R", "H", "D", "E", "NQ", "ST", "FWY", "AVILM", "C", "G", "P")
@@ -254,20 +282,28 @@ def shell_composition(residues: Residues, exposure: np.ndarray) -> np.ndarray:
         residues within 10 Å with weight cos θ, where θ < 90° is the angle from the direction of the side chain.
         Distances are between centers of side chains; the residue itself is not counted.
     """
-    side, n = sidechain_points(residues), len(residues)
+    n = len(residues)
+    side = sidechain_points(residues)
     j, i = radius_edges(side.center, _CUTOFF)
     vector = side.center[j] - side.center[i]
     distance = np.linalg.norm(vector, axis=1)
+
+    # Weights of each neighbor: by distance, and by distance and direction.
     shells = [np.exp(-(((distance - mean) / width) ** 2)) for mean, width in SHELLS]
     cosine = (unit(vector) * side.direction[i]).sum(1).clip(0.0, 1.0)
     forward = np.exp(-((distance / _FORWARD) ** 2)) * cosine
     exposed = exposure[j]
-    weights = [*(w * exposed for w in shells), *shells[:2], forward * exposed]
-    kind = residue_classes(residues.aatype)
-    known = kind.any(1)[j]
-    column = (i * len(RESIDUE_CLASSES) + kind.argmax(1)[j])[known]
+    weights = [shell * exposed for shell in shells]
+    weights += shells[:2]
+    weights.append(forward * exposed)
+
+    # Sums by residue and class of the neighbor.
+    classes = residue_classes(residues.aatype)
+    is_known = classes.any(1)[j]
+    row = i * len(RESIDUE_CLASSES) + classes.argmax(1)[j]
     size = n * len(RESIDUE_CLASSES)
-    return np.stack([np.bincount(column, w[known], size).reshape(n, -1) for w in weights], 1)
+    sums = [np.bincount(row[is_known], weight[is_known], size).reshape(n, -1) for weight in weights]
+    return np.stack(sums, 1)
 
 
 def probe_occupancy(residues: Residues, points: np.ndarray, *, radii: Sequence[float]) -> np.ndarray:
@@ -286,7 +322,8 @@ def probe_occupancy(residues: Residues, points: np.ndarray, *, radii: Sequence[f
     ndarray
         ``(N, P, R)`` float64, Å⁻². Large outside the surface in a cavity, small above a protruding part.
     """
-    tree, flat = cKDTree(residues.atom_pos.astype(np.float64)), points.reshape(-1, 3)
+    tree = cKDTree(residues.atom_pos.astype(np.float64))
+    flat = points.reshape(-1, 3)
     counts = [tree.query_ball_point(flat, r, return_length=True) / r**2 for r in radii]
     return np.stack(counts, 1).reshape(*points.shape[:2], len(radii))
 
@@ -306,15 +343,16 @@ def local_centers(residues: Residues, *, radii: Sequence[float]) -> np.ndarray:
         ``(N, R, 2)`` float64: distance over radius, 0 inside and up to about 0.6 at a convex end; cosine between the
         direction of the side chain and the direction away from the mean.
     """
-    ca, direction = residues.pos.astype(np.float64), sidechain_points(residues).direction
+    ca = residues.pos.astype(np.float64)
+    direction = sidechain_points(residues).direction
     j, i = radius_edges(ca, max(radii))
     vector = ca[i] - ca[j]
     distance = np.linalg.norm(vector, axis=1)
     out = np.zeros((len(ca), len(radii), 2))
     for k, radius in enumerate(radii):
-        near = distance <= radius
-        count = np.bincount(i[near], minlength=len(ca)) + 1
-        total = np.stack([np.bincount(i[near], vector[near, axis], len(ca)) for axis in range(3)], 1)
-        away = total / count[:, None]
-        out[:, k] = np.stack([np.linalg.norm(away, axis=1) / radius, (unit(away) * direction).sum(1)], 1)
+        is_near = distance <= radius
+        count = np.bincount(i[is_near], minlength=len(ca)) + 1
+        away = _sums(i[is_near], vector[is_near], len(ca)) / count[:, None]
+        out[:, k, 0] = np.linalg.norm(away, axis=1) / radius
+        out[:, k, 1] = (unit(away) * direction).sum(1)
     return out

@@ -52,10 +52,10 @@ def _scan(path: tuple[str, ...], allowed: frozenset[str] | None) -> dict[str, li
         ``PROTGRAPH_PLUGINS`` has a distribution that is not installed, or has no components.
     """
     points_of_group: dict[str, list[tuple[str, str, str, str]]] = {}
-    found = _distributions()
+    distributions = _distributions()
     if allowed is not None:
-        found = _only_allowed(found, allowed)
-    for name, distribution in found.items():
+        distributions = _only_allowed(distributions, allowed)
+    for name, distribution in distributions.items():
         try:
             points = list(distribution.entry_points)
         except (AttributeError, TypeError, ValueError):
@@ -67,17 +67,19 @@ def _scan(path: tuple[str, ...], allowed: frozenset[str] | None) -> dict[str, li
     return points_of_group
 
 
-def _only_allowed(found: dict[str, metadata.Distribution], allowed: frozenset[str]) -> dict[str, metadata.Distribution]:
+def _only_allowed(
+    distributions: dict[str, metadata.Distribution], allowed: frozenset[str]
+) -> dict[str, metadata.Distribution]:
     """Return the built-in distribution and those that are allowed."""
-    name_of_key = {normalized_distribution(name): name for name in found}
+    name_of_key = {normalized_distribution(name): name for name in distributions}
     for key in sorted(allowed):
         if key not in name_of_key:
-            plugins = sorted(set(found) - {BUILT_IN})
+            plugins = sorted(set(distributions) - {BUILT_IN})
             raise UnknownNameError(
                 f"{PLUGINS_VARIABLE}: no installed distribution {key!r} has components.{suggest(key, plugins)} "
                 f"Installed: {', '.join(plugins) or 'none'}."
             )
-    return {name_of_key[key]: found[name_of_key[key]] for key in name_of_key if key in {BUILT_IN, *allowed}}
+    return {name_of_key[key]: distributions[name_of_key[key]] for key in name_of_key if key in {BUILT_IN, *allowed}}
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
