@@ -6,7 +6,7 @@ import json
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -96,16 +96,12 @@ def bench_pockets_command(
       protgraph bench pockets ligand_site/ --limit 40 --model ligand_site --model pykvfinder --model pocketnet
       protgraph bench pockets ligand_site/ --split val --fit calibration.json
     """
-    from protgraph_plugins.pockets.rivals import RIVALS
-
+    names = models or ["none", "ligand_site"]
     if fit is not None:
-        check_output(fit, option="--fit", inputs=[folder], overwrite=True, suffixes=[".json"])
+        _check_fit(fit, folder, names)
     proteins = _read_proteins(folder, split)
     if limit is not None and limit < len(proteins):
         proteins = [proteins[i * len(proteins) // limit] for i in range(limit)]
-    names = models or ["none", "ligand_site"]
-    if fit is not None and (others := sorted(RIVALS.keys() & names)):
-        raise OptionError(f"bench pockets: --fit is for models of protgraph. Leave out --model {others[0]}.")
     fitted: dict[str, dict[str, object]] = {}
     typer.echo(_HEAD)
     with tempfile.TemporaryDirectory() as unpacked:
@@ -118,9 +114,24 @@ def bench_pockets_command(
     for name, (best, more) in _PUBLISHED.get(split, {}).items():
         typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – | – | – | – |")
     if fit is not None:
-        earlier = json.loads(fit.read_text(encoding="utf-8")) if fit.exists() else {}
-        fit.write_text(json.dumps({**earlier, **fitted}, indent=1) + "\n", encoding="utf-8")
-        typer.echo(f"coefficients → {fit}")
+        _write_fit(fit, fitted)
+
+
+def _check_fit(fit: Path, folder: Path, names: Sequence[str]) -> None:
+    """Raise if the file of --fit cannot be written, or a program has no probability that could be fitted."""
+    from protgraph_plugins.pockets.rivals import RIVALS
+
+    check_output(fit, option="--fit", inputs=[folder], overwrite=True, suffixes=[".json"])
+    for name in names:
+        if name in RIVALS:
+            raise OptionError(f"bench pockets: --fit is for models of protgraph. Leave out --model {name}.")
+
+
+def _write_fit(fit: Path, fitted: Mapping[str, Mapping[str, object]]) -> None:
+    """Write the coefficients beside those of other models in the file."""
+    earlier = json.loads(fit.read_text(encoding="utf-8")) if fit.exists() else {}
+    fit.write_text(json.dumps({**earlier, **fitted}, indent=1) + "\n", encoding="utf-8")
+    typer.echo(f"coefficients → {fit}")
 
 
 def _read_proteins(folder: Path, split: str) -> list[_Protein]:

@@ -69,7 +69,7 @@ def pocketnet_pockets(residues: Residues) -> RankedPockets:
 
     References
     ----------
-    Arulsamy & Natarajan, https://pypi.org/project/pocketnet, version 0.3.
+    Arulsamy & Natarajan 2026, distribution ``pocketnet`` 0.3.
     """
     with tempfile.TemporaryDirectory() as folder:
         prediction = _pocketnet().predict(_write_pdb(residues, Path(folder)))

@@ -56,12 +56,7 @@ def doctor_command(
       protgraph doctor --timeout 120
     """
     os.environ.pop(IMPORT_VARIABLE, None)  # only distributions are checked
-    typer.secho("versions", bold=True)
-    for label, value in (("python", platform.python_version()), *((d, _version(d)) for d in DISTRIBUTIONS)):
-        typer.echo(f"  {label:<16} {value}")
-    allowed = allowed_plugins()
-    if allowed is not None:
-        typer.echo(f"  {'plugins':<16} only {', '.join(sorted(allowed)) or 'protgraph'} ({PLUGINS_VARIABLE})")
+    _print_versions()
     problems = malformed_metadata()
     if problems:
         _report([*problems, *metadata_problems()])
@@ -79,6 +74,18 @@ def doctor_command(
             problems += [PluginProblem(kind, one, f"{name} {version}", text) for kind, one, text in found]
     problems += [problem for registry in (registries | hooks).values() for problem in registry.problems()]
     _report([*problems, *metadata_problems()])
+
+
+def _print_versions() -> None:
+    """Print the versions of Python and of the main libraries, and which plugins are allowed if not all are."""
+    typer.secho("versions", bold=True)
+    typer.echo(f"  {'python':<16} {platform.python_version()}")
+    for distribution in DISTRIBUTIONS:
+        typer.echo(f"  {distribution:<16} {_version(distribution)}")
+    allowed = allowed_plugins()
+    if allowed is not None:
+        names = ", ".join(sorted(allowed)) or "those of protgraph"
+        typer.echo(f"  {'plugins':<16} only {names} ({PLUGINS_VARIABLE})")
 
 
 def _report(problems: Sequence[PluginProblem]) -> None:
