@@ -470,7 +470,7 @@ class FeaturePlan:
         for component, featurizer in (*self.nodes, *self.structure, *self.edges):
             specs = [repr(spec) for spec in featurizer.out.values()]
             stored.append((component.to_dict(), featurizer.depends_on(), specs))
-        content = [self.node_type, *stored]
+        content: list[object] = [self.node_type, *stored]
         if self.given:
             content.append(self.given)
         return json.dumps(content, sort_keys=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,10 @@ from torch_geometric.data import Data
 from protgraph.data.graph.fields import field
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import LeakError
+from protgraph.featurize.base import Featurizer
 from protgraph.featurize.plan import FeaturePlan, inputs
 from protgraph.model.build import ProteinModel
+from protgraph.registry.component import ComponentSpec
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 
@@ -104,9 +106,9 @@ def _sample(task: Task, plan: FeaturePlan, train: GraphStore, number: int, names
 
 def _writers(task: Task, plan: FeaturePlan) -> dict[str, str]:
     """Return the node fields that are compared, and the featurizer of each."""
-    steps = list(plan.structure)
+    steps: Sequence[tuple[ComponentSpec, Featurizer]] = plan.structure
     if not task.inputs.causal:
-        steps += plan.tensor
+        steps = [*plan.structure, *plan.tensor]
     writers: dict[str, str] = {}
     for component, featurizer in steps:
         if component.name in task.inputs.readable_featurizers:

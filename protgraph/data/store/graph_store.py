@@ -304,8 +304,8 @@ def collate_members(
     """Collate proteins to a batch with the fields of ``levels``; numbers of nodes in ``shifted`` fields are shifted."""
     spans = {level: _spans(members, level) for level in {"node", *levels.values()}}
     counts: dict[str, list[int]] = {}
-    for level, rows in spans.items():
-        counts[level] = [stop - start for start, stop in rows]
+    for level, spans_of_level in spans.items():
+        counts[level] = [stop - start for start, stop in spans_of_level]
     first_nodes = [*accumulate(counts["node"], initial=0)]
     plain = _plain(members, attributes)
     tensors: dict[str, Tensor] = {}

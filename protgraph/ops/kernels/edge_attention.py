@@ -220,8 +220,8 @@ class AdditiveEdgeAttention(AutogradFunction):
             ) -> tuple[Tensor, Tensor]:
                 return additive_attention(edges, x, t, att, e, weight, keep, slope)[:2]
 
-            gradients = _differentiable(plain, (x, t, att, e, weight), (grad, grad_total), needed)
-            return None, *gradients, None, None
+            differentiable = _differentiable(plain, (x, t, att, e, weight), (grad, grad_total), needed)
+            return None, *differentiable, None, None
         gradients = _additive_backward(edges, x, t, att, e, weight, keep, alpha, slope, grad, grad_total, needed)
         return None, *gradients, None, None
 
@@ -365,8 +365,8 @@ class DotEdgeAttention(AutogradFunction):
             def plain(q: Tensor, kv: Tensor, p: Tensor | None, e: Tensor | None) -> tuple[Tensor, Tensor | None]:
                 return dot_attention(edges, q, kv, p, e, keep)[:2]
 
-            gradients = _differentiable(plain, (q, kv, p, e), (grad, grad_summed), needed)
-            return None, *gradients, None
+            differentiable = _differentiable(plain, (q, kv, p, e), (grad, grad_summed), needed)
+            return None, *differentiable, None
         gradients = _dot_backward(edges, q, kv, p, e, keep, alpha, grad, grad_summed, needed)
         return None, *gradients, None
 
