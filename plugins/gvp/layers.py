@@ -97,7 +97,8 @@ class GVPLayer(GraphLayer):
 
     def _perceptron(self, *values: Tensor) -> Tensor:
         """Apply the perceptron to rows of the fields, in the order of their wiring."""
-        scalar_blocks, vector_blocks = [], []
+        scalar_blocks: list[Tensor] = []
+        vector_blocks: list[Tensor] = []
         for value, spec in zip(values, self.fields.values(), strict=True):
             flat = value.flatten(1).to(self.gvp.ws.weight.dtype)
             blocks = named_irreps_blocks(spec.irreps)

@@ -106,7 +106,7 @@ class ContextAtomEncoder(GraphLayer):
         self.target = nn.Linear(dim, dim, bias=False)
         self.middle = nn.Linear(dim, dim)
         self.update = NodeUpdate(dim, scale, dropout)
-        self.register_buffer("place", _pair_table(k, torch.device("cpu")), persistent=False)
+        self.register_buffer("place", _pair_table(k), persistent=False)
         self.declare(context_h=FieldSpec("context_h", "node", f"{k * dim}x0e", shape=(k, dim)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -140,7 +140,7 @@ class ContextAtomEncoder(GraphLayer):
         return self.update(y, message.sum(2), count) * mask[..., None]
 
 
-def _pair_table(k: int, device: torch.device) -> Tensor:
+def _pair_table(k: int, device: torch.device | None = None) -> Tensor:
     """Return the number of the pair of two atoms, in either order, ``(k, k)`` int64."""
     table = torch.zeros(k, k, dtype=torch.long, device=device)
     a, b = torch.triu_indices(k, k, device=device)

@@ -220,7 +220,8 @@ class SE3Conv(GraphLayer):
 
         # W_0 maps h to the blocks whose irreps h has, at these columns of the output.
         irreps_h = {ir for _, ir in fields["h"].o3}
-        shared, columns = [], []
+        shared: list[Any] = []
+        columns: list[int] = []
         for block, where in zip(self.irreps_out, self.irreps_out.slices(), strict=True):
             if block.ir in irreps_h:
                 shared.append(block)
