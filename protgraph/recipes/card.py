@@ -86,6 +86,8 @@ def card_page(card: ModelCard) -> str:
     if unit == "variants":
         partners = " --partners A/B" if card.task == "ddg_binding" else ""
         use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
+    elif _hides_inputs(card.task):
+        use = f"embed {card.name} my.cif -o vectors.parquet"
     lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {use}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [
@@ -116,6 +118,11 @@ def example_noun(task: str) -> str:
     """Return what the examples of a task are: "variants" for tasks of mutations, else "proteins"."""
     of_mutations = task in registry.tasks.names() and registry.tasks.get(task).target.head == "mutation"
     return "variants" if of_mutations else "proteins"
+
+
+def _hides_inputs(task: str) -> bool:
+    """Return True for tasks that hide or corrupt a part of their inputs, whose models are used for their vectors."""
+    return task in registry.tasks and registry.tasks.get(task).inputs.corrupt is not None
 
 
 def _results(card: ModelCard, unit: str) -> list[str]:
