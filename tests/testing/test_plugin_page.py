@@ -27,6 +27,7 @@ NAMES = {
     "tip_message": "layer",
     "two_layer": "head",
     "mixture": "head",
+    "energy_and_force": "head",
     "acme": "model",
     "crowding_class": "task",
     "log_b": "task",
