@@ -52,7 +52,7 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option("--model", help="Trained model, or 'none'; repeat.  [default: none, ligand_site]"),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first proteins.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first proteins.")] = None,
     fit: Annotated[
         Path | None, typer.Option(help="File for the probabilities of pockets, fitted here: calibration.json.")
     ] = None,

@@ -28,6 +28,21 @@ _UNIONS = (typing.Union, types.UnionType)
 # Attribute of a limit of annotated_types (Ge(1).ge is 1) → its comparison and sign.
 _LIMITS = {"ge": (operator.ge, "≥"), "gt": (operator.gt, ">"), "le": (operator.le, "≤"), "lt": (operator.lt, "<")}
 
+# Options that mean the same in every component, as far as their annotation has no limits.
+_SIZES = ("dim", "heads", "hidden")
+
+
+class _AtLeast(typing.NamedTuple):
+    ge: float
+
+
+class _AtMost(typing.NamedTuple):
+    le: float
+
+
+_SIZE = typing.Annotated[int, _AtLeast(1)]
+_DROPOUT = typing.Annotated[float, _AtLeast(0), _AtMost(1)]
+
 
 @dataclass(frozen=True)
 class Option:
@@ -62,6 +77,8 @@ class Option:
 def component_options(component: Callable[..., object]) -> dict[str, Option]:
     """Return the keyword-only arguments of a class or function, by name.
 
+    An int ``dim``, ``heads`` or ``hidden`` is 1 or more, and a float ``dropout`` is 0 to 1.
+
     Examples
     --------
     >>> def component(fields, *, dim: int = 64, heads: int = 4): ...
@@ -70,10 +87,19 @@ def component_options(component: Callable[..., object]) -> dict[str, Option]:
     """
     scope = getattr(inspect.unwrap(_function(component)), "__globals__", {})
     return {
-        p.name: Option(p.name, _resolve(p.annotation, scope), p.default)
+        p.name: Option(p.name, _with_limits(p.name, _resolve(p.annotation, scope)), p.default)
         for p in _parameters(component).values()
         if p.kind is p.KEYWORD_ONLY
     }
+
+
+def _with_limits(name: str, annotation: object) -> object:
+    """Return the annotation of an option, with the limits that follow from its name."""
+    if annotation is int and name in _SIZES:
+        return _SIZE
+    if annotation is float and name == "dropout":
+        return _DROPOUT
+    return annotation
 
 
 def reject_var_keyword(component: Callable[..., object], label: str) -> None:

@@ -237,9 +237,9 @@ def group_split(
     >>> group_split(["a", "a", "b", "b"], fractions={"train": 0.5, "test": 0.5}, seed=0)
     ['train', 'train', 'test', 'test']
     """
-    names = [name for name, share in fractions.items() if share > 0]
-    if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
-        raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
+    names = _split_names(fractions)
+    if len(groups) == 0:
+        return []
     counts = np.zeros((len(groups), 0)) if counts is None else np.asarray(counts).reshape(len(groups), -1)
     required = np.zeros(counts.shape[1]) if required is None else np.asarray(required)
     number = {group: i for i, group in enumerate(sorted(set(groups), key=str))}
@@ -249,6 +249,14 @@ def group_split(
     shares = np.array([fractions[name] for name in names])
     assigned = balance_groups(of_group, shares, weights, np.concatenate([[0.0], required]), seed=seed)
     return [names[assigned[number[group]]] for group in groups]
+
+
+def _split_names(fractions: Mapping[str, float]) -> list[str]:
+    """Return the splits that are not empty, after a check of their fractions."""
+    names = [name for name, share in fractions.items() if share > 0]
+    if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
+        raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
+    return names
 
 
 def cluster_proteins(dataset: Dataset, task: str, names: Sequence[str]) -> tuple[int, ...]:
