@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from protgraph.errors import ProtgraphError
@@ -35,6 +36,8 @@ class Failure:
     1abc.pdb A: ValueError: no atoms
     >>> print(Failure("1abc.pdb", "1abc.pdb", "SelectionError", "1abc.pdb: no chain 'Q'"))
     1abc.pdb: no chain 'Q'
+    >>> print(Failure("a/1abc.pdb", "", "SelectionError", "1abc: no chain 'Q'"))
+    a/1abc.pdb: no chain 'Q'
     """
 
     source: str
@@ -57,8 +60,9 @@ class Failure:
     def __str__(self) -> str:
         where = self.source if self.protein == self.source else f"{self.source} {self.protein}".rstrip()
         reason = self.reason
-        while reason.startswith(f"{self.source}: "):  # e.g. a protein that has the name of its file
-            reason = reason.removeprefix(f"{self.source}: ")
+        name = PurePath(self.source).name.partition(".")[0]
+        for repeated in (f"{self.source}: ", f"{self.source}: ", f"{name}: "):  # of the file, and of the protein in it
+            reason = reason.removeprefix(repeated)
         return reason if reason.startswith(where) else f"{where}: {reason}"
 
 

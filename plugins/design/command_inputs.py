@@ -121,16 +121,23 @@ class ProteinReader:
         Structure files, archive entries and graph stores; see :func:`protein_files`.
     model : ProteinModel
     read : ReadOptions
+    reads_all_models : bool
+        All models of the files are read, and no note about the others is printed.
     """
 
-    def __init__(self, sources: Sequence[str], model: ProteinModel, read: ReadOptions) -> None:
+    def __init__(
+        self, sources: Sequence[str], model: ProteinModel, read: ReadOptions, *, reads_all_models: bool = False
+    ) -> None:
         from dataclasses import replace
 
         from protgraph.featurize import ModelInputs, iter_graphs, successes
 
         self.failures: list[Failure] = []
         results = list(successes(iter_graphs(sources, model.plan, read=read, step=ModelInputs()), self.failures))
-        print_reader_notes({p.source: p.residues.report for p in results})
+        reports = {p.source: p.residues.report for p in results}
+        if reads_all_models:
+            reports = {source: report.without("models") for source, report in reports.items()}
+        print_reader_notes(reports)
         names = [p.residues.name for p in results]
         self.residues: list[Residues] = [
             replace(p.residues, name=p.source) if names.count(p.residues.name) > 1 else p.residues for p in results

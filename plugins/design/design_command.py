@@ -172,14 +172,15 @@ def design_command(
         pssm_threshold=pssm_threshold,
         tied=tuple(tied or ()),
     )
+    if states:
+        _check_for_states(save=save, noise=noise, side_chains=side_chains, model_number=read.model_number)
     temperatures = _temperatures(temperature)
     network = load_model(model, weights, device)
-    proteins, refused = ProteinReader(sources, network, read), []
+    proteins, refused = ProteinReader(sources, network, read, reads_all_models=bool(states)), []
     specs = _specs_of_proteins(proteins, options, spec)
     progress = _Progress(n * len(temperatures), proteins.residues, keeps_designs=save is not None)
     ranking = _Ranking(network, paths, output, orders=orders, seed=seed, sidechains=side_chains)
     if states:
-        _check_for_states(save=save, noise=noise, side_chains=side_chains)
         sample = partial(
             design_states, network, copies=n, temperature=temperatures, seed=seed, on_sequences=progress.add
         )
@@ -269,9 +270,15 @@ def _specs_of_proteins(proteins: ProteinReader, options: Path | None, spec: Desi
     return specs
 
 
-def _check_for_states(*, save: Path | None, noise: float, side_chains: bool) -> None:
+def _check_for_states(*, save: Path | None, noise: float, side_chains: bool, model_number: int) -> None:
     """Raise for options that designs of several states do not have."""
-    for option, is_given in (("--save", save is not None), ("--noise", bool(noise)), ("--side-chains", side_chains)):
+    options = {
+        "--save": save is not None,
+        "--noise": bool(noise),
+        "--side-chains": side_chains,
+        "--model-number": model_number != 1,
+    }
+    for option, is_given in options.items():
         if is_given:
             raise OptionError(f"{option} does not apply to --states. Leave it out.")
 

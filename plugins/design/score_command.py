@@ -110,7 +110,15 @@ def score_command(
     inputs = [*files, *sources, model, weights, sequences]
     output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=list(_WRITERS))
     structures = StructureOutput(
-        structure, defattr, pymol, chimerax, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+        structure,
+        defattr,
+        pymol,
+        chimerax,
+        sources=sources,
+        inputs=inputs,
+        read=read,
+        overwrite=overwrite,
+        output=output,
     )
     check_score_value(value)
     records = read_design_sequences(sequences) if sequences else ()

@@ -18,6 +18,7 @@ _PART = re.compile(
     r"(?P<chain>[^:,]*)"
     r"(?P<place>:(?P<first>-?\d+)(?P<code>[A-Za-z]?)(?P<range>-((?P<last>-?\d+)(?P<code2>[A-Za-z]?))?)?)?"
 )
+_BRACKETS = re.compile(r"(?<=\d)\[([A-Za-z])\]")  # 52[A] of a mutation is 52A
 _PLACE = re.compile(r"-?\d+[A-Za-z]?(-(-?\d+[A-Za-z]?)?)?")
 _SYNTAX = "Use a chain 'A', a residue 'A:10', a range 'A:10-20' or 'A:10-'."
 
@@ -71,7 +72,7 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
     SelectionError
         No residue is selected, or the chain ends before the range does.
     """
-    part = _with_chain(residues, part)
+    part = _with_chain(residues, _BRACKETS.sub(r"\1", part))
     match = _PART.fullmatch(part)
     if match is None or not part:
         raise OptionError(f"invalid selection: {part!r}. {_SYNTAX}")

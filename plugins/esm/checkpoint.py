@@ -15,6 +15,7 @@ import torch
 from protgraph_plugins.esm.vocabulary import MASK, PAD, TOKENS
 
 from protgraph.errors import CheckpointError, MissingExtraError, OptionError
+from protgraph.structure.io import is_offline
 
 __all__ = [
     "DEFAULT",
@@ -225,9 +226,10 @@ def checkpoint_folder(checkpoint: str, *, revision: str | None = None) -> Path:
 @lru_cache(maxsize=32)
 def _hub_folder(checkpoint: str, transformers: Any, revision: str) -> Path | CheckpointError:
     """Query the hub once per process, also if it fails, since every protein of a dataset calls this."""
+    options = {"revision": revision, "local_files_only": is_offline()}
     try:
         with checkpoint_errors(checkpoint):
-            return Path(transformers.utils.cached_file(checkpoint, "config.json", revision=revision)).parent
+            return Path(transformers.utils.cached_file(checkpoint, "config.json", **options)).parent
     except CheckpointError as e:
         return e
 

@@ -129,6 +129,7 @@ class MutationDataset(PreparedDataset):
     @property
     def failures(self) -> list[dict[str, str]]:
         """Rows of the source without a value, or that do not fit their structure, with the error."""
+        self.rows  # noqa: B018 - raises if the dataset is not prepared
         return read_tsv(self.folder / _FAILURES)
 
     @cached_property

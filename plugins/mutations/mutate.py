@@ -118,8 +118,10 @@ def mutate_command(
 
     from protgraph.inference import TABLE_SUFFIXES
 
-    if (mutations is None) == (table is None):
-        raise OptionError("give the mutations by --mutations, or by --table.")
+    if mutations is not None and table is not None:
+        raise OptionError("--mutations and --table are both given. Give one of them.")
+    if mutations is None and table is None:
+        raise OptionError("no mutations. Give them by --mutations A:G42D, or by --table FILE.")
     sources = protein_files(files)
     inputs = [*files, *sources, table, weights]
     output = TableOutput(out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
@@ -141,10 +143,10 @@ def mutate_command(
         variants = read_mutation_table(table, default_chain=structures.only_chain)
     _print_variants(variants, output)
     scored = score_variants(scorer, structures, variants, symmetric=symmetric)
-    print_convention(scorer, output)
     for note in scored.notes:
         typer.echo(f"note: {note}", err=True)
     if scored.rows:
+        print_convention(scorer, output)
         columns = variant_columns(scorer, scored, structures, percentile=percentile)
         for line in variant_lines(scorer, scored, columns):
             output.print(line)

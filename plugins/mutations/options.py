@@ -102,6 +102,8 @@ def load_scorer(
     chosen = [name.strip() for name in names.split(",")]
     if not all(chosen) or len(set(chosen)) < len(chosen):
         raise OptionError(f"invalid --model: {names!r}. Give different names, separated by commas.")
+    if ensemble != "mean" and len(chosen) == 1:
+        raise OptionError(f"--ensemble {ensemble} is for several models, and {names!r} is one. Leave it out.")
     if weights is not None and len(chosen) > 1:
         raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
     scorers = [_load_one(name, weights, options, device) for name in chosen]

@@ -151,7 +151,7 @@ class ResidueIndex:
         rows = np.flatnonzero(r.chain == m.chain)
         same_number = [self._described(row) for row in rows if r.res_id[row] == m.res_id]
         if same_number:
-            there = f"It has {', '.join(same_number)}"
+            there = f"Number {m.res_id} is {', '.join(same_number)}"
         else:
             numbers = r.res_id[rows]
             lower = rows[numbers < m.res_id]

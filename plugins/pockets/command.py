@@ -63,7 +63,7 @@ def pockets_command(
     (a pseudo-atom per pocket), NAME.html (Mol*: a click on a row of its table zooms), NAME.pml (PyMOL) and NAME.cxc
     (ChimeraX). Pages require the extra view; without it, they are left out.
 
-    Chains of less than 30 residues together are refused. Files that fail are listed in OUT/pockets.csv.failures.csv,
+    Chains of fewer than 30 residues together are refused. Files that fail are listed in OUT/pockets.csv.failures.csv,
     and the others continue; the exit code is 1 (2 if all fail).
 
     \b

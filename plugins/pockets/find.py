@@ -12,6 +12,7 @@ from protgraph_plugins.pockets.pockets import GEOMETRY, Pocket, pockets_of
 from protgraph.checkpoint import Checkpoint, as_checkpoint
 from protgraph.errors import OptionError, StructureFileError
 from protgraph.inference import predict
+from protgraph.model import find_device
 from protgraph.structure import ReadOptions, Residues
 from protgraph.structure.io import read_residues
 
@@ -56,7 +57,7 @@ class PocketFinder:
 
     def __init__(self, model: str | Path | Checkpoint = DEFAULT_MODEL, *, device: str = "auto") -> None:
         self.name = model if isinstance(model, str) else "a file"
-        self.device = device
+        self.device = str(find_device(device))
         self._checkpoint = None
         if model == GEOMETRY:
             return
@@ -127,6 +128,6 @@ def find_pockets(
     Raises
     ------
     SelectionError
-        The protein has less than 30 residues.
+        The protein has fewer than 30 residues.
     """
     return PocketFinder(model, device=device)(source, read).pockets

@@ -123,7 +123,7 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
     Raises
     ------
     SelectionError
-        The protein has less than 30 residues.
+        The protein has fewer than 30 residues.
     """
     if len(residues) < SMALLEST_PROTEIN:
         raise SelectionError(

@@ -81,7 +81,8 @@ def prepare_dataset(
     Raises
     ------
     DatasetError
-        The source is incomplete or has other checksums, the prepared folder is damaged, or counts differ from the card.
+        The source is incomplete or has other checksums, the folder has other files, the prepared folder is damaged, or
+        counts differ from the card.
     """
     source, final = Path(source), dataset.folder
     if dataset.is_prepared:
@@ -91,10 +92,17 @@ def prepare_dataset(
         return _result(final)
     if not source.is_dir():
         raise DatasetError(f"source {str(source)!r} of dataset {dataset.name!r} is not a folder.")
+    if final.is_file() or (final.is_dir() and any(final.iterdir())):
+        raise DatasetError(f"{str(final)!r} exists and is not this dataset. Give another folder with -o.")
     _check_sources(dataset, source)
     unfinished = final.with_name(f".{final.name}.part")
     unfinished.mkdir(parents=True, exist_ok=True)
-    reused = _write(dataset, SourceFolder(source, unfinished / "source"), unfinished, progress)
+    try:
+        reused = _write(dataset, SourceFolder(source, unfinished / "source"), unfinished, progress)
+    except DatasetError:
+        if not any((unfinished / STRUCTURES).glob("*")):  # nothing to continue from
+            shutil.rmtree(unfinished)
+        raise
     check_counts(type(dataset)(folder=str(unfinished)))
     shutil.rmtree(unfinished / "source", ignore_errors=True)
     unfinished.rename(final)

@@ -18,6 +18,7 @@ from protgraph.cli import (
     check_output,
     print_reader_notes,
     reads_structures,
+    with_standard_input,
 )
 from protgraph.errors import OptionError
 from protgraph.file_io import atomic_write
@@ -75,6 +76,7 @@ def compare_command(
     from protgraph.structure.io import read_residues
     from protgraph.wording import count_noun
 
+    model, reference = with_standard_input([model, reference])
     output = TableOutput(out, inputs=[model, reference], overwrite=overwrite, suffixes=[".csv"])
     scores = output.beside(SCORES_SUFFIX)
     if scores is not None:
@@ -108,10 +110,8 @@ def _pairs(names: Sequence[str]) -> dict[str, str] | None:
     pairs: dict[str, str] = {}
     for entry in names:
         model_chain, colon, other = entry.partition(":")
-        if not (model_chain and colon and other) or model_chain in pairs:
-            raise OptionError(
-                f"--chain {','.join(names)!r}: {entry!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'."
-            )
+        if not (model_chain and colon and other) or ":" in other or model_chain in pairs:
+            raise OptionError(f"--chain {entry!r}. Allowed: MODEL:REFERENCE, each chain once, e.g. 'A:H,B:L'.")
         pairs[model_chain] = other
     return pairs
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli import Overwrite, TableOutput, reads_structures
+from protgraph.cli import Overwrite, TableOutput, reads_structures, with_standard_input
 
 if TYPE_CHECKING:
     from protgraph.structure import ReadOptions
@@ -55,6 +55,8 @@ def search_command(
     from protgraph.inference import TABLE_SUFFIXES
     from protgraph.wording import count_noun
 
+    if query == "-":
+        query = str(with_standard_input([Path(query)])[0])
     output = TableOutput(out, inputs=[query, embeddings, model], overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     hits = search_embeddings(
         query, embeddings, checkpoint=model, k=k, level=level, residue=residue, read=read, device=device

@@ -155,8 +155,11 @@ def check_splits_command(
     from protgraph_plugins.similarity.leaks import check_splits
     from protgraph_plugins.similarity.pose import check_pose
 
+    from protgraph.checkpoint import as_checkpoint
+
     if out is not None:
         check_output(out, inputs=[*data, labels], overwrite=overwrite, suffixes=[".csv"])
+    trained = None if model is None else as_checkpoint(model)
     with _progress(engine) as report:
         split_check = check_splits(
             data[0] if len(data) == 1 else data,
@@ -174,10 +177,10 @@ def check_splits_command(
             split_check.write(out)
         typer.echo(str(split_check))
         checks: list[SplitCheck | PoseCheck] = [split_check]
-        if model is not None:
+        if trained is not None:
             checks.append(
                 check_pose(
-                    model,
+                    trained,
                     data[0] if len(data) == 1 else data,
                     unit=pose,
                     labels=labels,

@@ -35,7 +35,7 @@ _SUFFIX = {"html": ".html", "molviewspec": ".mvsj", "pymol": ".pml", "chimerax":
 def view_command(
     files: Annotated[
         list[str],
-        typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), pdb:1ubq or '-'. One page each."),
+        typer.Argument(help="Structure files (PDB, mmCIF, BinaryCIF, .gz), folders, pdb:1ubq or '-'. One page each."),
     ],
     out: Annotated[
         Path | None,
@@ -95,10 +95,12 @@ def view_command(
       protgraph view 1ubq.cif --edges contact,hydrogen_bond --color sasa -o 1ubq.html
       protgraph view 1ubq.cif --color b_factor --format pymol -o 1ubq.pml
     """
+    from protgraph.structure.io import expand_files
+
     prediction = [Path(name) for argument in prediction or () for name in model_names(str(argument))]
     _check_form(form, read)
     _check_options(prediction, {"--attention": attention, "--attribution": attribution})
-    sources = [str(with_standard_input([Path(file)])[0]) if file == "-" else file for file in files]
+    sources = expand_files(with_standard_input([Path(file) for file in files]))
     paths = _pages(sources, out, _SUFFIX[form])
     for path in paths:
         check_output(path, inputs=[*sources, *prediction, labels], overwrite=overwrite, suffixes=[_SUFFIX[form]])

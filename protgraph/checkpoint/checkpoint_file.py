@@ -339,9 +339,10 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
             _check_format(content, path)
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 -- not a mapping
     except OSError as e:
+        if not path.exists():
+            raise CheckpointError(f"No checkpoint {str(path)!r}.{_hint(str(path))}") from e
         reason = "it is a folder" if path.is_dir() else e.strerror or e
-        hint = "" if path.exists() else _hint(str(path))
-        raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.{hint}") from e
+        raise CheckpointError(f"Checkpoint {str(path)!r} cannot be read: {reason}.") from e
     except (SafetensorError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, CheckpointError):
             raise
@@ -378,7 +379,7 @@ def _hint(name: str) -> str:
     if name in registry.mutation_scorers:
         return f" {name!r} scores mutations; use 'protgraph mutate' or 'protgraph scan'."
     if Path(name).suffix or Path(name).name != name:
-        return ""
+        return " There is no such file."
     listed = " 'protgraph list trained_models' prints the names of trained models."
     return suggest(name, registry.trained_models.names()) + listed
 

@@ -10,7 +10,7 @@ import typer
 from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.interrupted import end_interrupted
 from protgraph.cli.model_argument import SetValues
-from protgraph.cli.output_path import check_output_folder
+from protgraph.cli.output_path import check_no_standard_output, check_output_folder
 
 if TYPE_CHECKING:
     from protgraph.bench import BenchSpec
@@ -125,6 +125,8 @@ def bench_command(
     from protgraph.bench.summaries import compare_with_baselines, summarize
     from protgraph.wording import count_noun
 
+    if out is not None:
+        check_no_standard_output(out, "--out '-'")
     bench_spec = _read_spec(spec, settings, jobs, out)
     check_output_folder(bench_spec.folder, inputs=[bench_spec.labels], overwrite=True, apart=True)
     for text in describe_folder(bench_spec):

@@ -8,6 +8,7 @@ import typer
 
 from protgraph.cli.console import text_console
 from protgraph.cli.model_argument import SetValues, find_checkpoint, find_model
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.model import ComponentSummary
@@ -36,9 +37,12 @@ def describe_command(
       protgraph describe tfn
       protgraph describe gat --task ligand_binding
       protgraph describe gat --mermaid > gat.mmd
-      protgraph describe gat --set layers.1.heads=8 --toml > model.toml
+      protgraph describe gat --set layers.2.heads=8 --toml > model.toml
     """
     from protgraph import registry
+
+    if mermaid and toml:
+        raise OptionError("--mermaid and --toml exclude each other. Use one of them.")
     from protgraph.model import build_model, mermaid_text, standardized_inputs, summarize_model
 
     trained = find_checkpoint(model, settings)

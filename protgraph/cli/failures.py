@@ -58,13 +58,15 @@ def report_failures(failures: Sequence[Failure], out: Path | None, *, any_succee
         path = write_failures(out.parent / f"{out.name}{FAILURES_SUFFIX}", [] if is_whole_result else failures)
     if not failures:
         return
-    if out is None:
-        for failure in failures[1:]:
-            typer.echo(f"failed: {failure}", err=True)
     from rich.text import Text
 
     count = (f"{len(failures)} failed", "bold red")
-    where = ": " if path is None else f"; see {path}. The first: "
-    text = Text.assemble(count, f"{where}{failures[0]}")
+    text = Text.assemble(count, f": {failures[0]}")
+    if path is not None:
+        text = Text.assemble(count, f"; see {path}. The first: {failures[0]}")
+    elif len(failures) > 1:
+        for failure in failures:
+            typer.echo(f"failed: {failure}", err=True)
+        text = Text.assemble(count)
     text_console(stderr=True).print(text, soft_wrap=True)
     raise typer.Exit(1 if any_succeeded else 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +16,8 @@ __all__ = [
     "STORE_FILE",
     "WARNINGS_SUFFIX",
     "Overwrite",
+    "check_different_outputs",
+    "check_no_standard_output",
     "check_output",
     "check_output_folder",
     "check_output_store",
@@ -59,10 +61,11 @@ def check_output(
     Raises
     ------
     OptionError
-        The path has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store, is not a
-        regular file, exists without ``overwrite``, or its folder is not writable or cannot be created.
+        The path is ``-``, has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store,
+        is not a regular file, exists without ``overwrite``, or its folder is not writable or cannot be created.
     """
     label = f"{option} {str(path)!r}"
+    check_no_standard_output(path, label)
     if os.path.isdir(path):
         raise OptionError(f"{label} is a folder. Give a file name.")
     _check_name(path, suffixes, label)
@@ -78,6 +81,30 @@ def check_output(
         raise OptionError(f"{label} exists. Add --overwrite to replace it, or give another name.")
     _check_writable(path.parent, label)
     return path
+
+
+def check_different_outputs(outputs: Mapping[str, Path | None]) -> None:
+    """Raise :class:`OptionError` if two options name the same file, of which the last output alone would stay.
+
+    Parameters
+    ----------
+    outputs : mapping of str to Path
+        Option → path; None is no output.
+    """
+    option_of: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        name = os.path.realpath(path)
+        if name in option_of:
+            raise OptionError(f"{option} {str(path)!r} is also {option_of[name]}. Give different names.")
+        option_of[name] = option
+
+
+def check_no_standard_output(path: Path, label: str) -> None:
+    """Raise for ``-``, which names no file; a command that prints its table handles it before."""
+    if path == Path("-"):
+        raise OptionError(f"{label}: this output cannot be printed. Give a name.")
 
 
 def _check_name(path: Path, suffixes: Sequence[str], label: str) -> None:
@@ -110,9 +137,10 @@ def check_output_folder(
     Raises
     ------
     OptionError
-        The path is a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
+        The path is ``-``, a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
     """
     label = f"{option} {str(path)!r}"
+    check_no_standard_output(path, label)
     if path.exists() and not path.is_dir():
         raise OptionError(f"{label} is a file. Give a folder.")
     sources = [os.fspath(name) for name in inputs if name]
@@ -139,12 +167,13 @@ def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), 
     Raises
     ------
     OptionError
-        The path is or contains an input, is in another store, exists and is not a store, exists without ``overwrite``,
-        or its folder is not writable.
+        The path is ``-``, is or contains an input, is in another store, exists and is not a store, exists without
+        ``overwrite``, or its folder is not writable.
     """
     from protgraph.data.store.store_description import is_store_folder
 
     label, sources = f"--out {str(path)!r}", [os.fspath(name) for name in inputs if name]
+    check_no_standard_output(path, label)
     _check_differs(path, sources, label)
     _check_apart(path, sources, label)
     _check_no_store(path, label)

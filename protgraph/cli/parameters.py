@@ -15,7 +15,7 @@ def check_parameters(command: Any) -> None:
     """Make a command refuse empty values, and name a value of the wrong type in its error.
 
     An empty value is usually an unset variable of the shell: ``--data "$FOLDER"``. As a path it would be the current
-    folder. Options whose default is empty accept it.
+    folder, and as a selection of residues all of them.
     """
     for parameter in command.params:
         parameter.process_value = _Checked(parameter)
@@ -30,7 +30,9 @@ class _Checked:
 
     def __call__(self, ctx: Any, value: Any) -> Any:
         values = list(value) if isinstance(value, list | tuple) else [value]
-        if "" in values and self.parameter.default != "" and self.parameter.name not in _MAY_BE_EMPTY:
+        source = ctx.get_parameter_source(self.parameter.name)
+        is_given = source is not None and source.name != "DEFAULT"
+        if "" in values and is_given and self.parameter.name not in _MAY_BE_EMPTY:
             raise typer.BadParameter(
                 "'' is empty. Give a value; if it comes from a variable of the shell, set it.",
                 ctx=ctx,

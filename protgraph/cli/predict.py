@@ -11,7 +11,7 @@ import typer
 
 from protgraph.cli.interrupted import end_with_files_left
 from protgraph.cli.model_argument import model_names, path_of_model, trained_names
-from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_output
+from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_different_outputs, check_output
 from protgraph.cli.read_options import reads_structures
 from protgraph.cli.site_output import SiteOutput, Sites
 from protgraph.cli.standard_input import with_standard_input
@@ -31,6 +31,7 @@ from protgraph.cli.table_output import STANDARD_OUTPUT
 from protgraph.errors import Interrupted, OptionError
 
 if TYPE_CHECKING:
+    from protgraph.checkpoint import Checkpoint as LoadedCheckpoint
     from protgraph.cli.table_output import TableOutput
     from protgraph.data.datasets import Target
     from protgraph.inference import Embeddings, Predictions
@@ -143,15 +144,21 @@ def predict_command(
         overwrite=overwrite,
         read=read,
     )
+    from protgraph.checkpoint.checkpoint_file import as_checkpoint
+
     names = model_names(checkpoint)
     if len(names) == 1:
         _predict(checkpoint, request)
         return
+    if out == STANDARD_OUTPUT:
+        raise OptionError(f"--out '-': {checkpoint!r} are {len(names)} tables. Give a file name, or one model.")
+    # a misspelled name ends the command before any work
+    loaded = {name: as_checkpoint(name) for name in names}
     codes = []
     for name in names:
-        typer.echo(f"model {name}", err=out == STANDARD_OUTPUT)
+        typer.echo(f"model {name}")
         try:
-            _predict(name, request.for_model(name))
+            _predict(name, request.for_model(name), loaded[name])
         except typer.Exit as e:
             codes.append(e.exit_code)
     if codes:
@@ -183,7 +190,7 @@ class _Request:
         """Return the request with the name of one of several models in each output: ``out.dna_site.csv``."""
 
         def named(path: Path | None) -> Path | None:
-            return path if path is None or path == STANDARD_OUTPUT else path_of_model(path, name)
+            return None if path is None else path_of_model(path, name)
 
         return replace(
             self,
@@ -199,8 +206,16 @@ class _Request:
         )
 
 
-def _predict(checkpoint: str, request: _Request) -> None:
-    """Predict with one model, and write what the options request."""
+def _predict(checkpoint: str, request: _Request, loaded: LoadedCheckpoint | None = None) -> None:
+    """Predict with one model, and write what the options request.
+
+    Parameters
+    ----------
+    checkpoint : str
+        Name or file.
+    loaded : LoadedCheckpoint, optional
+        That of the name, if it is loaded.
+    """
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures
     from protgraph.cli.table_output import TableOutput
@@ -216,10 +231,18 @@ def _predict(checkpoint: str, request: _Request) -> None:
     sources = expand_sources(files)
     inputs: list[str | Path] = [checkpoint, *files, *sources]
     table = TableOutput(request.out, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
+    check_different_outputs({
+        "--out": table.path,
+        "--sites": request.sites,
+        "--interfaces": request.interfaces,
+        "--explain": request.explain,
+        "--structure": request.structure,
+        "--explain-structure": request.explain_structure,
+    })  # fmt: skip
     for option, path in _requested({"--interfaces": request.interfaces, "--sites": request.sites}).items():
         check_output(path, option=option, inputs=inputs, overwrite=overwrite, suffixes=TABLE_SUFFIXES)
     viewers = (request.structure, request.defattr, request.pymol, request.chimerax)
-    structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite)
+    structures = StructureOutput(*viewers, sources=sources, inputs=inputs, read=read, overwrite=overwrite, output=table)
     reasons = ExplainOutput(
         request.explain,
         request.explain_residue,
@@ -228,8 +251,9 @@ def _predict(checkpoint: str, request: _Request) -> None:
         inputs=inputs,
         read=read,
         overwrite=overwrite,
+        output=table,
     )
-    trained = as_checkpoint(checkpoint)
+    trained = as_checkpoint(checkpoint) if loaded is None else loaded
     check_reads_structures(trained)
     print_license_note(checkpoint)
     calls = SiteOutput(request.sites, checkpoint, trained.model.target, sources)

@@ -29,10 +29,17 @@ def chain_names(values: Sequence[str] | None) -> tuple[str, ...]:
     --------
     >>> chain_names(["A,B", "A-2"]), chain_names([""]), chain_names(None)
     (('A', 'B', 'A-2'), ('',), ())
+
+    Raises
+    ------
+    OptionError
+        A value has commas and no name.
     """
     names: list[str] = []
     for value in values or ():
         parts = [part.strip() for part in value.split(",")]
+        if len(parts) > 1 and not any(parts):
+            raise OptionError(f"--chain {value!r} names no chain. Allowed: 'A', or several, 'A,B'.")
         names += [part for part in parts if part] if len(parts) > 1 else parts  # one empty text: the blank chain id
     return tuple(dict.fromkeys(names))
 

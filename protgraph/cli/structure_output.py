@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import check_output
+from protgraph.cli.output_path import check_no_standard_output, check_output
 from protgraph.errors import MissingExtraError, OptionError, OutputFileError, ProtgraphError
 
 if TYPE_CHECKING:
     from protgraph.checkpoint import Checkpoint
+    from protgraph.cli.table_output import TableOutput
     from protgraph.failure import Failure
     from protgraph.structure import ReadOptions
     from protgraph.structure.io import ResidueValues, WrittenStructure
@@ -71,6 +72,8 @@ class StructureOutput:
         All inputs of the command, which are not replaced.
     overwrite : bool
         Allow existing files.
+    output : TableOutput
+        Table of the command: messages go to standard error if it is on standard output.
 
     Raises
     ------
@@ -91,8 +94,9 @@ class StructureOutput:
         inputs: Sequence[str | Path],
         read: ReadOptions,
         overwrite: bool,
+        output: TableOutput,
     ) -> None:
-        self.structure, self.defattr, self.read = structure, defattr, read
+        self.structure, self.defattr, self.read, self.output = structure, defattr, read, output
         if defattr is not None:
             check_output(defattr, option="--defattr", inputs=inputs, overwrite=overwrite, suffixes=[".defattr"])
         self.scripts = {viewer: path for viewer, path in (("pymol", pymol), ("chimerax", chimerax)) if path is not None}
@@ -103,6 +107,8 @@ class StructureOutput:
             if structure is None:
                 raise OptionError(f"--{viewer} {str(path)!r} colors a written structure. Add --structure FILE.")
             _script_writer(viewer)
+        if structure is not None:
+            check_no_standard_output(structure, f"--structure {str(structure)!r}")
         self.paths = {} if structure is None else _plan(structure, sources)
         for path in self.paths.values():
             check_output(path, option="--structure", inputs=inputs, overwrite=overwrite)
@@ -128,10 +134,12 @@ class StructureOutput:
             self._report(list(written.values()))
             sequences = len(set(values) - set(self.paths))
             if sequences:
-                typer.echo(f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}")
+                self.output.print(
+                    f"{count_noun(sequences, 'sequence')} without a structure not written to {self.structure}"
+                )
             values = {source: values[source] for source in values if source in written}
         if values and self.defattr is not None:
-            typer.echo(f"ChimeraX attributes → {write_defattr(self.defattr, values)}")
+            self.output.print(f"ChimeraX attributes → {write_defattr(self.defattr, values)}")
         if written:
             self._write_scripts([structure.path for structure in written.values()], values)
         return failures
@@ -158,7 +166,7 @@ class StructureOutput:
     def _write_scripts(self, structures: Sequence[Path], values: Mapping[str, ResidueValues]) -> None:
         for viewer, path in self.scripts.items():
             script = _script_writer(viewer)(path, structures, values, attributes=self.defattr)
-            typer.echo(f"{_VIEWERS[viewer][0]} script → {script}")
+            self.output.print(f"{_VIEWERS[viewer][0]} script → {script}")
 
     def _report(self, written: Sequence[WrittenStructure]) -> None:
         """Print one line for all structures, with the numbers of residues with and without a value."""
@@ -167,7 +175,7 @@ class StructureOutput:
         if not written:
             return
         files = str(written[0].path) if len(written) == 1 else f"{count_noun(len(written), 'file')} in {self.structure}"
-        typer.echo(f"{_describe_values(written)} → {files}")
+        self.output.print(f"{_describe_values(written)} → {files}")
         for w in written:
             for change in w.changes:
                 typer.echo(f"note: {w.path}: {change}", err=True)
@@ -201,7 +209,7 @@ class ExplainOutput:
     ----------
     table, structure : Path, optional
         Output files.
-    sources, inputs, read, overwrite
+    sources, inputs, read, overwrite, output
         See :class:`StructureOutput`.
 
     Raises
@@ -220,15 +228,17 @@ class ExplainOutput:
         inputs: Sequence[str | Path],
         read: ReadOptions,
         overwrite: bool,
+        output: TableOutput,
     ) -> None:
         self.table, self.residue, self.sources, self.read = table, residue, sources, read
+        self.output = output
         for option, argument in (("--explain-residue", residue), ("--explain-structure", structure)):
             if argument is not None and table is None:
                 raise OptionError(f"{option} {str(argument)!r} needs the attributions. Add --explain FILE.")
         if table is not None:
             check_output(table, option="--explain", inputs=inputs, overwrite=overwrite, suffixes=[".csv", ".parquet"])
         self._structures = StructureOutput(
-            structure, None, None, None, sources=sources, inputs=inputs, read=read, overwrite=overwrite
+            structure, None, None, None, sources=sources, inputs=inputs, read=read, overwrite=overwrite, output=output
         )
 
     def write(self, trained: Checkpoint, *, value: str | None, device: str) -> list[Failure]:
@@ -240,14 +250,14 @@ class ExplainOutput:
 
         result = explain(trained, self.sources, value=value, residue=self.residue, read=self.read, device=device)
         for line in result.completeness:
-            typer.echo(line)
+            self.output.print(line)
         if result.incomplete:
             proteins = count_noun(len(result.completeness), "protein")
             typer.echo(
                 f"warning: attributions of {result.incomplete} of {proteins} are incomplete by over 1 %", err=True
             )
         result.write(self.table)
-        typer.echo(f"attributions to {result.value} → {self.table}")
+        self.output.print(f"attributions to {result.value} → {self.table}")
         return self._structures.write(result.residue_values()) if self._structures.is_used else []
 
 

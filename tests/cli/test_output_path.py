@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from protgraph.cli.output_path import STORE_FILE, check_output, check_output_folder, check_output_store
+from protgraph.cli.output_path import (
+    STORE_FILE,
+    check_different_outputs,
+    check_output,
+    check_output_folder,
+    check_output_store,
+)
 from protgraph.data.store.store_description import META
 from protgraph.errors import OptionError
 
@@ -65,6 +71,19 @@ def test_store_that_is_or_contains_an_input_is_refused(tmp_path):
 def test_missing_input_of_the_same_name_is_refused(tmp_path):
     with pytest.raises(OptionError):
         check_output(tmp_path / "x.cif", inputs=[tmp_path / "." / "x.cif"])
+
+
+def test_standard_output_is_no_file_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for check in (check_output, check_output_folder, check_output_store):
+        with pytest.raises(OptionError, match="'-'"):
+            check(Path("-"))
+
+
+def test_two_options_do_not_name_one_file(tmp_path):
+    check_different_outputs({"--out": tmp_path / "a.csv", "--sites": None, "--explain": tmp_path / "b.csv"})
+    with pytest.raises(OptionError, match="--sites.*--out"):
+        check_different_outputs({"--out": tmp_path / "a.csv", "--sites": tmp_path / "." / "a.csv"})
 
 
 def test_existing_file_needs_overwrite(source):

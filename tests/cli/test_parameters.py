@@ -27,9 +27,19 @@ def test_an_empty_value_is_refused_with_the_name_of_its_parameter(run, args: lis
     assert result.code == 2 and parameter in result.err.lower() and "''" in result.err
 
 
-def test_an_empty_value_is_allowed_where_it_is_the_default(run, tmp_path) -> None:
-    result = run("view", tmp_path / "missing.cif", "-o", tmp_path / "x.html", "--edges", "")
-    assert result.code == 2 and "missing.cif" in result.err
+@pytest.mark.parametrize(
+    ("args", "option"),
+    [
+        (["design", "x.cif", "--redesign", ""], "--redesign"),
+        (["scan", "x.cif", "-o", "x.csv", "--positions", ""], "--positions"),
+        (["mutate", "x.cif", "--mutations", "A:G1A", "--partners", ""], "--partners"),
+        (["view", "x.cif", "--edges", ""], "--edges"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_empty_value_is_refused_where_it_would_mean_all(run, args: list[str], option: str) -> None:
+    result = run(*args)
+    assert result.code == 2 and option in result.err and "''" in result.err
 
 
 @pytest.mark.parametrize("value", ["1.5", "abc"])

@@ -75,6 +75,33 @@ def test_residues_without_their_ligands_are_an_error():
         find_ligand_contacts(clean(load_structure(FOLDER / "structures" / "1rx2.bcif")))
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-o", "structures/1rx2.csv"], "exists"),
+        (["-o", "labels.tsv"], ".csv"),
+        (["-o", "x.csv", "--cutoff", "-1"], "--cutoff"),
+        (["-o", "x.csv", "--min-atoms", "0"], "--min-atoms"),
+    ],
+)
+def test_a_wrong_output_or_number_is_refused_and_no_file_changes(tmp_path, monkeypatch, capsys, more, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "structures").mkdir()
+    (tmp_path / "structures" / "1rx2.csv").write_text("mine")
+    source = str(FOLDER / "structures" / "1rx2.bcif")
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "label-ligands", source, *more])
+    assert stop.value.code == 2 and message in capsys.readouterr().err
+    assert (tmp_path / "structures" / "1rx2.csv").read_text() == "mine" and not (tmp_path / "x.csv").exists()
+
+
+def test_without_a_readable_structure_no_table_is_written(tmp_path):
+    (tmp_path / "bad.pdb").write_text("HEADER\nEND\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["data", "label-ligands", str(tmp_path / "bad.pdb"), "-o", str(tmp_path / "labels.csv")])
+    assert stop.value.code == 2 and not (tmp_path / "labels.csv").exists()
+
+
 def test_a_folder_of_structures_becomes_a_label_table_to_train_on(tmp_path, capsys):
     folder = tmp_path / "structures"
     folder.mkdir()
@@ -83,7 +110,7 @@ def test_a_folder_of_structures_becomes_a_label_table_to_train_on(tmp_path, caps
     (folder / "bad.pdb").write_text("HEADER\nEND\n")
     with pytest.raises(SystemExit) as stop:
         main(["data", "label-ligands", str(folder), "-o", str(tmp_path / "labels.csv")])
-    assert not stop.value.code
+    assert stop.value.code == 1
     assert "bad.pdb" in capsys.readouterr().err
     dataset = pg.load_dataset([folder / "1rx2.bcif", folder / "1drf.bcif"], labels=tmp_path / "labels.csv")
     (task,) = dataset.tasks()

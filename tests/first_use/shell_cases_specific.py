@@ -36,6 +36,9 @@ _NAMES = [
     case("describe gcn --task secondary_structur", 2, "'secondary_structure'"),
     case("describe A", 2, "'A'"),
     case("describe 1crn.pdb", 2, "1crn.pdb"),
+    case("describe gat --set layers.1.dim=-3", 2, "layers[1]", "dim=-3"),
+    case("describe gat --set layers.3.dropout=2", 2, "layers[3]", "dropout=2"),
+    case("describe gat --mermaid --toml", 2, "--mermaid", "--toml"),
     case("check", 2, "--all"),
     case("check gnc", 2, "'gcn'"),
     case("check gcn --all", 2, "--all"),
@@ -170,6 +173,10 @@ _DATA = [
     case("data inspect A --labels other_files.csv", 1, "9xyz"),
     case("data inspect A --task secondary_structur", 2, "'secondary_structure'"),
     case("data inspect A --seed -1", 2, "-1"),
+    case("data inspect A --labels residues.csv --chain Q", 1, "no chain 'Q'"),
+    case("data check A --model gnc", 2, "'gnc'"),
+    case("data label-ligands 1crn.pdb -o 1crn.pdb --overwrite", 2, "1crn.pdb"),
+    case("data label-ligands dna.pdb -o new.csv", 2, "dna.pdb"),
     case("data inspect A --labels size.csv", 0, "size", "numbers", "1.25"),
     case("data inspect A --labels yes.csv", 0, "site", "positives"),
     case("data inspect A --labels zones.csv", 0, "zone", "2 classes"),
@@ -223,6 +230,10 @@ _BENCH = [
     case("bench spec.toml --jobs two", 2, "two"),
     case("bench spec.toml --out notes.txt", 2, "notes.txt"),
     case("bench spec.toml spec.toml", 2, "spec.toml"),
+    case("bench spec.toml --out -", 2, "'-'"),
+    case("bench mutations --model DDG -o new.md", 2, "not prepared"),
+    case("bench pockets A", 2, "A/splits.tsv"),
+    case("bench pockets A --limit 0", 2, "--limit"),
 ]
 
 _PREDICT = [
@@ -243,6 +254,11 @@ _PREDICT = [
     case("embed ss.safetensors 1crn.pdb -o new.npz", 0, "46 residues"),
     case("embed ss.safetensors 1crn.pdb -o new.csv", 2, "new.csv", ".npz"),
     case("embed ss.safetensors seqs.fasta -o new.npz", 2, "seqs.fasta"),
+    case("predict ss.safetensors,gcn 1crn.pdb -o new.csv", 2, "'gcn'"),
+    case("predict ss.safetensors,inv.safetensors 1crn.pdb -o -", 2, "'-'", "2 tables"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --interfaces new.csv", 2, "--interfaces", "--out"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --chain ,", 2, "','"),
+    case("predict ss.safetensors 1crn.pdb -o new.csv --structure -", 2, "--structure '-'"),
 ]
 
 _SEQUENCES = [
@@ -270,6 +286,47 @@ _SEQUENCES = [
     case("design 1crn.pdb --model inv.safetensors --fixed A:1-46 -o new.fasta", 2, "fixed"),
     case("design 1crn.pdb --model inv.safetensors --side-chains -o new.fasta", 0, "1 sequence"),
     case("score 1crn.pdb --model inv.safetensors -o new.csv", 0, "46 residues"),
+    case("design 1crn.pdb --model inv.safetensors --redesign A:40-60", 2, "'A:40-60'", "46"),
+    case("design 1crn.pdb --model inv.safetensors --redesign A:5[B]", 2, "'A:5B'"),
+    case("design 1crn.pdb --model inv.safetensors --redesign ''", 2, "--redesign"),
+    case("design 1crn.pdb --model inv.safetensors --structures -", 2, "--structures '-'"),
+    case("design 1crn.pdb --model inv.safetensors --states 1 --model-number 2", 2, "--model-number"),
+]
+
+_MUTATIONS = [
+    case("mutate 1crn.pdb", 2, "--mutations", "--table"),
+    case("mutate 1crn.pdb --mutations A:T1A --table size.csv", 2, "both"),
+    case("mutate 1crn.pdb --mutations A:A1T", 2, "A:A1T", "THR", "A:9"),
+    case("mutate 1crn.pdb --mutations A:T1[B]A", 2, "THR A:1"),
+    case("mutate 1crn.pdb --mutations Q:T1A", 2, "'A'"),
+    case("mutate 1crn.pdb --mutations A:T1Z", 2, "'Z'"),
+    case("mutate 1crn.pdb --table size.csv", 2, "size.csv", "mutations"),
+    case("mutate dna.pdb --mutations A:T1A", 2, "dna.pdb"),
+    case("mutate store --mutations A:T1A", 2, "store", "folder"),
+    case("mutate 1crn.pdb --mutations A:T1A --model DDG", 2, "'ddg'"),
+    case("mutate 1crn.pdb --mutations A:T1A --model gcn", 2, "'gcn'", "weights"),
+    case("mutate 1crn.pdb --mutations A:T1A --model inv.safetensors --ensemble scaled", 2, "--ensemble scaled"),
+    case("mutate 1crn.pdb --mutations A:T1A --model ddg --orders 2", 2, "--orders"),
+    case("mutate 1crn.pdb --mutations A:T1A --partners A", 2, "A"),
+    case("scan 1crn.pdb --model inv.safetensors -o new.csv --positions A:900", 2, "'A:900'"),
+    case("scan 1crn.pdb --model inv.safetensors -o new.csv --chain Q", 2, "1crn.pdb: no protein chain 'Q'"),
+    case("scan 1crn.pdb --model inv.safetensors -o new.csv --positions ''", 2, "--positions"),
+]
+
+_STRUCTURES = [
+    case("pockets 1crn.pdb -o -", 2, "'-'"),
+    case("pockets 1crn.pdb -o notes.txt", 2, "notes.txt"),
+    case("pockets A -o new --device mps", 2, "mps"),
+    case("pockets 1crn.pdb -o new --model gcn", 2, "'gcn'"),
+    case("pockets 1crn.pdb -o new --model ligand_sit", 2, "'ligand_site'"),
+    case("pockets 1crn.pdb -o new --model ddg", 2, "regression"),
+    case("pockets dna.pdb -o new --model none", 2, "dna.pdb"),
+    case("pockets one.pdb -o new --model none", 2, "30 or more"),
+    case("compare 1crn.pdb", 2, "reference"),
+    case("compare 1crn.pdb A", 2, "A", "folder"),
+    case("compare 1crn.pdb seqs.fasta", 2, "seqs.fasta", "FASTA"),
+    case("compare 1crn.pdb 1crn.pdb --chain A:A:A", 2, "'A:A:A'"),
+    case("compare 1crn.pdb 1crn.pdb --match numbr", 2, "numbr"),
 ]
 
 _VIEW = [
@@ -294,10 +351,11 @@ _VIEW = [
     case("view 1crn.pdb -o new.mvsj --format molviewspec --model-number 2", 2, "--model-number"),
     case("view 1crn.pdb -o new.mvsj --format molviewspec", 0, "new.mvsj"),
     case("view seqs.fasta -o new.html", 2, "seqs.fasta"),
-    case("view A -o new.html", 2, "A"),
+    case("view A -o new.html", 2, "new.html", "6 structures"),
     case("attention gcn 1crn.pdb -o new", 2, "attention"),
     case("attention gnc 1crn.pdb -o new", 2, "'gcn'"),
     case("attention gat 1crn.pdb", 2, "--out"),
+    case("attention gat 1crn.pdb -o -", 2, "'-'"),
     case("attention gat 1crn.pdb -o notes.txt", 2, "notes.txt"),
 ]
 
@@ -313,4 +371,6 @@ SPECIFIC = {
     "predict and embed": _PREDICT,
     "generate, design, score": _SEQUENCES,
     "view and attention": _VIEW,
+    "mutate and scan": _MUTATIONS,
+    "pockets and compare": _STRUCTURES,
 }

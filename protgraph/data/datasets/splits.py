@@ -244,9 +244,9 @@ def group_split(
     >>> group_split(["a", "a", "b", "b"], fractions={"train": 0.5, "test": 0.5}, seed=0)
     ['train', 'train', 'test', 'test']
     """
-    names = [name for name, share in fractions.items() if share > 0]
-    if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
-        raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
+    names = _split_names(fractions)
+    if len(groups) == 0:
+        return []
     shares = np.array([fractions[name] for name in names])
     if counts is None:
         counts = np.zeros((len(groups), 0))
@@ -268,6 +268,14 @@ def group_split(
 
     split_of_group = balance_groups(counts_of_group, shares, weights, required, seed=seed)
     return [names[split_of_group[i]] for i in number]
+
+
+def _split_names(fractions: Mapping[str, float]) -> list[str]:
+    """Return the splits that are not empty, after a check of their fractions."""
+    names = [name for name, share in fractions.items() if share > 0]
+    if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
+        raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
+    return names
 
 
 def cluster_proteins(dataset: Dataset, task: str, names: Sequence[str]) -> tuple[int, ...]:

@@ -90,7 +90,9 @@ def load_structure(
         path = fetch(accession)
     file = read_file(path)
     if is_fasta(file):
-        raise StructureFileError(f"{file.path} is FASTA, sequences without atoms; read it with protgraph.load_fasta")
+        raise StructureFileError(
+            f"{file.path}: FASTA, sequences without atoms. Give a structure file; protgraph.load_fasta reads FASTA."
+        )
     parsed = read_atoms(file, model=model_number, assembly=assembly)
     report = LossReport(models=parsed.models - 1, inferred_elements=parsed.inferred_elements, warnings=parsed.warnings)
     name = entry_name(file.path)

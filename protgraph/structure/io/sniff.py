@@ -98,6 +98,8 @@ def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
         with open(path, "rb", buffering=0) as file:
             return FileContent(os.fspath(path), file.readall())
     except OSError as e:
+        if os.path.isdir(path):
+            raise StructureFileError(f"{path}: is a folder. Give structure files.") from e
         raise StructureFileError(f"{path}: {e.strerror or e}") from e
 
 
