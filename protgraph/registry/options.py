@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
+from annotated_types import Ge, Le
+
 from protgraph.errors import OptionError, suggest
 
 __all__ = ["Option", "check_options", "component_options", "reject_var_keyword"]
@@ -27,6 +29,11 @@ _SIMPLE = {int: numbers.Integral, float: numbers.Real, bool: bool, str: str, typ
 _UNIONS = (typing.Union, types.UnionType)
 # Attribute of a limit of annotated_types (Ge(1).ge is 1) → its comparison and sign.
 _LIMITS = {"ge": (operator.ge, "≥"), "gt": (operator.gt, ">"), "le": (operator.le, "≤"), "lt": (operator.lt, "<")}
+
+# Limits of options that mean the same in every component, if their annotation has none.
+_SIZES = ("dim", "heads")
+_SIZE = typing.Annotated[int, Ge(1)]
+_DROPOUT = typing.Annotated[float, Ge(0), Le(1)]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Option:
 def component_options(component: Callable[..., object]) -> dict[str, Option]:
     """Return the keyword-only arguments of a class or function, by name.
 
+    An int ``dim`` or ``heads`` is 1 or more, and a float ``dropout`` is 0 to 1, unless the annotation says otherwise.
+
     Examples
     --------
     >>> def component(fields, *, dim: int = 64, heads: int = 4): ...
@@ -72,8 +81,18 @@ def component_options(component: Callable[..., object]) -> dict[str, Option]:
     options = {}
     for p in _parameters(component).values():
         if p.kind is p.KEYWORD_ONLY:
-            options[p.name] = Option(p.name, _resolve(p.annotation, scope), p.default)
+            annotation = _with_limits(p.name, _resolve(p.annotation, scope))
+            options[p.name] = Option(p.name, annotation, p.default)
     return options
+
+
+def _with_limits(name: str, annotation: object) -> object:
+    """Return the annotation of an option, with the limits that follow from its name."""
+    if annotation is int and name in _SIZES:
+        return _SIZE
+    if annotation is float and name == "dropout":
+        return _DROPOUT
+    return annotation
 
 
 def reject_var_keyword(component: Callable[..., object], label: str) -> None:
