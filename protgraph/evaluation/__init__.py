@@ -1,5 +1,6 @@
 """Evaluation of models: predictions of a split, metrics, intervals over proteins, and calibration."""
 
+from protgraph.evaluation.bootstrap import bootstrap_scores, percentile_interval
 from protgraph.evaluation.evaluation import evaluate, evaluation_mode
 
-__all__ = ["evaluate", "evaluation_mode"]
+__all__ = ["bootstrap_scores", "evaluate", "evaluation_mode", "percentile_interval"]
