@@ -93,7 +93,8 @@ class ModelVectors(VectorSource):
     def compute(self, proteins: Mapping[str, Residues]) -> dict[str, np.ndarray]:
         """Return float16 vectors ``(N, D)``."""
         requests = [ProteinRequest(name, name, read=partial(_same, residues)) for name, residues in proteins.items()]
-        result = embed(self.checkpoint, requests)
+        # one protein at a time: the last bits depend on the batch, which differs in a run that was interrupted
+        result = embed(self.checkpoint, requests, batch_residues=1)
         width = result.node.shape[1]
         vectors = {name: np.full((len(one), width), np.nan, np.float16) for name, one in proteins.items()}
         # a protein may come as several chains

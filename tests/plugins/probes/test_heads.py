@@ -47,7 +47,9 @@ def test_logistic_regression_on_groups_gives_the_frequencies_of_the_groups():
 
 def test_softmax_regression_on_groups_gives_the_frequencies_of_the_classes():
     group, number = np.repeat([0, 1], 100), np.tile(np.arange(100), 2)
-    classes = np.where(group == 0, (number >= 50).astype(int) + (number >= 80), (number >= 10).astype(int) + (number >= 20))
+    classes = np.where(
+        group == 0, (number >= 50).astype(int) + (number >= 80), (number >= 10).astype(int) + (number >= 20)
+    )
     (weights,) = fit_linear(group[:, None] - 0.5, np.eye(3)[classes], CLASSES, [0.0])
     logits = predict_with(weights, np.array([[-0.5], [0.5]]))
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
@@ -81,7 +83,9 @@ def test_labels_that_are_a_function_of_the_vectors_are_predicted(head, target):
         y = values[:, :1] if target is VALUE else (values[:, :1] > values[:, :1].mean())
         return as_rows(x, y.astype(np.float32))
 
-    metric = metrics.get({"classification": "accuracy", "multilabel": "auroc", "regression": "pearson_overall"}[target.kind])
+    metric = metrics.get(
+        {"classification": "accuracy", "multilabel": "auroc", "regression": "pearson_overall"}[target.kind]
+    )
     train, val, test = rows(1500), rows(400), rows(400)
     predictions = fit_head(head, target, metric, train, val, test)
     assert metric(predictions) > 0.94
@@ -125,7 +129,11 @@ def test_labels_that_cannot_be_learned_or_scored_are_a_typed_error(train_label, 
     random = np.random.default_rng(4)
 
     def rows(label: float | None) -> ProbeRows:
-        y = (random.random((100, 1)) < 0.5).astype(np.float32) if label is None else np.full((100, 1), label, np.float32)
+        y = (
+            (random.random((100, 1)) < 0.5).astype(np.float32)
+            if label is None
+            else np.full((100, 1), label, np.float32)
+        )
         return as_rows(random.normal(size=(100, 3)), y)
 
     auprc = metrics.get("auprc")
