@@ -77,7 +77,8 @@ def bench_probes_command(
     out = check_output_folder(out, inputs=models or [], overwrite=True)
     tested = [ModelVectors.open(name) for name in models or [_MODEL]]
     windows = [WindowVectors("3di"), WindowVectors("residue_type")]
-    sources: list[VectorSource] = [*tested, random_vectors(tested[0]), proteinmpnn_vectors(), *windows]
+    proteinmpnn = proteinmpnn_vectors(one_chain=tested[0].checkpoint.one_chain)  # it reads the same chains
+    sources: list[VectorSource] = [*tested, random_vectors(tested[0]), proteinmpnn, *windows]
     check_names(sources)
 
     scores: list[ProbeScore] = []

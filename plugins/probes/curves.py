@@ -35,16 +35,14 @@ class CurvePoint:
     Parameters
     ----------
     model : str
-    fraction : float
-        Of the training proteins, at least one.
     proteins : int
+        Training proteins.
     score, low, high : float
         Metric over all rows, and its 95 % interval over clusters of test proteins; NaN if the heads cannot be fitted,
         e.g. because one protein has no positive label.
     """
 
     model: str
-    fraction: float
     proteins: int
     score: float
     low: float
@@ -58,17 +56,16 @@ def linear_points(
     points = []
     for model, of_splits in rows.items():
         train, val, test = (of_splits[split] for split in ("train", "val", "test"))
-        for fraction in FRACTIONS:
-            count = _count(fraction, len(train.names))
+        for count in _counts(len(train.names)):
             try:
                 predictions = fitted_head(
                     folder, "linear", splits.target, metric, train.first(count), val, test, seed=seed
                 )
             except DatasetError:  # contract: labels of these proteins are all equal
-                points.append(CurvePoint(model, fraction, count, math.nan, math.nan, math.nan))
+                points.append(CurvePoint(model, count, math.nan, math.nan, math.nan))
                 continue
             interval = percentile_interval(bootstrap_scores(predictions, metric, clusters=test.clusters))
-            points.append(CurvePoint(model, fraction, count, metric(predictions), interval.low, interval.high))
+            points.append(CurvePoint(model, count, metric(predictions), interval.low, interval.high))
     return points
 
 
@@ -77,20 +74,20 @@ def scratch_points(
 ) -> list[CurvePoint]:
     """Train a network on the labels alone; ``train`` are the names of the training proteins in their order."""
     points = []
-    for fraction in FRACTIONS:
-        names = train[: _count(fraction, len(train))]
+    for count in _counts(len(train)):
+        names = train[:count]
         split_of = dict.fromkeys(names, "train")
         for split in ("val", "test"):
             split_of |= {example.id: split for example in splits.examples[split]}
         dataset = resplit(splits.dataset, splits.task, split_of, f"{len(names)} training proteins")
-        config = FitConfig(epochs=epochs, seed=seed, lr=1e-3)
+        config = FitConfig(epochs=epochs, seed=seed, lr=1e-3, batch_residues=512)
         result = fit(replace(spec, weights=""), dataset, splits.task, config=config)
         scores = result.test_scores["test"]
         assert scores.predictions is not None  # contract: of a finished run
         samples = bootstrap_scores(scores.predictions, metric, clusters=scores.clusters)
         interval = percentile_interval(samples)
         score = metric(scores.predictions)
-        points.append(CurvePoint(SCRATCH, fraction, len(names), score, interval.low, interval.high))
+        points.append(CurvePoint(SCRATCH, count, score, interval.low, interval.high))
     return points
 
 
@@ -128,5 +125,6 @@ def draw_curve(points: Sequence[CurvePoint], title: str, metric: Metric, path: P
     save_figure(figure, path)
 
 
-def _count(fraction: float, proteins: int) -> int:
-    return max(1, math.ceil(fraction * proteins))
+def _counts(proteins: int) -> list[int]:
+    """Return the numbers of training proteins, ascending and each once; at least one."""
+    return sorted({max(1, math.ceil(fraction * proteins)) for fraction in FRACTIONS})

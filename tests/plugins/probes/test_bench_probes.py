@@ -140,7 +140,7 @@ def test_vectors_of_models_are_those_of_embed(checkpoint):
     np.testing.assert_array_equal(vectors, expected.node.astype(np.float16))
     random = random_vectors(model)
     assert random.key != model.key and random.compute({"x": residues})["x"].shape == vectors.shape
-    assert proteinmpnn_vectors().compute({"x": residues})["x"].shape == (len(residues), 128)
+    assert proteinmpnn_vectors(one_chain=True).compute({"x": residues})["x"].shape == (len(residues), 128)
 
 
 def test_differences_and_tests_are_of_clusters():
