@@ -1,1 +1,1 @@
-"""Probes: linear heads and small MLPs on frozen vectors of a model, on ten tasks."""
+"""Probes: scores of simple heads on frozen vectors, ``protgraph bench probes``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,8 @@ from protgraph.cli import check_output_folder, progress_bar
 from protgraph.errors import OptionError, suggest
 
 if TYPE_CHECKING:
-    from protgraph_plugins.probes.scores import ProbeScore
+    from protgraph_plugins.probes.heads import ProbeRows
+    from protgraph_plugins.probes.scores import ProbeScore, SkippedTask
     from protgraph_plugins.probes.tasks import ProbeTask
     from protgraph_plugins.probes.vectors import ProteinFiles, VectorSource
 
@@ -58,8 +60,47 @@ def bench_probes_command(
       protgraph bench probes --model my.safetensors --task dna_site --limit 200 -o dna
       protgraph bench probes --task secondary_structure --curve secondary_structure -o curve
     """
-    from protgraph_plugins.probes.scores import SkippedTask, probe_table, write_scores
-    from protgraph_plugins.probes.tasks import TASKS, missing_dataset
+    from protgraph_plugins.probes.heads import HEADS
+    from protgraph_plugins.probes.scores import probe_table, write_scores
+
+    models = models or [_MODEL]
+    chosen = _find_tasks(tasks or None)
+    with_curve = _find_tasks(curves or [])
+    # contract: a folder of an earlier run is continued, since its vectors are used again
+    out = check_output_folder(out, inputs=models, overwrite=True)
+    sources = _open_sources(models)
+
+    scores: list[ProbeScore] = []
+    skipped: list[SkippedTask] = []
+    for task in chosen:
+        result = _try_task(task, sources, limit, seed, out)
+        if isinstance(result, list):
+            scores += result
+        else:
+            skipped.append(result)
+            typer.echo(f"note: {task.name} is skipped: {result.reason}", err=True)
+    for task in with_curve:
+        _draw_curve(task, sources, limit, epochs, seed, out)
+
+    options = {"models": [source.key for source in sources], "limit": limit, "seed": seed}
+    write_scores(out, scores, skipped, options)
+    for head in HEADS:
+        typer.echo(probe_table(head, scores, skipped))
+    typer.echo(f"table → {out / 'table.csv'}, {out / 'probes.json'}")
+
+
+def _find_tasks(names: Sequence[str] | None = None) -> list[ProbeTask]:
+    """Return tasks by name; None: all."""
+    from protgraph_plugins.probes.tasks import TASKS
+
+    for name in names or ():
+        if name not in TASKS:
+            raise OptionError(f"unknown task {name!r}.{suggest(name, TASKS)} Allowed: {', '.join(TASKS)}.")
+    return [TASKS[name] for name in (TASKS if names is None else names)]
+
+
+def _open_sources(models: list[str]) -> list[VectorSource]:
+    """Return the tested models, and the vectors that they are compared with."""
     from protgraph_plugins.probes.vectors import (
         ModelVectors,
         WindowVectors,
@@ -68,42 +109,30 @@ def bench_probes_command(
         random_vectors,
     )
 
-    from protgraph.errors import DatasetError
-
-    for name in [*(tasks or []), *(curves or [])]:
-        if name not in TASKS:
-            raise OptionError(f"unknown task {name!r}.{suggest(name, TASKS)} Allowed: {', '.join(TASKS)}.")
-    # contract: files of an earlier run in the folder are used, since its vectors are
-    out = check_output_folder(out, inputs=models or [], overwrite=True)
-    tested = [ModelVectors.open(name) for name in models or [_MODEL]]
-    windows = [WindowVectors("3di"), WindowVectors("residue_type")]
+    tested = [ModelVectors.open(name) for name in models]
     proteinmpnn = proteinmpnn_vectors(one_chain=tested[0].checkpoint.one_chain)  # it reads the same chains
+    windows = [WindowVectors("3di"), WindowVectors("residue_type")]
     sources: list[VectorSource] = [*tested, random_vectors(tested[0]), proteinmpnn, *windows]
     check_names(sources)
+    return sources
 
-    scores: list[ProbeScore] = []
-    skipped: list[SkippedTask] = []
-    for name in tasks or TASKS:
-        missing = missing_dataset(TASKS[name])
-        if missing is not None:
-            skipped.append(SkippedTask(name, f"not prepared: protgraph data prepare {missing} --from FOLDER"))
-            continue
-        try:
-            scores += _score_task(TASKS[name], sources, limit, seed, out)
-        except DatasetError as e:
-            skipped.append(SkippedTask(name, str(e)))
-    for one in skipped:
-        typer.echo(f"note: {one.task} is skipped: {one.reason}", err=True)
-    for name in curves or []:
-        _draw_curve(TASKS[name], sources, limit, epochs, seed, out)
 
-    options = {"models": [source.key for source in sources], "limit": limit, "seed": seed}
-    write_scores(out, scores, skipped, options)
-    from protgraph_plugins.probes.heads import HEADS
+def _try_task(
+    probe: ProbeTask, sources: list[VectorSource], limit: int, seed: int, out: Path
+) -> list[ProbeScore] | SkippedTask:
+    """Return the scores of a task, or why there are none."""
+    from protgraph_plugins.probes.scores import SkippedTask
+    from protgraph_plugins.probes.tasks import missing_dataset
 
-    for head in HEADS:
-        typer.echo(probe_table(head, scores, skipped))
-    typer.echo(f"table → {out / 'table.csv'}, {out / 'probes.json'}")
+    from protgraph.errors import DatasetError
+
+    missing = missing_dataset(probe)
+    if missing is not None:
+        return SkippedTask(probe.name, f"not prepared: protgraph data prepare {missing} --from FOLDER")
+    try:
+        return _score_task(probe, sources, limit, seed, out)
+    except DatasetError as e:
+        return SkippedTask(probe.name, str(e))
 
 
 def _score_task(probe: ProbeTask, sources: list[VectorSource], limit: int, seed: int, out: Path) -> list[ProbeScore]:
@@ -153,8 +182,10 @@ def _draw_curve(probe: ProbeTask, sources: list[VectorSource], limit: int, epoch
     from protgraph_plugins.probes.vectors import ModelVectors, split_rows
 
     files = _open_files(probe, sources, limit, seed, out)
-    of_splits = {split: split_rows(files, split) for split in files.splits.examples}
-    rows = {source.name: {split: of_splits[split][source.name] for split in of_splits} for source in sources}
+    rows: dict[str, dict[str, ProbeRows]] = {source.name: {} for source in sources}
+    for split in files.splits.examples:
+        for name, of_split in split_rows(files, split).items():
+            rows[name][split] = of_split
     first, metric = sources[0], probe.find_metric()
     assert isinstance(first, ModelVectors)  # contract: the tested models come first
     points = linear_points(out / "fits", files.splits, metric, rows, seed=seed)

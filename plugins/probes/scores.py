@@ -125,40 +125,56 @@ def probe_scores(
 
 def probe_table(head: str, scores: Sequence[ProbeScore], skipped: Sequence[SkippedTask]) -> str:
     """Return a Markdown table of one head: a row per task, then mean ranks and the comparison with the first model."""
-    of_head = [score for score in scores if score.head == head]
-    models = list(dict.fromkeys(score.model for score in of_head))
-    tasks = list(dict.fromkeys(score.task for score in of_head))
-    by_cell = {(score.task, score.model): score for score in of_head}
-    lines = [
-        f"| {head} head | metric | proteins | labels | floor | {' | '.join(models)} |",
-        f"|---|---|---:|---:|---:|{'---|' * len(models)}",
-    ]
-    for task in tasks:
-        first = by_cell[task, models[0]]
-        cells = [_cell(by_cell[task, model]) for model in models]
-        floor = "–" if np.isnan(first.floor) else f"{first.floor:.3f}"
-        lines.append(f"| {task} | {first.metric} | {first.proteins} | {first.rows} | {floor} | {' | '.join(cells)} |")
-    values = np.array([[by_cell[task, model].score for task in tasks] for model in models])
-    ranks = compare_ranks(models, values) if tasks else None
+    of_tasks: dict[str, list[ProbeScore]] = {}
+    for score in scores:
+        if score.head == head:
+            of_tasks.setdefault(score.task, []).append(score)
+    models = [score.model for score in next(iter(of_tasks.values()), [])]
+    rows = [[f"{head} head", "metric", "proteins", "labels", "floor", *models]]
+    rows.append(["---", "---", "---:", "---:", "---:", *["---"] * len(models)])
+    rows += [_task_row(of_models) for of_models in of_tasks.values()]
+    if of_tasks:
+        rows += _summary_rows(models, list(of_tasks.values()))
+    for task in skipped:
+        rows.append([task.task, task.reason, "", "", "", *[""] * len(models)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _task_row(of_models: Sequence[ProbeScore]) -> list[str]:
+    """Return the row of a task from the scores of all models."""
+    first = of_models[0]
+    floor = "–" if np.isnan(first.floor) else f"{first.floor:.3f}"
+    counts = [str(first.proteins), str(first.rows)]
+    return [first.task, first.metric, *counts, floor, *[_cell(score) for score in of_models]]
+
+
+def _summary_rows(models: Sequence[str], of_tasks: Sequence[Sequence[ProbeScore]]) -> list[list[str]]:
+    """Return the row of mean ranks, if there are several tasks, and that of the tasks in which the first is better."""
+    values = np.zeros((len(models), len(of_tasks)))
+    wins = []
+    for number, of_model in enumerate(zip(*of_tasks, strict=True)):  # the scores of a model, of all tasks
+        values[number] = [score.score for score in of_model]
+        wins.append("" if number == 0 else _wins(of_model))
+    rows = []
+    ranks = compare_ranks(models, values)
     if ranks is not None:
-        rank_of = dict(zip(ranks.models, ranks.ranks, strict=True))
-        lines.append(f"| mean rank | | | | | {' | '.join(f'{rank_of[model]:.1f}' for model in models)} |")
-    if tasks:
-        wins = [_wins([by_cell[task, model] for task in tasks]) for model in models[1:]]
-        lines.append(f"| {models[0]} is better (significantly, worse) | | | | | | {' | '.join(wins)} |")
-    lines += [f"| {one.task} | {one.reason} | | | | {' | '.join([''] * len(models))} |" for one in skipped]
-    return "\n".join(lines) + "\n"
+        rows.append(["mean rank", "", "", "", "", *[f"{rank:.1f}" for rank in ranks.ranks]])
+    rows.append([f"{models[0]} is better (significantly better, significantly worse)", "", "", "", "", *wins])
+    return rows
 
 
 def write_scores(folder: Path, scores: Sequence[ProbeScore], skipped: Sequence[SkippedTask], options: object) -> None:
     """Write ``table.csv`` and ``probes.json``."""
     names = tuple(ProbeScore.__dataclass_fields__)
     ResultTable(names, [tuple(asdict(score).values()) for score in scores]).write(folder / "table.csv")
-    rows = []
-    for score in scores:
-        rows.append({key: None if value != value else value for key, value in asdict(score).items()})  # NaN
-    content = {"options": options, "scores": rows, "skipped": [asdict(one) for one in skipped]}
+    rows = [_defined(asdict(score)) for score in scores]
+    content = {"options": options, "scores": rows, "skipped": [asdict(task) for task in skipped]}
     write_text_file(folder / "probes.json", json.dumps(content, indent=1) + "\n")
+
+
+def _defined(values: Mapping[str, str | float]) -> dict[str, str | float | None]:
+    """Return values with None in place of NaN, which JSON does not have."""
+    return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
 
 
 def _cell(score: ProbeScore) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +47,7 @@ __all__ = [
 _LETTERS = "acdefghiklmnpqrstvwy"  # 3Di, in the order of biotite's alphabet
 _WINDOW = 7  # positions to each side
 _CHUNK = 4096  # residues that are read before models run
+_CHAINS = 100_000  # larger than the number of chains of a protein
 
 
 class VectorSource(ABC):
@@ -97,9 +98,11 @@ class ModelVectors(VectorSource):
         # one protein at a time: the last bits depend on the batch, which differs in a run that was interrupted
         result = embed(self.checkpoint, requests, batch_residues=1)
         width = result.node.shape[1]
-        vectors = {name: np.full((len(one), width), np.nan, np.float16) for name, one in proteins.items()}
+        vectors = {}
+        for name, residues in proteins.items():
+            vectors[name] = np.full((len(residues), width), np.nan, np.float16)
         # a protein may come as several chains
-        rows_of_id = {name: {key: i for i, key in enumerate(one.ids)} for name, one in proteins.items()}
+        rows_of_id = {name: _row_of_id(residues) for name, residues in proteins.items()}
         for number, name in enumerate(result.files):
             rows = slice(int(result.ptr[number]), int(result.ptr[number + 1]))
             places = [rows_of_id[name][key] for key in result.residues[rows].tolist()]
@@ -168,6 +171,10 @@ def _structural_numbers(residues: Residues) -> np.ndarray:
     return numbers
 
 
+def _row_of_id(residues: Residues) -> dict[str, int]:
+    return {key: row for row, key in enumerate(residues.ids)}
+
+
 def _same(residues: Residues) -> Residues:
     return residues
 
@@ -207,17 +214,19 @@ class ProteinFiles:
         """Compute the vectors that no file has; each structure is read once for all models."""
         examples = [example for members in self.splits.examples.values() for example in members]
         for chunk in self._chunks(examples, report):
-            computed: dict[str, dict[str, np.ndarray]] = {one.example.id: {} for one in chunk}
+            computed: dict[str, dict[str, np.ndarray]] = {protein.example.id: {} for protein in chunk}
             for source in self.sources:
-                lacking = [one for one in chunk if source.key not in one.stored]
-                proteins = {one.example.id: complete_backbone(one.residues.hide("b_factor")) for one in lacking}
-                for name, values in source.compute(proteins).items():
+                inputs: dict[str, Residues] = {}
+                for protein in chunk:
+                    if source.key not in protein.stored:
+                        inputs[protein.example.id] = complete_backbone(protein.residues.hide("b_factor"))
+                for name, values in source.compute(inputs).items():
                     computed[name][source.key] = values
-            for one in chunk:
-                arrays = one.stored | self._labels(one) | computed[one.example.id]
-                with atomic_write(self.path(one.example)) as temporary, temporary.open("wb") as file:
+            for protein in chunk:
+                arrays = protein.stored | self._labels(protein) | computed[protein.example.id]
+                with atomic_write(self.path(protein.example)) as temporary, temporary.open("wb") as file:
                     np.savez(file, **arrays)
-                report(one.example)
+                report(protein.example)
 
     def read(self, example: Example) -> dict[str, np.ndarray]:
         """Return the arrays of an example; empty if it has no file."""
@@ -243,7 +252,7 @@ class ProteinFiles:
                 report(example)
                 continue
             chunk.append(_ReadExample(example, residues, stored))
-            if sum(len(one.residues) for one in chunk) >= _CHUNK:
+            if sum(len(protein.residues) for protein in chunk) >= _CHUNK:
                 yield chunk
                 chunk = []
         if chunk:
@@ -253,10 +262,10 @@ class ProteinFiles:
     def _label_key(self) -> str:
         return f"y.{self.splits.task}"
 
-    def _labels(self, one: _ReadExample) -> dict[str, np.ndarray]:
+    def _labels(self, protein: _ReadExample) -> dict[str, np.ndarray]:
         """Return labels, places in the chain, and whether a residue has a backbone."""
-        task, residues = self.splits.task, one.residues
-        labels = self.splits.dataset.labels(task, one.example)
+        task, residues = self.splits.task, protein.residues
+        labels = self.splits.dataset.labels(task, protein.example)
         y = tasks.get(task).labels(residues) if labels is None else align(labels, residues, strict=False)
         return {
             self._label_key: y,
@@ -286,46 +295,55 @@ def split_rows(files: ProteinFiles, split: str) -> dict[str, ProbeRows]:
     DatasetError
         There is no such residue.
     """
-    is_protein_task = files.splits.target.level == "graph"
-    task = files.splits.task
-    examples, labels, chains = [], [], []
-    vectors: dict[str, list[np.ndarray]] = {source.name: [] for source in files.sources}
+    proteins: list[_UsableRows] = []
     for example in files.splits.examples[split]:
         stored = files.read(example)
-        if not stored:
-            continue  # it is one of the failures
-        chain, y = stored["chain"], stored[f"y.{task}"]
-        of_sources = [source.vectors(stored[source.key], chain, stored["seq_pos"]) for source in files.sources]
-        usable = stored["has_backbone"].copy()
-        for values in of_sources:
-            usable &= np.isfinite(values).all(1)
-        is_known = y >= 0 if y.dtype.kind == "i" else ~np.isnan(y).any(-1)
-        rows = usable if is_protein_task else usable & is_known
-        if not rows.any() or not is_known.any():
-            continue
-        examples.append(example)
-        labels.append(y if is_protein_task else y[rows])
-        chains.append(np.zeros(1, np.int64) if is_protein_task else chain[rows])
-        for source, values in zip(files.sources, of_sources, strict=True):
-            used = values[rows]
-            vectors[source.name].append(used.mean(0, keepdims=True) if is_protein_task else used)
-    if not examples:
+        usable = _usable_rows(files, example, stored) if stored else None  # without a file it is one of the failures
+        if usable is not None:
+            proteins.append(usable)
+    if not proteins:
         raise DatasetError(
             f"dataset {files.splits.dataset.name!r}, split {split!r}: no residue has N, CA, C, O and a label. "
             "Models of the backbone have no vectors of it."
         )
-    sizes = torch.tensor([len(y) for y in labels])
-    protein = torch.repeat_interleave(torch.arange(len(labels)), sizes)
-    chain_number = torch.from_numpy(np.concatenate(chains)) + 100_000 * protein
-    clusters = linked_groups([files.splits.dataset.links(example) for example in examples])
-    shared: dict[str, Any] = {
-        "y": torch.from_numpy(np.concatenate(labels)),
-        "protein": protein,
-        "chain": chain_number,
-        "names": tuple(example.id for example in examples),
-        "clusters": tuple(clusters),
-    }
-    return {name: ProbeRows(np.concatenate(parts), **shared) for name, parts in vectors.items()}
+    sizes = torch.tensor([len(protein.y) for protein in proteins])
+    number = torch.repeat_interleave(torch.arange(len(proteins)), sizes)
+    chain = torch.from_numpy(np.concatenate([protein.chain for protein in proteins]))
+    y = torch.from_numpy(np.concatenate([protein.y for protein in proteins]))
+    names = tuple(protein.example.id for protein in proteins)
+    clusters = tuple(linked_groups([files.splits.dataset.links(protein.example) for protein in proteins]))
+    rows = {}
+    for source in files.sources:
+        vectors = np.concatenate([protein.vectors[source.name] for protein in proteins])
+        rows[source.name] = ProbeRows(vectors, y, number, chain + _CHAINS * number, names, clusters)
+    return rows
+
+
+class _UsableRows(NamedTuple):
+    example: Example
+    y: np.ndarray  # (R,) or (R, 1)
+    chain: np.ndarray  # (R,)
+    vectors: dict[str, np.ndarray]  # source → (R, D)
+
+
+def _usable_rows(files: ProteinFiles, example: Example, stored: Mapping[str, np.ndarray]) -> _UsableRows | None:
+    """Return the rows of a protein that every model has; None without any."""
+    chain, y = stored["chain"], stored[f"y.{files.splits.task}"]
+    vectors: dict[str, np.ndarray] = {}
+    has_vectors = stored["has_backbone"].copy()
+    for source in files.sources:
+        vectors[source.name] = source.vectors(stored[source.key], chain, stored["seq_pos"])
+        has_vectors &= np.isfinite(vectors[source.name]).all(1)
+    is_known = y >= 0 if y.dtype.kind == "i" else ~np.isnan(y).any(-1)
+    if not has_vectors.any() or not is_known.any():
+        return None
+    if files.splits.target.level == "graph":
+        means = {name: values[has_vectors].mean(0, keepdims=True) for name, values in vectors.items()}
+        return _UsableRows(example, y, np.zeros(1, np.int64), means)
+    rows = has_vectors & is_known
+    if not rows.any():
+        return None
+    return _UsableRows(example, y[rows], chain[rows], {name: values[rows] for name, values in vectors.items()})
 
 
 def check_names(sources: Sequence[VectorSource]) -> None:
