@@ -8,7 +8,7 @@ __all__ = ["FAMILY"]
 ENTRY_POINTS = {"protgraph.models": {"structure_encoder": "FAMILY"}}
 
 
-def _network(name: str, *, dim: int, depth: int, k: int, dropout: float = 0.1) -> ModelSpec:
+def _network(name: str, *, dim: int, depth: int, k: int, dropout: float) -> ModelSpec:
     reads = {"h": "h", "edge_attr": "edge_attr"}
     encoder = component("proteinmpnn_encoder", dropout=dropout, reads=reads)
     last = component("proteinmpnn_encoder", dropout=dropout, updates_edges=False, reads=reads)
@@ -35,8 +35,8 @@ def _network(name: str, *, dim: int, depth: int, k: int, dropout: float = 0.1) -
 
 FAMILY = Family(
     {
-        "small": _network("structure_encoder", dim=64, depth=2, k=16),
-        "base": _network("structure_encoder.base", dim=192, depth=4, k=32),
+        "small": _network("structure_encoder", dim=64, depth=2, k=16, dropout=0.1),
+        "base": _network("structure_encoder.base", dim=192, depth=4, k=16, dropout=0.0),
     },
     doc="Vectors of residues from residue types and backbones, for pretraining on unlabeled structures.",
 )

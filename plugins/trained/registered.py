@@ -16,6 +16,7 @@ __all__ = [
     "PARATOPE",
     "PPI_SITE",
     "SECONDARY_STRUCTURE",
+    "STRUCTURE_ENCODER",
     "SUGAR_SITE",
 ]
 ENTRY_POINTS = {
@@ -29,6 +30,7 @@ ENTRY_POINTS = {
         "paratope": "PARATOPE",
         "ppi_site": "PPI_SITE",
         "secondary_structure": "SECONDARY_STRUCTURE",
+        "structure_encoder": "STRUCTURE_ENCODER",
         "sugar_site": "SUGAR_SITE",
     }
 }
@@ -44,4 +46,5 @@ MODEL_QUALITY = TrainedModel(_FOLDER / "model_quality", check_code=False)
 PARATOPE = TrainedModel(_FOLDER / "paratope", check_code=False)
 PPI_SITE = TrainedModel(_FOLDER / "ppi_site", check_code=False)
 SECONDARY_STRUCTURE = TrainedModel(_FOLDER / "secondary_structure", check_code=False)
+STRUCTURE_ENCODER = TrainedModel(_FOLDER / "structure_encoder", check_code=False)
 SUGAR_SITE = TrainedModel(_FOLDER / "sugar_site", check_code=False)

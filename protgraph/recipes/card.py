@@ -82,11 +82,7 @@ def _finite(value: float) -> float | None:
 def card_page(card: ModelCard) -> str:
     """Return the card as Markdown."""
     unit = example_noun(card.task)
-    use = f"predict {card.name} my.cif -o out.csv --structure out.cif"
-    if unit == "variants":
-        partners = " --partners A/B" if card.task == "ddg_binding" else ""
-        use = f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
-    lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {use}", "```", ""]
+    lines = [f"# {card.name}", "", card.summary, "", "```bash", f"protgraph {_usage(card, unit)}", "```", ""]
     version = f", version {card.dataset_version}" if card.dataset_version else ""
     rows = [
         ("reads", card.reads),
@@ -116,6 +112,21 @@ def example_noun(task: str) -> str:
     """Return what the examples of a task are: "variants" for tasks of mutations, else "proteins"."""
     of_mutations = task in registry.tasks.names() and registry.tasks.get(task).target.head == "mutation"
     return "variants" if of_mutations else "proteins"
+
+
+def _usage(card: ModelCard, unit: str) -> str:
+    """Return the arguments of the command that uses the model."""
+    if unit == "variants":
+        partners = " --partners A/B" if card.task == "ddg_binding" else ""
+        return f"mutate my.cif --mutations A:G42D{partners} --model {card.name} -o out.csv"
+    if _hides_inputs(card.task):
+        return f"embed {card.name} my.cif -o vectors.parquet"
+    return f"predict {card.name} my.cif -o out.csv --structure out.cif"
+
+
+def _hides_inputs(task: str) -> bool:
+    """Return True for tasks that hide or corrupt a part of their inputs, whose models are used for their vectors."""
+    return task in registry.tasks and registry.tasks.get(task).inputs.corrupt is not None
 
 
 def _results(card: ModelCard, unit: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,8 +68,9 @@ def run_recipe(
     recipe : str or Path
         TOML file of a :class:`Recipe`. It is copied into the folder.
     out : str or Path
-        Folder to write. It appears when all of it is written. Until then trained members are in ``OUT.members``: an
-        interrupted run continues with the next member.
+        Folder to write. It appears when all of it is written. Until then trained members and the training state of the
+        next one are in ``OUT.members``: an interrupted run continues from the last state, which is written every ten
+        minutes and after epochs.
     cache, jobs
         See :func:`protgraph.train.fit`.
     overwrite : bool
@@ -221,10 +224,14 @@ def _train(
             file, config = folder / f"{number}-{seed}.safetensors", recipe.config(seed)
             member = load_checkpoint(file, check_code=False) if file.is_file() else None
             if member is None or not _is_result_of(member, model, dataset, config):
-                member = fit(model, dataset, recipe.task, config=config, cache=cache, jobs=jobs).checkpoint()
+                run_dir = folder / f"{number}-{seed}-{_digest(model, dataset, config)}.run"
+                member = fit(
+                    model, dataset, recipe.task, config=config, cache=cache, jobs=jobs, run_dir=run_dir, resume=True
+                ).checkpoint()
                 if recipe.float16:
                     round_to_half(member.model)
                 save_checkpoint(file, member)
+                shutil.rmtree(run_dir)
             label = f"{member.model.spec.name} seed {seed}"
             label = f"{label} ({number})" if label in members else label
             members[label] = member
@@ -247,6 +254,13 @@ def _cross_fit(
         rows = predict_ensemble([member.model for member in members], {"test": store}, task)["test"]
         predictions_of_folds.append(BatchPredictions(rows, len(store)))
     return join_predictions(predictions_of_folds)
+
+
+def _digest(model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> str:
+    """Return a name for the run of a member, which differs for other data or options; it may be trained longer."""
+    options = {name: value for name, value in config.to_dict().items() if name not in ("epochs", "patience")}
+    described = (as_model_spec(model).to_dict(), dataset.name, dataset.version, options)
+    return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: Dataset, config: FitConfig) -> bool:

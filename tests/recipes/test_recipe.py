@@ -206,3 +206,34 @@ def test_an_interrupted_run_keeps_its_members_of_the_installed_code(made, recipe
     again = run_recipe(recipe, tmp_path / "out")
     assert trained == [1, 1] and not (tmp_path / "out.members").exists()
     assert (again.folder / "model.safetensors").read_bytes() == (made.folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_an_interrupted_member_continues_from_its_last_state_and_gives_the_same_bytes(recipe, tmp_path, monkeypatch):
+    import protgraph.recipes.run as run
+    from protgraph.train import fit
+
+    longer = recipe.with_name("longer.toml")
+    longer.write_text(TOML.replace("epochs = 1", "epochs = 3"))
+    expected = run_recipe(longer, tmp_path / "uninterrupted")
+    finished: list[int] = []
+
+    def stop(row) -> None:
+        finished.append(int(row["epoch"]))
+        if row["epoch"] == 2:  # the state is that of the first epoch
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "fit", lambda *args, **options: fit(*args, **options, on_epoch=stop))
+        with pytest.raises(KeyboardInterrupt):
+            run_recipe(longer, tmp_path / "out")
+    continued: list[int] = []
+
+    def record(*args, **options):
+        return fit(*args, **options, on_epoch=lambda row: continued.append(int(row["epoch"])))
+
+    monkeypatch.setattr(run, "fit", record)
+    again = run_recipe(longer, tmp_path / "out")
+    assert finished == [1, 2] and continued[0] == 2
+    assert (again.folder / "model.safetensors").read_bytes() == (expected.folder / "model.safetensors").read_bytes()
+    assert not (tmp_path / "out.members").exists()
