@@ -49,6 +49,8 @@ def prepare_dataset_command(
 
     known = registry.datasets.create(name)
     if not isinstance(known, PreparedDataset):
+        if not known.is_prepared:
+            raise DatasetError(f"dataset {name!r} reads the files of others, {known.place}. Prepare each of these.")
         raise DatasetError(f"dataset {name!r} is part of its package and needs no preparation.")
     dataset = known if out is None else type(known)(folder=str(out))
     if (source is None) == (not download):

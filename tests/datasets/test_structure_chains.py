@@ -12,6 +12,7 @@ from protgraph_datasets.structure_chains.dataset import FOLDER, SOURCES, Structu
 from protgraph_plugins.published import read_tsv
 
 import protgraph as pg
+from protgraph.cli.app import main as main_command
 from protgraph.errors import DatasetError
 from protgraph.structure import ALPHABET
 
@@ -76,9 +77,12 @@ def test_the_command_writes_tables_that_the_dataset_reads(tmp_path, monkeypatch)
     assert dataset.links(examples[0]) and dataset.labels("masked_residue_type", examples[0]) is None
 
 
-def test_datasets_that_are_not_prepared_are_named(tmp_path, monkeypatch):
+def test_datasets_that_are_not_prepared_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PROTGRAPH_CACHE", str(tmp_path))
     dataset = pg.datasets.create("structure_chains")
     assert not dataset.is_prepared and "ligysis" in dataset.place and "pdb_core" not in dataset.place
     with pytest.raises(DatasetError, match="data prepare ligysis"):
         dataset.examples("masked_residue_type")
+    with pytest.raises(SystemExit):
+        main_command(["data", "prepare", "structure_chains", "--download"])
+    assert "sugar_site" in capsys.readouterr().err
