@@ -9,6 +9,7 @@ _HOME = {
     "FAMILY": "protgraph_plugins.proteinmpnn.family",
     "NodeUpdate": "protgraph_plugins.proteinmpnn.layers",
     "SOFTEN": "protgraph_plugins.proteinmpnn.gaussian",
+    "published_encoder": "protgraph_plugins.proteinmpnn.encoder_embedding",
     "gaussians": "protgraph_plugins.proteinmpnn.gaussian",
 }
 

@@ -14,12 +14,18 @@ _HOME = {
     "ProgressBar": "protgraph.bench.progress",
     "RunDifference": "protgraph.bench.run_comparison",
     "Summary": "protgraph.bench.summaries",
+    "cluster_means": "protgraph.bench.protein_scores",
+    "compare_ranks": "protgraph.bench.paired_tests",
     "compare_runs": "protgraph.bench.run_comparison",
+    "holm": "protgraph.bench.paired_tests",
     "make_figure": "protgraph.bench.figures",
     "read_rows": "protgraph.bench.rows",
     "run_bench": "protgraph.bench.run",
     "save_figure": "protgraph.bench.figures",
+    "sign_permutation_tests": "protgraph.bench.paired_tests",
+    "style_of": "protgraph.bench.figures",
     "summarize": "protgraph.bench.summaries",
+    "values_by_protein": "protgraph.bench.protein_scores",
     "write_report": "protgraph.bench.report",
 }
 

@@ -1,7 +1,7 @@
 """Use of trained models: predictions, embeddings, generated sequences and attributions."""
 
 from protgraph.inference.attribution import Attributions, explain
-from protgraph.inference.embedding import Embeddings, embed, embedding_checkpoint
+from protgraph.inference.embedding import Embeddings, digest_of_model, embed, embedding_checkpoint
 from protgraph.inference.generation import GeneratedSequence, generate
 from protgraph.inference.model_run import featurized_proteins
 from protgraph.inference.prediction import predict
@@ -17,6 +17,7 @@ __all__ = [
     "ResultTable",
     "TABLE_SUFFIXES",
     "choose_value",
+    "digest_of_model",
     "embed",
     "embedding_checkpoint",
     "explain",

@@ -69,7 +69,7 @@ class Option:
 def component_options(component: Callable[..., object]) -> dict[str, Option]:
     """Return the keyword-only arguments of a class or function, by name.
 
-    An int ``dim`` or ``heads`` is 1 or more, and a float ``dropout`` is 0 to 1, unless the annotation says otherwise.
+    An int ``dim`` or ``heads`` is 1 or more, and a float ``dropout`` is 0 to 1, unless the annotation has other limits.
 
     Examples
     --------

@@ -41,6 +41,7 @@ _HOME = {
     "parse_card": "protgraph.data.datasets.card",
     "parse_residue_numbers": "protgraph.data.datasets.label_table",
     "read_cells": "protgraph.data.datasets.label_table",
+    "resplit": "protgraph.data.datasets.dataset_view",
     "read_label_table": "protgraph.data.datasets.label_table",
 }
 

@@ -13,7 +13,7 @@ from protgraph.data.datasets.dataset import (
     LabelRows as LabelRows,
     TableDataset as TableDataset,
 )
-from protgraph.data.datasets.dataset_view import add_derived_task as add_derived_task
+from protgraph.data.datasets.dataset_view import add_derived_task as add_derived_task, resplit as resplit
 from protgraph.data.datasets.description import DatasetDescription as DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset as FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset as GraphListDataset

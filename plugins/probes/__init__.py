@@ -1,0 +1,1 @@
+"""Probes: scores of simple heads on frozen vectors, ``protgraph bench probes``."""
