@@ -232,7 +232,7 @@ def test_invalid_families_raise(variants: dict[str, object]) -> None:
 
 
 #: Cell of a notebook that registers a layer and a model with it.
-CELL = '''
+LAYER_CELL = '''
 import protgraph as pg
 from torch import nn
 
@@ -262,10 +262,10 @@ def test_a_cell_of_a_notebook_can_be_run_twice_and_its_model_changed(monkeypatch
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a notebook
     scope = {"__name__": "__main__"}
     for number in (1, 2):
-        exec(compile(CELL, f"/tmp/ipykernel_1/{number}.py", "exec"), scope)
+        exec(compile(LAYER_CELL, f"/tmp/ipykernel_1/{number}.py", "exec"), scope)
         assert layers.get("neighbor_mean") is scope["NeighborMean"]
     assert as_model_spec("mine").features[1].options["k"] == 16
-    changed = CELL.replace("k=16", "k=8")
+    changed = LAYER_CELL.replace("k=16", "k=8")
     with pytest.raises(DuplicateNameError, match="replace=True"):
         exec(compile(changed, "/tmp/ipykernel_1/3.py", "exec"), scope)
     exec(compile(changed.replace("mine)\n", "mine, replace=True)\n"), "/tmp/ipykernel_1/4.py", "exec"), scope)
