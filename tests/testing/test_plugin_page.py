@@ -59,7 +59,9 @@ def test_every_component_of_the_page_passes_its_checks(written):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gated", "vectors", "directional", "contacts", "acme", "tips_to_residues"])
+@pytest.mark.parametrize(
+    "name", ["gated", "vectors", "directional", "contacts", "acme", "recurrent", "near_and_far", "tips_to_residues"]
+)
 def test_every_model_of_the_page_trains(written, tmp_path, name):
     losses = fit(name, "acme_mini", "glycine", config=FitConfig(epochs=3, device="cpu"), cache=tmp_path).history
     assert losses[-1]["train_loss"] < losses[0]["train_loss"]
