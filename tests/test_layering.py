@@ -67,7 +67,7 @@ THIRD_PARTY = {
     "argument_types": set(),
     "failure": set(),
     "validation": {"pydantic"},
-    "registry": {"pydantic"},
+    "registry": {"annotated_types", "pydantic"},
     "structure": {"biotite", "filelock", "msgpack", "numpy", "platformdirs", "pydantic", "scipy"},
     "ops": {"numpy", "torch", "torch_geometric", "triton"},
 }

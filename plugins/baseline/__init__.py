@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from protgraph_plugins.baseline.family import MAJORITY, NEIGHBOR_COUNT, RESIDUE_TYPE, SEQUENCE_MLP
+from protgraph_plugins.baseline.window import Window
 
-__all__ = ["MAJORITY", "NEIGHBOR_COUNT", "RESIDUE_TYPE", "SEQUENCE_MLP"]
+__all__ = ["MAJORITY", "NEIGHBOR_COUNT", "RESIDUE_TYPE", "SEQUENCE_MLP", "Window"]

@@ -61,7 +61,7 @@ def bench_probes_command(
       protgraph bench probes --task secondary_structure --curve secondary_structure -o curve
     """
     from protgraph_plugins.probes.heads import HEADS
-    from protgraph_plugins.probes.scores import probe_table, write_scores
+    from protgraph_plugins.probes.scores import probe_table, write_probe_scores
 
     models = models or [_MODEL]
     chosen = _find_tasks(tasks or None)
@@ -83,7 +83,7 @@ def bench_probes_command(
         _draw_curve(task, sources, limit, epochs, seed, out)
 
     options = {"models": [source.key for source in sources], "limit": limit, "seed": seed}
-    write_scores(out, scores, skipped, options)
+    write_probe_scores(out, scores, skipped, options)
     for head in HEADS:
         typer.echo(probe_table(head, scores, skipped))
     typer.echo(f"table → {out / 'table.csv'}, {out / 'probes.json'}")

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from protgraph import __version__
+import protgraph
 from protgraph.data.datasets import Target
 from protgraph.errors import DatasetError
 from protgraph.file_io import atomic_write
@@ -145,7 +145,7 @@ def fitted_head(
     seed: int = 0,
 ) -> SplitPredictions:
     """Return :func:`fit_head`, from a file of ``folder`` if it was computed before for the same rows and options."""
-    content = hashlib.sha256(repr((kind, target, metric.name, seed, __version__)).encode())
+    content = hashlib.sha256(repr((kind, target, metric.name, seed, protgraph.__version__)).encode())
     for rows in (train, val, test):
         content.update(np.ascontiguousarray(rows.vectors).tobytes())
         for values in (rows.y, rows.protein, rows.chain):

@@ -15,7 +15,7 @@ from protgraph.file_io import write_text_file
 from protgraph.inference import ResultTable
 from protgraph.task import Metric, SplitPredictions
 
-__all__ = ["ProbeScore", "SkippedTask", "probe_scores", "probe_table", "write_scores"]
+__all__ = ["ProbeScore", "SkippedTask", "probe_scores", "probe_table", "write_probe_scores"]
 
 _LEVEL = 0.05
 
@@ -163,7 +163,9 @@ def _summary_rows(models: Sequence[str], of_tasks: Sequence[Sequence[ProbeScore]
     return rows
 
 
-def write_scores(folder: Path, scores: Sequence[ProbeScore], skipped: Sequence[SkippedTask], options: object) -> None:
+def write_probe_scores(
+    folder: Path, scores: Sequence[ProbeScore], skipped: Sequence[SkippedTask], options: object
+) -> None:
     """Write ``table.csv`` and ``probes.json``."""
     names = tuple(ProbeScore.__dataclass_fields__)
     ResultTable(names, [tuple(asdict(score).values()) for score in scores]).write(folder / "table.csv")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from protgraph_plugins.baseline.window import Window
+from protgraph_plugins.baseline import Window
 from protgraph_plugins.probes.backbone import complete_backbone
 from protgraph_plugins.probes.heads import ProbeRows
 from protgraph_plugins.probes.tasks import ProbeSplits

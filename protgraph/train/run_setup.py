@@ -373,8 +373,9 @@ def _readers(model: ProteinModel, start: StartingPoint | None) -> Iterator[tuple
             features = {}
             for local in standardize.columns:
                 field = wires.reads[local]
-                is_float = model.plan.fields[field].dtype.startswith(("float", "bfloat"))
-                if is_float and field not in written:  # no output of a layer
+                if field in written:  # an output of a layer
+                    continue
+                if model.plan.fields[field].dtype.startswith(("float", "bfloat")):
                     features[local] = field
             yield standardize, features
         written |= set(wires.writes.values())

@@ -42,7 +42,7 @@ def test_info_prints_fields_options_and_source(run) -> None:
         "protgraph-pyg",
         "reads     h, edges",
         "writes    h",
-        "heads: int = ",
+        "heads: int ≥ 1 = ",
         "gat.py:",
         "Parameters",
     ):

@@ -67,6 +67,16 @@ def fitted(dataset, spec, name="helix"):
     return model, prepared
 
 
+def test_features_that_a_layer_computes_are_not_standardized(small):
+    first = component("embed", reads=["planted"], dim=4, writes={"h": "middle"})
+    second = component("embed", reads=["middle", "planted"], dim=8)
+    model, _ = fitted(small, ModelSpec("two", features=["planted"], layers=[first, second]))
+    standardize = model.layers[1].standardize
+    computed, read = standardize.columns["middle"], standardize.columns["planted"]
+    assert (standardize.mean[computed] == 0).all() and (standardize.scale[computed] == 1).all()
+    assert standardize.mean[read][0] > 1
+
+
 @pytest.mark.slow
 def test_statistics_are_those_of_the_training_split_only(small):
     model, prepared = fitted(small, planted())

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import shutil
 
 import pytest
 
@@ -163,5 +164,7 @@ def test_several_structures_are_written_to_a_folder(run, structures_dir, tmp_pat
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["1crn.pml", "1ubq.pml"]
     result = run("view", *files, *options, tmp_path / "one.pml")
     assert result.code == 2 and "folder" in result.err and not (tmp_path / "one.pml").exists()
-    result = run("view", files[0], files[0], *options, tmp_path / "again")
+    (tmp_path / "copies").mkdir()
+    copy = shutil.copy(files[0], tmp_path / "copies")
+    result = run("view", files[0], copy, *options, tmp_path / "again")
     assert result.code == 2 and "same name" in result.err
