@@ -94,10 +94,13 @@ def _wrong_read_options() -> list[ShellCase]:
 def _wrong_outputs() -> list[ShellCase]:
     """Return cases of outputs that are inputs, folders, below a file, of another suffix, or exist already."""
     cases = []
+    # Without an output, a page has the name of the structure, and designs are printed.
+    without_output = {"view": (0, "1crn.html"), "design": (0, "rank"), "predict": (2, "-o FILE")}
     for command, suffix in _SUFFIX.items():
         plain = _call(command).partition(" -o ")[0]
+        code, part = without_output.get(command, (2, "--out"))
         cases += [
-            case(plain, 0, "1crn.html") if command == "view" else case(plain, 2, "--out"),
+            case(plain, code, part),
             case(f"{plain} -o A", 2, "A"),
             case(f"{plain} -o notes.txt/new{suffix}", 2, "notes.txt"),
             case(f"{plain} -o 1crn.pdb", 2, "1crn.pdb"),
