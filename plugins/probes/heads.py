@@ -36,9 +36,16 @@ HEADS: tuple[HeadKind, ...] = ("linear", "mlp")
 #: Penalties of the linear head, strongest first; each fit starts from the one before.
 PENALTIES = (1.0, 0.1, 0.01, 1e-3, 1e-4)
 _STEPS = 200  # of L-BFGS for one penalty
-_HIDDEN, _DROPOUT, _RATE, _DECAY = 64, 0.2, 3e-3, 1e-2
-_EPOCHS, _PATIENCE = 30, 5
-_LARGEST_BATCH, _LEAST_BATCHES = 512, 20  # rows, and batches of an epoch
+
+# The MLP and its training.
+_HIDDEN = 64
+_DROPOUT = 0.2
+_LEARNING_RATE = 3e-3
+_WEIGHT_DECAY = 1e-2
+_EPOCHS = 30
+_PATIENCE = 5  # epochs without improvement
+_LARGEST_BATCH = 512  # rows
+_LEAST_BATCHES = 20  # of an epoch
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +279,7 @@ def _fit_mlp(
         network = nn.Sequential(
             nn.Linear(inputs.shape[1], _HIDDEN), nn.ReLU(), nn.Dropout(_DROPOUT), nn.Linear(_HIDDEN, target.size)
         )
-        optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+        optimizer = torch.optim.AdamW(network.parameters(), lr=_LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
         scores: list[float] = []
         states = []
         for _ in range(_EPOCHS):

@@ -29,6 +29,7 @@ _LEAST = -9.9
 _BEST = 2  # bonds kept per donor (DSSP program)
 _DECIMALS = 3  # of energies (DSSP program)
 _PROLINE = ALPHABET.index("P")
+_N, _C, _O = 0, 2, 3  # columns of Residues.backbone
 
 
 def amide_hydrogen(residues: Residues) -> np.ndarray:
@@ -45,11 +46,14 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
     ----------
     Kabsch & Sander 1983, doi:10.1002/bip.360221211, section "Definition of the hydrogen bond".
     """
-    n, c, o = (residues.backbone[:, i].astype(np.float64) for i in (0, 2, 3))
+    backbone = residues.backbone.astype(np.float64)
+    n = backbone[1:, _N]
+    away = backbone[:-1, _C] - backbone[:-1, _O]  # from O to C of the residue before
+    has_direction = np.linalg.norm(away, axis=1) > 0
+    is_placed = linked_to_next(residues)[:-1] & has_direction
+    rows = np.flatnonzero(is_placed)
     hydrogen = np.full((len(residues), 3), np.nan)
-    away = c - o
-    bonded = linked_to_next(residues)[:-1] & (np.linalg.norm(away[:-1], axis=1) > 0)
-    hydrogen[1:][bonded] = (n[1:] + unit(away[:-1]))[bonded]
+    hydrogen[rows + 1] = n[rows] + unit(away[rows])
     hydrogen[residues.aatype == _PROLINE] = np.nan
     return hydrogen
 
@@ -65,6 +69,10 @@ class BackboneHBonds:
     donor: np.ndarray
     acceptor: np.ndarray
     energy: np.ndarray
+
+    def select(self, rows: np.ndarray) -> BackboneHBonds:
+        """Return some of the bonds, by a mask ``(P,)`` or by numbers in the new order."""
+        return BackboneHBonds(self.donor[rows], self.acceptor[rows], self.energy[rows])
 
 
 def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> BackboneHBonds:
@@ -85,30 +93,44 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
     ----------
     Kabsch & Sander 1983, doi:10.1002/bip.360221211, section "Definition of the hydrogen bond".
     """
+    donor, acceptor = _near_pairs(residues)
+    backbone = residues.backbone.astype(np.float64)
+    n = backbone[donor, _N]
+    h = amide_hydrogen(residues)[donor]
+    c = backbone[acceptor, _C]
+    o = backbone[acceptor, _O]
+    energy = _energy(n, h, c, o)
+    is_bond = energy < HBOND_ENERGY  # False for NaN
+    bonds = BackboneHBonds(donor, acceptor, energy).select(is_bond)
+
+    bonds = bonds.select(np.lexsort((bonds.acceptor, bonds.energy, bonds.donor)))
+    if best is None:
+        return bonds
+    first_of_donor = np.searchsorted(bonds.donor, bonds.donor)
+    rank = np.arange(len(bonds.donor)) - first_of_donor
+    return bonds.select(rank < best)
+
+
+def _near_pairs(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
+    """Return donors and acceptors ``(P,)`` whose CA are near, without the two ends of a peptide bond."""
     ca = residues.pos.astype(np.float64)
     i, j = cKDTree(ca).query_pairs(_REACH, output_type="ndarray").T
-    near = np.linalg.norm(ca[i] - ca[j], axis=1) < _REACH
-    donor, acceptor = np.concatenate([i[near], j[near]]), np.concatenate([j[near], i[near]])
-    bound = linked_to_next(residues)[acceptor] & (donor == acceptor + 1)
-    donor, acceptor = donor[~bound], acceptor[~bound]
-    n, c, o = (residues.backbone[:, k].astype(np.float64) for k in (0, 2, 3))
-    energy = _energy(n[donor], amide_hydrogen(residues)[donor], c[acceptor], o[acceptor])
-    bond = energy < HBOND_ENERGY  # False for NaN
-    donor, acceptor, energy = donor[bond], acceptor[bond], energy[bond]
-    order = np.lexsort((acceptor, energy, donor))
-    donor, acceptor, energy = donor[order], acceptor[order], energy[order]
-    if best is not None:
-        rank = np.arange(len(donor)) - np.searchsorted(donor, donor)
-        strongest = rank < best
-        donor, acceptor, energy = donor[strongest], acceptor[strongest], energy[strongest]
-    return BackboneHBonds(donor, acceptor, energy)
+    is_near = np.linalg.norm(ca[i] - ca[j], axis=1) < _REACH
+    i = i[is_near]
+    j = j[is_near]
+    donor = np.concatenate([i, j])
+    acceptor = np.concatenate([j, i])
+    is_peptide = linked_to_next(residues)[acceptor] & (donor == acceptor + 1)
+    return donor[~is_peptide], acceptor[~is_peptide]
 
 
 def _energy(n: np.ndarray, h: np.ndarray, c: np.ndarray, o: np.ndarray) -> np.ndarray:
     """Return the energies ``(P,)``, kcal/mol, of N–H and O=C at ``(P, 3)`` each; NaN if an atom is missing."""
     ends = ((o, n), (c, h), (o, h), (c, n))
     r = np.stack([np.linalg.norm(a - b, axis=1) for a, b in ends])  # (4, P)
-    inverse = 1 / np.maximum(r, _CLASH)
-    energy = _COUPLING * (inverse[0] + inverse[1] - inverse[2] - inverse[3])
+    attraction_on, attraction_ch, repulsion_oh, repulsion_cn = 1 / np.maximum(r, _CLASH)
+    energy = _COUPLING * (attraction_on + attraction_ch - repulsion_oh - repulsion_cn)
     energy = np.maximum(np.round(energy, _DECIMALS), _LEAST)
-    return np.where((r < _CLASH).any(0) & ~np.isnan(r).any(0), _LEAST, energy)
+    is_clash = (r < _CLASH).any(0)
+    is_complete = ~np.isnan(r).any(0)
+    return np.where(is_clash & is_complete, _LEAST, energy)
