@@ -44,7 +44,7 @@ class _Protein(NamedTuple):
     labeled: set[tuple[str, int, str]]  # residues that bind a ligand in some structure of the protein
 
 
-class _Found(NamedTuple):
+class _PocketsOfProtein(NamedTuple):
     residues: Residues
     ranked: RankedPockets
     features: np.ndarray | None = None  # (P, 4), of which the probability is a function
@@ -179,27 +179,27 @@ def _unpack(folder: Path, files: set[str], target: Path) -> None:
                     tar.extract(member.replace(name=name), target, filter="data")
 
 
-def _finder(name: str) -> Callable[[Path], _Found]:
+def _finder(name: str) -> Callable[[Path], _PocketsOfProtein]:
     """Return the function from a file to its pockets, of a rival or of a model of residues."""
     from protgraph_plugins.pockets.find import PocketFinder
     from protgraph_plugins.pockets.rivals import RIVALS
 
     if name in RIVALS:
-        return lambda path: _found_by_rival(name, path)
+        return lambda path: _pockets_of_rival(name, path)
     finder = PocketFinder(name)
-    return lambda path: _found_by_model(finder, path)
+    return lambda path: _pockets_of_model(finder, path)
 
 
-def _found_by_rival(name: str, path: Path) -> _Found:
+def _pockets_of_rival(name: str, path: Path) -> _PocketsOfProtein:
     from protgraph_plugins.pockets.rivals import RIVALS
 
     from protgraph.structure.io import read_residues
 
     residues = read_residues(path)
-    return _Found(residues, RIVALS[name](residues))
+    return _PocketsOfProtein(residues, RIVALS[name](residues))
 
 
-def _found_by_model(finder: PocketFinder, path: Path) -> _Found:
+def _pockets_of_model(finder: PocketFinder, path: Path) -> _PocketsOfProtein:
     import numpy as np
     from protgraph_plugins.pockets.pockets import pocket_features
     from protgraph_plugins.pockets.rivals import RankedPockets
@@ -216,7 +216,7 @@ def _found_by_model(finder: PocketFinder, path: Path) -> _Found:
         score if np.isnan(probability).any() else probability,
         probability,
     )
-    return _Found(residues, ranked, pocket_features(pockets, probability_of_residue))
+    return _PocketsOfProtein(residues, ranked, pocket_features(pockets, probability_of_residue))
 
 
 def _scored(name: str, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
