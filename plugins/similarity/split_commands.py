@@ -37,7 +37,11 @@ By = Annotated[
     typer.Option(help="Relatives are homologs, or homologs and chains of similar structure."),
 ]
 LeastTm = Annotated[
-    float, typer.Option("--tm", help="Least TM-score of similar structures; see --coverage-of for the chain.")
+    float | None,
+    typer.Option(
+        "--tm",
+        help="Least TM-score of structures by --by structure; see --coverage-of for the chain.  [default: 0.5]",
+    ),
 ]
 Engine = Annotated[
     Literal["auto", "parasail", "biotite", "mmseqs"],
@@ -61,7 +65,7 @@ def split_command(
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
     by: By = "sequence",
-    tm: LeastTm = 0.5,
+    tm: LeastTm = None,
     engine: Engine = "auto",
     fractions: Annotated[str, typer.Option(help="Fractions of train, val, test.")] = "0.8,0.1,0.1",
     seed: Seed = 0,
@@ -121,7 +125,7 @@ def check_splits_command(
     coverage: Coverage = 0.8,
     coverage_of: CoverageOf = "both",
     by: By = "sequence",
-    tm: LeastTm = 0.5,
+    tm: LeastTm = None,
     engine: Engine = "auto",
     model: Annotated[
         str | None, typer.Option(help="Trained model, by name or file, whose predictions must not depend on the pose.")
@@ -197,11 +201,17 @@ def check_splits_command(
         raise typer.Exit(1)
 
 
-def _structure_rule(by: str, tm: float, coverage_of: str) -> StructureRule | None:
+def _structure_rule(by: str, tm: float | None, coverage_of: str) -> StructureRule | None:
     """Return the rule of --by structure; None for --by sequence."""
     from protgraph_plugins.similarity.structure_pairs import StructureRule
 
-    return None if by == "sequence" else StructureRule(tm, "longer" if coverage_of == "both" else "shorter")
+    from protgraph.errors import OptionError
+
+    if by == "sequence":
+        if tm is not None:
+            raise OptionError("--tm: sequences have no TM-score. Add --by structure.")
+        return None
+    return StructureRule(0.5 if tm is None else tm, "longer" if coverage_of == "both" else "shorter")
 
 
 def _fractions(text: str) -> dict[str, float]:

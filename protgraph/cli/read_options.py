@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -125,6 +126,8 @@ def reads_structures(
             database = values.pop("search", None)
             if database is not None and values["alignment"] is not None:
                 raise OptionError("--alignment and --search exclude each other. Use one of them.")
+            _check_exists("--search", database)
+            _check_exists("--alignment", values.get("alignment"))
             if database is not None:
                 values["alignment"] = f"{SEARCH}{database}"
             command(**arguments, read=ReadOptions(**values))
@@ -135,6 +138,12 @@ def reads_structures(
         return run
 
     return decorate
+
+
+def _check_exists(option: str, path: str | None) -> None:
+    """Raise if a file does not exist, also where no featurizer would read it."""
+    if path is not None and not Path(path).exists():
+        raise OptionError(f"{option}: {path!r} does not exist. Give the path of a file or folder.")
 
 
 def print_reader_notes(reports: Mapping[str, LossReport]) -> None:

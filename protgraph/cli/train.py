@@ -233,6 +233,9 @@ def train_command(
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
+    if out is None and task is not None and not dry_run:
+        out = _default_out(spec, task, has_folds=cv is not None)
+    # Before the dataset is read, which takes long.
     out = None if out is None else check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)

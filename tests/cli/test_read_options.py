@@ -168,7 +168,12 @@ def test_design_and_score_use_the_options(run, small_file, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--altloc", "best"], "'best'"), (["--model-number", "0"], "model_number 0")],
+    [
+        (["--altloc", "best"], "'best'"),
+        (["--model-number", "0"], "model_number 0"),
+        (["--alignment", "absent.a3m"], "--alignment: 'absent.a3m' does not exist"),
+        (["--search", "absent.fasta"], "--search: 'absent.fasta' does not exist"),
+    ],
 )
 def test_invalid_options_are_errors_before_any_file_is_read(run, small_file, tmp_path, options, message):
     result = run("featurize", small_file, *options, "-o", tmp_path / "graphs")

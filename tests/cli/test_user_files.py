@@ -51,6 +51,14 @@ def checkpoint(run, folder) -> Path:
     return path
 
 
+def test_existing_default_output_is_refused_before_the_data_are_read(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gcn-kind.safetensors").write_text("")
+    result = run("train", "gcn", "--data", "absent", "--task", "kind")
+    assert result.code == 2
+    assert "gcn-kind.safetensors" in result.err and "--overwrite" in result.err
+
+
 def test_train_on_a_folder_predict_and_read_the_table(run, folder, checkpoint, tmp_path):
     out = tmp_path / "predicted.csv"
     result = run("predict", checkpoint, folder / "structures" / "1crn.bcif", "-o", out)

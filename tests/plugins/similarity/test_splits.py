@@ -209,6 +209,14 @@ def test_similar_structures_are_leaks_where_sequences_are_not(tmp_path, similar_
     assert "TM-score ≥ 0.5, normalized by the longer chain" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["check", "split"])
+def test_least_tm_score_needs_a_comparison_of_structures(tmp_path, capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        main(["data", command, str(tmp_path), "--tm", "0.5", "-o", str(tmp_path / "out.csv")])
+    assert ended.value.code == 2
+    assert "Add --by structure" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_split_by_structure_keeps_folds_together(tmp_path, similar_folds, capsys):
     out = tmp_path / "split.csv"
