@@ -11,7 +11,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import ValidationError
@@ -92,6 +93,9 @@ class Checkpoint:
         Distribution, object and code of each component at training; by default those that are installed.
     training_set : TrainingSetSummary, optional
         Descriptors of training proteins, to recognize inputs that are unlike them.
+    stored_predictions : mapping of str to Tensor
+        Entry of ``pdb_core`` → ``(rows, columns)``, what the model predicted when it was saved; see
+        :func:`protgraph.inference.verify_model`.
     """
 
     model: ProteinModel
@@ -107,6 +111,7 @@ class Checkpoint:
     training_set: TrainingSetSummary | None = None
     others: Sequence[ProteinModel] = ()
     calibration: CalibrationMap | None = None
+    stored_predictions: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         first = self.model
@@ -168,7 +173,8 @@ class Checkpoint:
             raise CheckpointError(
                 f"member [{number}]: the model has {len(self.members)} members. Use [0] to [{len(self.members) - 1}]."
             )
-        return replace(self, model=self.members[number], others=(), calibration=None, threshold=None)
+        member = self.members[number]
+        return replace(self, model=member, others=(), calibration=None, threshold=None, stored_predictions={})
 
     @property
     def graph_step(self) -> ModelInputs:
@@ -214,7 +220,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, *, adapters: Adapt
         base=None if adapters is None else adapters.base,
     )
     states = [member.state_dict() if adapters is None else adapters.tensors for member in checkpoint.members]
-    weights = join_tensors(states, checkpoint.training_set)
+    weights = join_tensors(states, checkpoint.training_set, checkpoint.stored_predictions)
     left_out = {"sha256", "base"} if adapters is None else {"sha256"}
     content = json.loads(json.dumps(header.model_dump(exclude=left_out), allow_nan=False))  # as it is read
     content["sha256"] = checksum_of(content, weights)
@@ -260,7 +266,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
         return load_checkpoint(member["name"], check_code=check_code).member(int(member["number"]))
     path = Path(path)
     header, weights = _read(path)
-    member_states, training_set = split_tensors(weights)
+    member_states, training_set, stored_predictions = split_tensors(weights)
     names = resolve_components(path, header.components, check_code=check_code)
     for spec in header.fields.values():
         check_field(path, spec)
@@ -286,6 +292,7 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
         version=header.version,
         components=[c.model_copy(update={"name": names.get((c.kind, c.name), c.name)}) for c in header.components],
         training_set=training_set,
+        stored_predictions=stored_predictions,
     )
 
 
@@ -430,26 +437,44 @@ def _with_nan(metrics: Mapping[str, Mapping[str, float | None]]) -> dict[str, di
 
 
 _TRAINING_SET = "training_set/"
+_STORED = "stored_predictions/"
 _MEMBER = "member/"  # of further members, with their numbers from 1; the first one has no prefix
 
 
-def join_tensors(states: Sequence[Mapping[str, Tensor]], training_set: TrainingSetSummary | None) -> dict[str, Tensor]:
+class FileContent(NamedTuple):
+    """Tensors of a file: the weights of each member, the descriptors of the training set, and predictions."""
+
+    member_states: list[dict[str, Tensor]]
+    training_set: TrainingSetSummary | None
+    stored_predictions: dict[str, Tensor]
+
+
+def join_tensors(
+    states: Sequence[Mapping[str, Tensor]],
+    training_set: TrainingSetSummary | None,
+    stored_predictions: Mapping[str, Tensor] = MappingProxyType({}),
+) -> dict[str, Tensor]:
     """Return all tensors of a file, of any shape, on the CPU; float32 numbers as float16 where that is exact."""
     tensors = dict(states[0])
     for i, state in enumerate(states[1:], 1):
         tensors |= {f"{_MEMBER}{i}/{name}": value for name, value in state.items()}
     if training_set is not None:
         tensors |= {f"{_TRAINING_SET}{name}": value for name, value in training_set.tensors().items()}
+    tensors |= {f"{_STORED}{name}": value for name, value in stored_predictions.items()}
     return {name: _smallest(value.detach().cpu().clone().contiguous()) for name, value in tensors.items()}
 
 
-def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]], TrainingSetSummary | None]:
-    """Return the weights of each member, all with the same shapes, and the descriptors of the training set."""
+def split_tensors(tensors: Mapping[str, Tensor]) -> FileContent:
+    """Return the content of a file, all tensors with the shapes that :func:`join_tensors` got."""
     members: list[dict[str, Tensor]] = [{}]
-    known: dict[str, Tensor] = {}
+    training_set: dict[str, Tensor] = {}
+    stored_predictions: dict[str, Tensor] = {}
     for name, value in tensors.items():
         if name.startswith(_TRAINING_SET):
-            known[name.removeprefix(_TRAINING_SET)] = value.float()
+            training_set[name.removeprefix(_TRAINING_SET)] = value.float()
+            continue
+        if name.startswith(_STORED):
+            stored_predictions[name.removeprefix(_STORED)] = value.float()
             continue
         number, tensor_name = 0, name
         if name.startswith(_MEMBER):
@@ -457,7 +482,7 @@ def split_tensors(tensors: Mapping[str, Tensor]) -> tuple[list[dict[str, Tensor]
             number = int(text)
         members += [{} for _ in range(number + 1 - len(members))]
         members[number][tensor_name] = value
-    return members, TrainingSetSummary.from_tensors(known)
+    return FileContent(members, TrainingSetSummary.from_tensors(training_set), stored_predictions)
 
 
 def round_to_half(network: ProteinModel) -> None:

@@ -8,14 +8,17 @@ from protgraph.inference.prediction import predict
 from protgraph.inference.prediction_table import Predictions, choose_value
 from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
 from protgraph.inference.sites import find_sites
+from protgraph.inference.verification import ProteinDifference, Verification, verify_model, with_stored_predictions
 
 __all__ = [
     "Attributions",
     "Embeddings",
     "GeneratedSequence",
     "Predictions",
+    "ProteinDifference",
     "ResultTable",
     "TABLE_SUFFIXES",
+    "Verification",
     "choose_value",
     "digest_of_model",
     "embed",
@@ -25,4 +28,6 @@ __all__ = [
     "find_sites",
     "generate",
     "predict",
+    "verify_model",
+    "with_stored_predictions",
 ]

@@ -32,6 +32,7 @@ from protgraph.errors import OutputFileError
 from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
 from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_ensemble
 from protgraph.file_io import atomic_write, write_text_file
+from protgraph.inference.verification import with_stored_predictions
 from protgraph.labels.evaluation_dataset import add_evaluations
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
@@ -108,7 +109,7 @@ def run_recipe(
     results = _results(data.dataset, _with_metrics(task, spec), stores, predictions, checkpoint)
     card = _card(spec, data, list(members), predictions, checkpoint, results)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
-        save_checkpoint(folder / WEIGHTS, checkpoint)
+        save_checkpoint(folder / WEIGHTS, with_stored_predictions(checkpoint))
         _write_report(folder, path, card, predictions, checkpoint)
     shutil.rmtree(folder_of_members)
     return TrainedModel(Path(out))

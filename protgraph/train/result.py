@@ -16,6 +16,7 @@ from protgraph.errors import OptionError
 from protgraph.evaluation.bootstrap import SplitScores
 from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.failure import Failure
+from protgraph.inference.verification import with_stored_predictions
 from protgraph.model.build import ProteinModel
 from protgraph.model.summary import standardized_inputs
 from protgraph.task.task import Task
@@ -155,8 +156,12 @@ class FitResult:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write a checkpoint file, and replace an existing one; see :func:`protgraph.checkpoint.save_checkpoint`."""
-        return save_checkpoint(path, self.checkpoint())
+        """Write a checkpoint file, and replace an existing one; see :func:`protgraph.checkpoint.save_checkpoint`.
+
+        A run that was not interrupted stores predictions with it; see :func:`protgraph.inference.verify_model`.
+        """
+        checkpoint = self.checkpoint()
+        return save_checkpoint(path, checkpoint if self.interrupted else with_stored_predictions(checkpoint))
 
     def save_adapters(self, path: str | Path) -> Path:
         """Write the low-rank terms and the head without the other weights, as a checkpoint that needs its base.

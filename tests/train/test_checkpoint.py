@@ -233,7 +233,10 @@ def test_shared_weights_can_be_saved(trained, tmp_path):
 @pytest.mark.slow
 def test_checkpoints_of_all_model_families_round_trip(small, quick, tmp_path):
     for name in registry.models.names():
-        result = fit(offline_models(registry.models.get(name)), small, "helix", config=replace(quick, epochs=1))
+        spec = offline_models(registry.models.get(name))
+        if any(registry.featurizers.get(c.name).needs_alignment for c in spec.features):
+            continue  # the proteins have no alignments
+        result = fit(spec, small, "helix", config=replace(quick, epochs=1))
         loaded = load_checkpoint(result.save(tmp_path / f"{name}.safetensors"))
         assert all(torch.equal(v, loaded.model.state_dict()[k]) for k, v in result.model.state_dict().items())
 
