@@ -30,6 +30,25 @@ class _Hundredth(torch.autograd.Function):
         return 0.01 * gradient
 
 
+def _halve(p):
+    if p.grad is not None:
+        p.grad.mul_(0.5)
+
+
+@twin("gradients")
+class HalvesAGradientByAHook(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.own.weight.register_hook(lambda gradient: 0.5 * gradient)
+
+
+@twin("gradients")
+class HalvesAnAccumulatedGradient(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.own.weight.register_post_accumulate_grad_hook(_halve)
+
+
 @twin("gradients")
 class DetachesItsInput(HonestScalars):
     def forward(self, f):

@@ -17,6 +17,13 @@ class UnusedParameter(HonestScalars):
 
 
 @twin("every_parameter_learns")
+class FrozenParameter(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.own.weight.requires_grad_(False)
+
+
+@twin("every_parameter_learns")
 class BiasThatSoftmaxRemoves(HonestScalars):
     def __init__(self, fields, *, dim: int = 8):
         super().__init__(fields, dim=dim)

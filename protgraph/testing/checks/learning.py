@@ -31,11 +31,17 @@ _FEW = 6
 
 
 def every_parameter_learns(runner: Runner) -> None:
-    """Check that every parameter gets a gradient."""
+    """Check that every parameter is trained and gets a gradient."""
     has_parameters = False
     for wiring in runner.wirings:
         module = runner.private_module(wiring)
-        parameters = {n: p for n, p in module.named_parameters() if p.requires_grad}
+        parameters = dict(module.named_parameters())
+        frozen = [name for name, p in parameters.items() if not p.requires_grad]
+        if frozen:
+            raise runner.failure(
+                f"parameter {frozen[0]!r} is frozen{wiring.suffix}. Use a buffer for numbers that are not trained; "
+                "'train --freeze' is for users."
+            )
         if not parameters:
             continue
         has_parameters = True
