@@ -35,13 +35,13 @@ def every_parameter_learns(runner: Runner) -> None:
     has_parameters = False
     for wiring in runner.wirings:
         module = runner.private_module(wiring)
-        parameters = dict(module.named_parameters())
-        frozen = [name for name, p in parameters.items() if not p.requires_grad]
-        if frozen:
+        frozen = [name for name, p in module.named_parameters() if not p.requires_grad]
+        if frozen and runner.component.kind != "model":  # a model may freeze published weights by an option of a layer
             raise runner.failure(
                 f"parameter {frozen[0]!r} is frozen{wiring.suffix}. Use a buffer for numbers that are not trained; "
                 "'train --freeze' is for users."
             )
+        parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             continue
         has_parameters = True
