@@ -67,7 +67,10 @@ class EsmEmbedding(StructureFeaturizer):
 
     writes: ClassVar[tuple[str, ...]] = ("esm_embedding",)
     needs_coordinates: ClassVar[bool] = False
-    conformity = Conformity(offline={"checkpoint": "random:tiny"})
+    conformity = Conformity(
+        options={"max_len": 1022, "long": "error"},  # the test proteins are shorter
+        offline={"checkpoint": "random:tiny", "revision": None},
+    )
 
     def __init__(
         self,

@@ -96,6 +96,7 @@ class AntibodyResidue(StructureFeaturizer):
 
     writes: ClassVar[tuple[str, ...]] = (RESIDUE.name,)
     needs_coordinates: ClassVar[bool] = False
+    conformity: ClassVar[Conformity] = Conformity(options={"heavy": "H", "light": "L"})  # names that no test chain has
 
     def __init__(self, *, heavy: str = "H", light: str = "L") -> None:
         super().__init__()

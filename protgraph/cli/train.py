@@ -233,9 +233,8 @@ def train_command(
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None
     )
-    if out is None and task is not None and not dry_run:
-        out = _default_out(spec, task, has_folds=cv is not None)
     # Before the dataset is read, which takes long.
+    out = _early_out(out, spec, task, has_folds=cv is not None, dry_run=dry_run)
     out = None if out is None else check(out)
     dataset = _dataset(data, labels, task, column, kind, unknown, seed, read, leave_out_absent=leave_out_absent)
     task = _describe(dataset, task, has_folds=cv is not None)
@@ -323,6 +322,15 @@ def _default_out(model: str | ModelSpec, task: str, *, has_folds: bool) -> Path:
     name = model if isinstance(model, str) else model.name
     suffix = "-cv.csv" if has_folds else ".safetensors"
     return Path(f"{name}-{task}{suffix}".replace("/", "_"))
+
+
+def _early_out(
+    out: Path | None, model: str | ModelSpec, task: str | None, *, has_folds: bool, dry_run: bool
+) -> Path | None:
+    """Return the output file if it is known before the dataset is read."""
+    if out is not None or task is None or dry_run:
+        return out
+    return _default_out(model, task, has_folds=has_folds)
 
 
 def _check_out(

@@ -279,6 +279,7 @@ class Plddt(StructureFeaturizer):
 
     writes: ClassVar[tuple[str, ...]] = ("plddt", "plddt_mask")
     zero_gradient: ClassVar[bool] = True
+    conformity = Conformity(options={"always": True})  # the test proteins are not predictions
 
     def __init__(self, *, always: bool = False) -> None:
         super().__init__()

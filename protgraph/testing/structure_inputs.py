@@ -76,10 +76,14 @@ class StructureInputs(Inputs):
         return replace(self, residues=permuted), order
 
     def renamed(self) -> StructureInputs:
-        """Return the same proteins under another name, with other author numbers of residues and names of chains."""
+        """Return the same proteins under another name, with other author numbers of residues and names of chains.
+
+        The alphabetical order of the new names is the reverse of that of the old ones.
+        """
         renamed = []
         for residues in self.residues:
-            chain = np.array([f"{name}x" for name in residues.chain])
+            names, number = np.unique(residues.chain, return_inverse=True)
+            chain = np.array([f"x{len(names) - n:03}" for n in number])
             numbers = residues.res_id + _OTHER_NUMBER
             renamed.append(replace(residues, name="other", chain=chain, res_id=numbers))
         return replace(self, residues=tuple(renamed))

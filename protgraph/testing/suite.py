@@ -24,7 +24,7 @@ from protgraph.testing.checks import (
     task_form,
 )
 from protgraph.testing.checks.compiled import compiled
-from protgraph.testing.checks.copies import autocast, copies
+from protgraph.testing.checks.copies import autocast, copies, other_process
 from protgraph.testing.checks.device import device as same_device
 from protgraph.testing.checks.gradients import gradients
 from protgraph.testing.checks.sizes import large_proteins, memory, scale
@@ -120,7 +120,8 @@ CHECKS: tuple[Check, ...] = (
     Check("large_proteins", large_proteins, _PARTS, needs_finite=True, is_slow=True),
     Check("memory", memory, _PARTS, needs_finite=True, is_slow=True),
     Check("copies", copies, _PARTS, needs_finite=True),
-    Check("options", options, ("layer", "head"), needs_finite=True, is_slow=True),
+    Check("other_process", other_process, _PARTS, needs_finite=True, is_slow=True),
+    Check("options", options, _PARTS, needs_finite=True, is_slow=True),
     Check("compiled", compiled, ("layer",), needs_finite=True, is_slow=True),
     Check("cuda", symmetry.same_on_cuda, _WITH_PARAMETERS, needs_finite=True),
     Check("derived_labels", task_form.derived_labels, _TASK),

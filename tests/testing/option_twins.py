@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import torch
-from honest_twins import HonestHead, HonestScalars, twin  # put there by test_broken_twins
+from honest_twins import HonestHead, HonestScalars, twin  # test_broken_twins adds this folder to the path
 from torch import nn
 
 import protgraph as pg

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from honest_twins import (  # put there by test_broken_twins
+from honest_twins import (  # test_broken_twins adds this folder to the path
     HonestEdges,
     HonestHead,
     HonestMeasure,

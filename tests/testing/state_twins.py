@@ -10,7 +10,12 @@ import warnings
 
 import numpy as np
 import torch
-from honest_twins import HonestEdges, HonestMeasure, HonestScalars, twin  # put there by test_broken_twins
+from honest_twins import (
+    HonestEdges,
+    HonestMeasure,
+    HonestScalars,
+    twin,
+)  # test_broken_twins adds this folder to the path
 from torch import nn
 
 import protgraph as pg
@@ -216,3 +221,40 @@ class NeighborsInRandomOrder(HonestEdges):
     def choose(self, source, target):
         order = np.lexsort((np.random.default_rng(0).random(len(target)), target))
         return pg.EdgeList(source[order], target[order])
+
+
+@twin("other_process")
+class OrderOfASet(HonestScalars):
+    """Multiplies by a number that comes first in a set of texts."""
+
+    def forward(self, f):
+        first, *_ = set(map(str, range(100)))
+        return {"h": super().forward(f)["h"] * (1 + int(first))}
+
+
+@twin("other_process")
+class NumberOfTheProcess(HonestScalars):
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * (1 + os.getpid() / 1e6)}
+
+
+_FACTORS = {}
+
+
+@twin("other_process")
+class TableOfTheModule(HonestScalars):
+    """Reads a table of its module that instances fill."""
+
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        _FACTORS[dim] = 2.0
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * _FACTORS.get(self.own.out_features, 1.0)}
+
+
+@twin("other_process")
+class HashOfTheTypes(HonestMeasure):
+    def __call__(self, residues):
+        numbers = np.array([hash(name) % 97 for name in residues.res_name])
+        return {"twin_scalar": super().__call__(residues)["twin_scalar"] * (1 + numbers[:, None])}

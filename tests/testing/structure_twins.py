@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from honest_twins import HonestEdges, HonestExpansion, HonestHead, HonestMeasure, twin  # put there by test_broken_twins
+from honest_twins import (
+    HonestEdges,
+    HonestExpansion,
+    HonestHead,
+    HonestMeasure,
+    twin,
+)  # test_broken_twins adds this folder to the path
 from torch import nn
 
 import protgraph as pg
@@ -190,3 +196,25 @@ class EdgesByAuthorNumbers(HonestEdges):
 class ExpansionThatDetaches(HonestExpansion):
     def __call__(self, f):
         return super().__call__({**f, "pos": f["pos"].detach()})
+
+
+@twin("numbering")
+class AlphabeticalNumberOfTheChain(HonestMeasure):
+    def __call__(self, residues):
+        number = np.unique(residues.chain, return_inverse=True)[1]
+        return {"twin_scalar": super().__call__(residues)["twin_scalar"] + number[:, None]}
+
+
+@twin("large_proteins")
+class TableOf500Residues(HonestMeasure):
+    def __call__(self, residues):
+        values = super().__call__(residues)["twin_scalar"]
+        values[500:] = 0
+        return {"twin_scalar": values}
+
+
+@twin("options")
+class RadiusThatIsIgnored(HonestMeasure):
+    def __init__(self, *, radius: float = 10.0):
+        super().__init__()
+        self.radius = radius

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from honest_twins import HonestLayer, HonestScalars, OnPositions, twin  # put there by test_broken_twins
+from honest_twins import HonestLayer, HonestScalars, OnPositions, twin  # test_broken_twins adds this folder to the path
 from torch import nn
 
 import protgraph as pg

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -17,17 +16,10 @@ GROUPS = ("form", "state", "symmetry", "order", "learning", "structure", "device
 GROUPS += ("gradient", "size", "training", "option")
 
 
-def _load(name: str) -> ModuleType:
-    """Import a module of this folder, which is not a package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-TWINS = _load("honest_twins")
+sys.path.append(str(Path(__file__).parent))  # also of the processes that this one starts
+TWINS = importlib.import_module("honest_twins")
 for group in GROUPS:
-    _load(f"{group}_twins")
+    importlib.import_module(f"{group}_twins")
 ON_CUDA_ONLY = {"cuda"}
 PAGE = Path(__file__).parents[2] / "docs" / "conformity.md"
 MARK = "<!-- table -->\n"

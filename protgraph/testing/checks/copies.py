@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor, nn
 
+from protgraph.registry.provider import import_listed
 from protgraph.testing.fault_location import require_finite
 from protgraph.testing.runner import NotApplicable, Runner, difference, sum_of_outputs
 from protgraph.testing.wiring import Wiring
+from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
-__all__ = ["autocast", "copies"]
+__all__ = ["autocast", "copies", "other_process"]
 
 #: bfloat16 has 8 bits of precision; errors add up over the steps of a layer.
 _COARSE = 0.5
+_NO_HOME = "its class is in no module that another process can import"
+#: Another process has one thread, which changes the order of sums.
+_OTHER_PROCESS = 1e-9
+_PATIENCE = 60.0  # seconds, with the imports of the process
 
 
 def copies(runner: Runner) -> None:
@@ -37,6 +45,47 @@ def copies(runner: Runner) -> None:
             error = difference(got, expected, wiring.outputs(module))
             runner.at_most(error, wiring, f"a {name} instance", limit=1e-12)
         _require_own_parameters(runner, wiring)
+
+
+def other_process(runner: Runner) -> None:
+    """Check that another process, in which Python's hashes of texts differ, computes the same."""
+    for wiring in runner.wirings:
+        if runner.is_large(wiring):
+            raise NotApplicable("its parameters take more than 100 MB; its layers are checked alone")
+        module = runner.module(wiring, device="cpu")
+        home = _class_of(module)
+        if home.__module__ == "__main__" or "<locals>" in home.__qualname__:
+            raise NotApplicable(_NO_HOME)
+        argument = wiring.inputs.argument("cpu", runner.dtype)
+        with runner.errors_as_failures(f"it cannot be sent to another process{wiring.suffix}"):
+            answer = _worker().run(pickle.dumps((module, argument)), time_limit=_PATIENCE)
+            if isinstance(answer, WorkerRaised):
+                if isinstance(answer.error, ModuleNotFoundError) and answer.error.name == home.__module__:
+                    raise NotApplicable(_NO_HOME)
+                raise answer.error
+        if isinstance(answer, WorkerDied):
+            raise runner.failure(f"another process that ran it {answer.reason}{wiring.suffix}")
+        expected = wiring.run(module, dtype=runner.dtype)
+        error = difference(answer, expected, wiring.outputs(module))
+        limit = max(_OTHER_PROCESS, 0.0 if runner.dtype == torch.float64 else runner.conformity.tolerance)
+        runner.at_most(error, wiring, "another process", limit=limit)
+
+
+@cache
+def _worker() -> WorkerProcess:
+    """Return the process that computes the outputs of all components; it ends with this one."""
+    worker = WorkerProcess(_outputs)
+    atexit.register(worker.close)
+    return worker
+
+
+def _outputs(message: bytes) -> dict[str, Tensor]:
+    """Return the outputs of a pickled module for a pickled argument, in the process of the caller."""
+    import_listed()
+    module, argument = pickle.loads(message)
+    with torch.no_grad():
+        out = module(argument)
+    return {name: x.to(torch.float64) if x.is_floating_point() else x for name, x in out.items()}
 
 
 def _class_of(module: nn.Module) -> type:

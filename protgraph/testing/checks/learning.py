@@ -35,12 +35,8 @@ def every_parameter_learns(runner: Runner) -> None:
     has_parameters = False
     for wiring in runner.wirings:
         module = runner.private_module(wiring)
-        frozen = [name for name, p in module.named_parameters() if not p.requires_grad]
-        if frozen and runner.component.kind != "model":  # a model may freeze published weights by an option of a layer
-            raise runner.failure(
-                f"parameter {frozen[0]!r} is frozen{wiring.suffix}. Use a buffer for numbers that are not trained; "
-                "'train --freeze' is for users."
-            )
+        if runner.component.kind != "model":  # which may freeze published weights by an option of a layer
+            _require_no_frozen(runner, wiring, module)
         parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             continue
@@ -57,6 +53,15 @@ def every_parameter_learns(runner: Runner) -> None:
                 raise runner.failure(f"parameter {name!r} gets no gradient{wiring.suffix}")
     if not has_parameters:
         raise NotApplicable("it has no parameters")
+
+
+def _require_no_frozen(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
+    for name, p in module.named_parameters():
+        if not p.requires_grad:
+            raise runner.failure(
+                f"parameter {name!r} is frozen{wiring.suffix}. Use a buffer for numbers that are not trained; "
+                "'train --freeze' is for users."
+            )
 
 
 def degenerate(runner: Runner) -> None:

@@ -16,6 +16,7 @@ from protgraph.registry.options import Option
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import EXACT, NotApplicable, Runner, difference
+from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["options", "training"]
@@ -131,7 +132,8 @@ def options(runner: Runner) -> None:
         if is_checked and not _has_effect(runner, option, second_options):
             raise runner.failure(
                 f"option {option.name!r} has no effect: other values than {option.default!r} give the same weights and "
-                "outputs on all test inputs. Remove it, or refuse the values that are not supported."
+                "outputs on all test inputs. Remove it, or refuse the values that are not supported. If only rare "
+                "proteins show it, state its value in Conformity(options=…)."
             )
 
 
@@ -146,6 +148,11 @@ class _Behavior:
             self.values = [_run(runner, wiring, module)]
             if runner.component.kind != "featurizer":
                 self.values.append(_run(runner, wiring, module.train()))
+                return
+            unusual = list(wiring.make_degenerate().values())  # missing atoms
+            if isinstance(wiring.inputs, StructureInputs):
+                unusual.append(wiring.inputs.perturbed())  # gaps in the numbering
+            self.values += [_run(runner, wiring, module, inputs) for inputs in unusual]
 
     def differs(self, other: _Behavior) -> bool:
         """Return True if anything differs."""
@@ -253,7 +260,7 @@ def _values_like(option: Option) -> list[object]:
     """Return values near the default, or usual ones of the annotated type."""
     default: Any = option.default
     if isinstance(default, int):
-        return [2 * default, default + 1, max(default // 2, 1), default - 1, 1]
+        return [2 * default, default + 1, max(default // 2, 1), default - 1, 1, default + 5]
     if isinstance(default, float):
         return [default / 2, 2 * default, 10 * default, default / 10, 0.5, 0.0]
     if isinstance(default, (tuple, list)) and default:
