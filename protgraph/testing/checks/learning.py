@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -44,15 +44,20 @@ def every_parameter_learns(runner: Runner) -> None:
         with runner.errors_as_failures(f"backward{wiring.suffix}"), _largest_gradients(module) as gradients:
             _backward(module(wiring.inputs.argument(runner.device, runner.dtype)))
         sizes = {name: gradients.get(name, 0.0) for name, p in parameters.items() if p.numel()}
-        for name, size in sizes.items():
-            if not math.isfinite(size):
-                raise runner.failure(f"the gradient of {name!r} is not finite{wiring.suffix}")
-        least = _NO_GRADIENT * max(sizes.values())
-        for name, size in sizes.items():
-            if size <= least:
-                raise runner.failure(f"parameter {name!r} gets no gradient{wiring.suffix}")
+        _require_gradients(runner, wiring, sizes)
     if not has_parameters:
         raise NotApplicable("it has no parameters")
+
+
+def _require_gradients(runner: Runner, wiring: Wiring, sizes: Mapping[str, float]) -> None:
+    """Raise if the largest gradient of a parameter is not finite, or 0."""
+    for name, size in sizes.items():
+        if not math.isfinite(size):
+            raise runner.failure(f"the gradient of {name!r} is not finite{wiring.suffix}")
+    least = _NO_GRADIENT * max(sizes.values())
+    for name, size in sizes.items():
+        if size <= least:
+            raise runner.failure(f"parameter {name!r} gets no gradient{wiring.suffix}")
 
 
 def _require_no_frozen(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
