@@ -84,7 +84,7 @@ class StructureInputs(Inputs):
         for residues in self.residues:
             names, number = np.unique(residues.chain, return_inverse=True)
             chain = np.array([f"x{len(names) - n:03}" for n in number])
-            numbers = residues.res_id + _OTHER_NUMBER
+            numbers = 3 * residues.res_id + _OTHER_NUMBER
             renamed.append(replace(residues, name="other", chain=chain, res_id=numbers))
         return replace(self, residues=tuple(renamed))
 

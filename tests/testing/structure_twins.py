@@ -218,3 +218,11 @@ class RadiusThatIsIgnored(HonestMeasure):
     def __init__(self, *, radius: float = 10.0):
         super().__init__()
         self.radius = radius
+
+
+@twin("numbering")
+class DifferencesOfAuthorNumbers(HonestEdges):
+    def __call__(self, residues):
+        edges = super().__call__(residues)
+        is_far = np.abs(residues.res_id[edges.source] - residues.res_id[edges.target]) > 2
+        return pg.EdgeList(edges.source[is_far], edges.target[is_far])
