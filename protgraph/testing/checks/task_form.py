@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -27,6 +28,9 @@ _ROTATIONS = 4
 _SAME_LABEL = 1e-4  # relative, of float32 labels
 _SLACK = 1e-6
 _SHIFTS = (-1.0, -0.1, 0.1, 1.0)
+_COPIES = 100  # 2,600 rows for a task on residues
+_SEEDS, _LARGE = 12, 10.0  # of other predictions, which a metric of the best few must notice
+_SAME_MEAN = 1e-3  # relative, of float32 sums
 
 
 def task_builds(runner: Runner) -> None:
@@ -77,6 +81,9 @@ def label_symmetry(runner: Runner) -> float:
             moved = transforms.undo(torch.from_numpy(moved).double(), spec).numpy()
         for labels in moved:
             worst = max(worst, _difference(labels, expected))
+        renamed = StructureInputs((residues,)).renamed().residues[0]
+        if _difference(inputs.labels(renamed), expected) > _SAME_LABEL:
+            raise runner.failure("derived labels change with author residue numbers, or names of chains or the protein")
         if task.stored.level == "node":
             other, order = StructureInputs((residues,)).permuted()
             labels = inputs.labels(other.residues[0])
@@ -125,7 +132,8 @@ def loss(runner: Runner) -> None:
     with runner.errors_as_failures("loss"):
         _require_least_at_labels(runner, inputs, best)
         _require_same_again(runner, inputs)
-        _require_every_row(runner, inputs, gradients)
+        _require_every_row(runner, inputs.y, gradients)
+        _require_mean(runner, inputs)
 
 
 def _require_least_at_labels(runner: Runner, inputs: TaskInputs, best: float) -> None:
@@ -156,10 +164,31 @@ def _require_same_again(runner: Runner, inputs: TaskInputs) -> None:
         raise runner.failure(f"the loss uses or seeds {states[0]}")
 
 
-def _require_every_row(runner: Runner, inputs: TaskInputs, gradients: list[Tensor]) -> None:
+def _require_mean(runner: Runner, inputs: TaskInputs) -> None:
+    """Compare with many copies of the labels: a mean does not depend on their number, and reaches the last one."""
+    compares_rows = inputs.task.inputs.corrupt is not None  # may compare views of one protein
+    if inputs.task.loss_per_protein or compares_rows:
+        return
+    one_copy, _ = _loss(inputs, inputs.random(0), inputs.y)
+    y = inputs.y.repeat(_COPIES, *(1 for _ in inputs.y.shape[1:]))
+    values, gradients = [], []
+    for seed in range(3):
+        logits = inputs.random(seed)
+        value, gradient = _loss(inputs, logits.repeat(_COPIES, *(1 for _ in logits.shape[1:])), y)
+        values.append(value)
+        gradients.append(gradient)
+    _require_every_row(runner, y, gradients)
+    if abs(values[0] - one_copy) > _SAME_MEAN * max(abs(one_copy), _SLACK):
+        raise runner.failure(
+            f"the loss is {one_copy:.4g}, and {values[0]:.4g} for {_COPIES} copies of the same predictions and labels. "
+            "Return a mean over the known labels: the size of a batch may not change the learning rate."
+        )
+
+
+def _require_every_row(runner: Runner, y: Tensor, gradients: list[Tensor]) -> None:
     """Require a gradient for the prediction of each known label, and none for that of an unknown one."""
     has_gradient = torch.stack([g.flatten(1).any(1) for g in gradients]).any(0)
-    known = known_labels(inputs.y)
+    known = known_labels(y)
     known = known.flatten(1).any(1) if known.dim() > 1 else known
     if len(known) != len(has_gradient):
         return
@@ -192,6 +221,7 @@ def metrics(runner: Runner) -> None:
     for metric in inputs.task.metrics:
         with runner.errors_as_failures(f"metric {metric.name!r}"):
             _require_pure(runner, inputs, metric)
+            _require_known_labels_only(runner, inputs, metric)
             best = float(metric(inputs.predictions(inputs.perfect())))
             of_random = [float(metric(inputs.predictions(inputs.random(seed)))) for seed in range(3)]
         if not all(map(math.isfinite, (best, *of_random))):
@@ -207,6 +237,47 @@ def metrics(runner: Runner) -> None:
                 f"metric {metric.name!r} is {best:.3g} if every label is predicted, and {of_random} "
                 f"for random predictions. Its mode is {metric.mode!r}."
             )
+
+
+def _require_known_labels_only(runner: Runner, inputs: TaskInputs, metric: Metric) -> None:
+    """Require that predictions for unknown labels do not matter, and those of both halves of the rows do."""
+    usual = inputs.predictions(inputs.random(0))
+    other = inputs.predictions(inputs.random(1))
+    known = known_labels(usual.y)
+    known = known.flatten(1).any(1) if known.dim() > 1 else known
+    value = float(metric(usual))
+    if not bool(known.all()):
+        at_unknown = replace(usual, logits=_where(known, usual.logits, other.logits))
+        changed = float(metric(at_unknown))
+        if abs(changed - value) > _SLACK:
+            raise runner.failure(
+                f"metric {metric.name!r} is {value:.4g}, and {changed:.4g} after a change of predictions whose labels "
+                "are unknown (−1 or NaN). Leave them out."
+            )
+    is_monitor = metric.name == inputs.task.monitor
+    if is_monitor and float(metric(other)) != value and inputs.task.inputs.corrupt is None:
+        _require_both_halves(runner, inputs, metric, len(known))
+
+
+def _require_both_halves(runner: Runner, inputs: TaskInputs, metric: Metric, rows: int) -> None:
+    """Require that the predictions of the first half of the rows matter, and those of the last half."""
+    usual = inputs.predictions(inputs.random(0))
+    value = float(metric(usual))
+    is_first = torch.arange(rows) < rows // 2
+    for half, is_kept in (("first", ~is_first), ("last", is_first)):
+        values = []
+        for seed in range(1, _SEEDS):
+            other = _LARGE * inputs.predictions(inputs.random(seed)).logits
+            values.append(float(metric(replace(usual, logits=_where(is_kept, usual.logits, other)))))
+        if set(values) == {value}:
+            raise runner.failure(
+                f"metric {metric.name!r} does not depend on the predictions of the {half} half of the rows"
+            )
+
+
+def _where(kept: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Return rows of a, and of b where they are not kept."""
+    return torch.where(kept.view(-1, *(1 for _ in a.shape[1:])), a, b)
 
 
 def _require_pure(runner: Runner, inputs: TaskInputs, metric: Metric) -> None:
