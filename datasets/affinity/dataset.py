@@ -73,7 +73,7 @@ def _read_complex(path: Path, ligand: LigandAtoms) -> Structure:
 
 
 def _cold_split(row: Mapping[str, str], fold: int) -> str:
-    """Return the split of a complex in a cold fold; a tenth of the other families, by their number, is for validation."""
+    """Return the split of a complex in a cold fold; a tenth of the other families, by their number, is validation."""
     if int(row["split_cold"]) == fold:
         return "test"
     return "val" if int(row["family30"]) % DIVISOR == REMAINDER else "train"

@@ -20,7 +20,7 @@ from protgraph.structure.residues import ELEMENTS
 
 __all__ = ["FARTHEST", "LIGAND_CHAIN", "LigandAtoms", "join_ligand", "read_ligand_table", "write_complex"]
 
-#: Author chain id and residue name of a joined ligand. UNL is the component "unknown ligand", which has no bonds by name.
+#: Author chain id and residue name of a joined ligand. UNL is "unknown ligand", which has no bonds by name.
 LIGAND_CHAIN, RES_NAME = "LIG", "UNL"
 #: Å from the nearest atom of the protein; a ligand that is farther away is in another frame.
 FARTHEST = 6.0
@@ -96,8 +96,8 @@ def _file_column(path: str | Path, columns: object) -> str:
         missing = [COLUMNS[0], *missing]
     if missing:
         raise LabelError(
-            f"{path}: no column {', '.join(missing)}. Required: {', '.join(COLUMNS)}, separated by tabs in a .tsv file, "
-            "else by commas."
+            f"{path}: no column {', '.join(missing)}. Required: {', '.join(COLUMNS)}, with tabs in a .tsv file, else "
+            "with commas."
         )
     return file_columns[0]
 

@@ -67,8 +67,9 @@ def prepare_dataset(
     """Convert a source folder into ``dataset.folder``.
 
     Each structure keeps its protein residues with their heavy atoms, of the chains that the dataset predicts; ligands
-    (unless the dataset keeps them), nucleic acids, water and other chains are removed. An interrupted run is continued: a structure is converted again
-    only if its source differs. Two runs write the same bytes. A folder that is complete is left as it is.
+    (unless the dataset keeps them), nucleic acids, water and other chains are removed. An interrupted run is continued:
+    a structure is converted again only if its source differs. Two runs write the same bytes. A folder that is complete
+    is left as it is.
 
     Parameters
     ----------

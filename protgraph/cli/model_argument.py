@@ -28,7 +28,7 @@ SetValues = Annotated[
 
 
 def find_model(argument: str, settings: list[str] | None, *, ligands: bool = False) -> str | ModelSpec:
-    """Return the name of a model, or its specification if it is a TOML file or is changed (``--ligands``, ``--set``)."""
+    """Return the name of a model, or its specification if it is a TOML file or changed (``--ligands``, ``--set``)."""
     if not settings and not ligands and not argument.endswith(".toml"):
         return argument
     from protgraph.model import as_model_spec, change_model, parse_settings, with_ligands

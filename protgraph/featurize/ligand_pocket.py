@@ -37,8 +37,8 @@ def select_ligand(residues: Residues, name: str = "") -> Ligands:
     residues : Residues
         Read with ligands.
     name : str
-        Residue name, e.g. "STI". By default, the molecule with most heavy atoms that is no nucleotide of DNA or RNA, the
-        first of several copies.
+        Residue name, e.g. "STI". By default, the molecule with most heavy atoms, without nucleotides of DNA and RNA,
+        the first of several copies.
 
     Returns
     -------

@@ -429,14 +429,14 @@ class FeaturePlan:
         Their reports count the residues that are in no part.
         """
         selecting = [featurizer for _, featurizer in self.structure if featurizer.part]
-        parts = selecting[0].parts(residues) if selecting else []
-        if not parts:
+        proteins = selecting[0].parts(residues) if selecting else []
+        if not proteins:
             return [residues]
-        inside = [name for part in parts for name in part.ids]
+        inside = [name for protein in proteins for name in protein.ids]
         is_outside = ~np.isin(residues.ids, inside)
         chains, counts = np.unique(residues.chain[is_outside], return_counts=True)
         outside = LossReport(outside_parts=dict(zip(chains.tolist(), counts.tolist(), strict=True)))
-        return [replace(part, report=part.report.merge(outside)) for part in parts]
+        return [replace(protein, report=protein.report.merge(outside)) for protein in proteins]
 
     @property
     def precomputed(self) -> frozenset[str]:

@@ -182,8 +182,8 @@ def _check(plan: FeaturePlan, task: Task) -> None:
         )
     if plan.part and plan.needs_ligands and task.target.level != "graph":
         raise WiringError(
-            f"task {task.name!r} has labels per residue; the model reads {plan.part} alone. Use a task with a label per "
-            "protein, or let it read whole proteins: --set features.ligand_distance.pocket=0."
+            f"task {task.name!r} has labels per residue; the model reads {plan.part} alone. Use a task with a label "
+            "per protein, or let it read whole proteins: --set features.ligand_distance.pocket=0."
         )
 
 
