@@ -239,11 +239,11 @@ class _Converted:
 
 
 def _convert(
-    protein: SourceProtein, part: Path, earlier: Mapping[str, _Converted], *, keeps_ligands: bool
+    protein: SourceProtein, folder: Path, earlier: Mapping[str, _Converted], *, keeps_ligands: bool
 ) -> tuple[_Converted, bool]:
     """Write the structure of a protein unless an earlier run did; return its line of the log, and if one did."""
     name = f"{protein.id}.bcif"
-    path = part / STRUCTURES / name
+    path = folder / STRUCTURES / name
     labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
     content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.source_bytes()
     source = hashlib.sha256(content).hexdigest()

@@ -31,11 +31,11 @@ def find_model(argument: str, settings: list[str] | None, *, ligands: bool = Fal
     """Return the name of a model, or its specification if it is a TOML file or changed (``--ligands``, ``--set``)."""
     if not settings and not ligands and not argument.endswith(".toml"):
         return argument
-    from protgraph.model import as_model_spec, change_model, parse_settings, with_ligands
+    from protgraph.model import as_model_spec, change_model, parse_settings, with_pocket
 
     spec = as_model_spec(argument)
     if ligands:
-        spec = with_ligands(spec)
+        spec = with_pocket(spec)
     return change_model(spec, parse_settings(settings or []))
 
 

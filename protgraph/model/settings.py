@@ -13,7 +13,7 @@ from protgraph.model.spec import ModelSpec
 from protgraph.registry.component import COMPONENT_KEYS, ComponentSpec
 from protgraph.registry.options import component_options
 
-__all__ = ["POCKET", "change_model", "parse_settings", "with_ligands"]
+__all__ = ["POCKET", "change_model", "parse_settings", "with_pocket"]
 
 POCKET = 6.0
 """Å, distance from the ligand of the residues that a model with ligands reads by default."""
@@ -93,7 +93,7 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
     return ModelSpec.from_dict(data)
 
 
-def with_ligands(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") -> ModelSpec:
+def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") -> ModelSpec:
     """Return a specification whose graphs are the pocket of a ligand and the atoms of the ligand.
 
     It has the featurizer ``ligand_distance``, so that training and predictions read the ligand of each file.
@@ -114,7 +114,7 @@ def with_ligands(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") -
 
     Examples
     --------
-    >>> spec = with_ligands(registry.models.get("schnet.atom"), pocket=5.0)
+    >>> spec = with_pocket(registry.models.get("schnet.atom"), pocket=5.0)
     >>> spec.features[-1].to_dict()
     {'name': 'ligand_distance', 'options': {'pocket': 5.0, 'ligand': ''}}
     """

@@ -11,7 +11,7 @@ from protgraph_plugins.ligands import LigandAtoms, join_ligand, write_complex
 import protgraph as pg
 from protgraph.errors import OptionError, SelectionError, WiringError
 from protgraph.featurize import FeaturePlan
-from protgraph.model import as_model_spec, with_ligands
+from protgraph.model import as_model_spec, with_pocket
 from protgraph.structure import Residues, clean, load_structure
 
 CRAMBIN = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures" / "1crn.bcif"
@@ -78,9 +78,9 @@ def test_unknown_name_of_a_ligand_lists_the_molecules(bound):
         plan.parts(bound)
 
 
-def test_model_of_residues_has_no_ligands():
+def test_model_of_residues_is_refused():
     with pytest.raises(OptionError, match=r"schnet\.atom"):
-        with_ligands(as_model_spec("schnet"))
+        with_pocket(as_model_spec("schnet"))
 
 
 def test_model_with_ligands_trains_on_files_and_predicts(structure, tmp_path):
@@ -96,7 +96,7 @@ def test_model_with_ligands_trains_on_files_and_predicts(structure, tmp_path):
     lines.append("apo,3.25,train")
     (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
     data = pg.load_dataset(folder, labels=tmp_path / "labels.csv", task="pK")
-    spec = with_ligands(as_model_spec("schnet.atom"))
+    spec = with_pocket(as_model_spec("schnet.atom"))
     config = pg.FitConfig(epochs=1, device="cpu")
     result = pg.fit(spec, data, "pK", config=config, cache=tmp_path / "cache")
     assert [failure.error_type for failure in result.failures] == ["SelectionError"]
@@ -105,6 +105,6 @@ def test_model_with_ligands_trains_on_files_and_predicts(structure, tmp_path):
 
 
 def test_labels_of_residues_are_refused_for_a_pocket(tmp_path):
-    spec = with_ligands(as_model_spec("schnet.atom"))
+    spec = with_pocket(as_model_spec("schnet.atom"))
     with pytest.raises(WiringError, match="pocket"):
         pg.fit(spec, "pdb_core", "secondary_structure", config=pg.FitConfig(epochs=1, device="cpu"), cache=tmp_path)
