@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,9 +88,8 @@ def read_ligand_table(path: str | Path) -> dict[str, LigandAtoms]:
     return ligands
 
 
-def _file_column(path: str | Path, columns: object) -> str:
+def _file_column(path: str | Path, names: Sequence[str]) -> str:
     """Return the name of the column with the files; raise if it or another column is missing."""
-    names = list(columns)  # type: ignore[call-overload]
     file_columns = [name for name in _FILE_COLUMNS if name in names]
     missing = [name for name in COLUMNS[1:] if name not in names]
     if not file_columns:
