@@ -305,9 +305,10 @@ class VariableDomain(StructureFeaturizer):
             )
         return {"variable_domain": number}
 
-    def parts(self, residues: Residues) -> list[np.ndarray]:
-        """Return the rows of each variable fragment; see :func:`variable_fragments`."""
-        return variable_fragments(residues)
+    def parts(self, residues: Residues) -> list[Residues]:
+        """Return each variable fragment; see :func:`variable_fragments`."""
+        numbers = np.arange(len(residues))
+        return [residues.select(np.isin(numbers, rows)) for rows in variable_fragments(residues)]
 
 
 register_field(

@@ -66,9 +66,10 @@ def prepare_dataset(
 ) -> PreparationResult:
     """Convert a source folder into ``dataset.folder``.
 
-    Each structure keeps its protein residues with their heavy atoms, of the chains that the dataset predicts; ligands,
-    nucleic acids, water and other chains are removed. An interrupted run is continued: a structure is converted again
-    only if its source differs. Two runs write the same bytes. A folder that is complete is left as it is.
+    Each structure keeps its protein residues with their heavy atoms, of the chains that the dataset predicts; ligands
+    (unless the dataset keeps them), nucleic acids, water and other chains are removed. An interrupted run is continued:
+    a structure is converted again only if its source differs. Two runs write the same bytes. A folder that is complete
+    is left as it is.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def _write(dataset: PreparedDataset, source: SourceFolder, folder: Path, progres
     earlier = _earlier_files(log_path)
     with open(log_path, "a", encoding="utf-8") as log:
         for protein in dataset.convert(source):
-            row, is_reused = _convert(protein, folder, earlier)
+            row, is_reused = _convert(protein, folder, earlier, keeps_ligands=dataset.keeps_ligands)
             if not is_reused:
                 log.write(row.line())
                 log.flush()
@@ -194,11 +195,13 @@ def _write(dataset: PreparedDataset, source: SourceFolder, folder: Path, progres
 
 
 def _protein_bytes(structure: Structure, residues: Residues, name: str) -> bytes:
-    """Return a BinaryCIF file of residues of a structure, heavy atoms only."""
+    """Return a BinaryCIF file of residues of a structure, and of their ligands if they have some, heavy atoms only."""
     from biotite.structure.io import pdbx
 
     # By position: `clean` gives another chain id or insertion code to residues whose identity is not unique.
     positions = set(map(tuple, residues.atom_pos.tolist()))
+    if residues.ligands is not None:
+        positions |= set(map(tuple, residues.ligands.atom_pos.tolist()))
     is_kept = [position in positions for position in map(tuple, structure.atoms.coord.tolist())]
     atoms = structure.atoms[np.array(is_kept)]
     file, content = pdbx.BinaryCIFFile(), io.BytesIO()
@@ -235,17 +238,20 @@ class _Converted:
         return f"{self.file}\t{self.source}\t{self.digest}\t{self.without_ca}\n"
 
 
-def _convert(protein: SourceProtein, part: Path, earlier: Mapping[str, _Converted]) -> tuple[_Converted, bool]:
+def _convert(
+    protein: SourceProtein, folder: Path, earlier: Mapping[str, _Converted], *, keeps_ligands: bool
+) -> tuple[_Converted, bool]:
     """Write the structure of a protein unless an earlier run did; return its line of the log, and if one did."""
     name = f"{protein.id}.bcif"
-    path = part / STRUCTURES / name
+    path = folder / STRUCTURES / name
     labeled = None if protein.residues is None else ResidueLabels(*protein.residues, np.zeros(len(protein.residues[0])))
     content = repr((protein.chains, [] if labeled is None else labeled.ids)).encode() + protein.source_bytes()
     source = hashlib.sha256(content).hexdigest()
     if name in earlier and earlier[name].source == source and _has_digest(path, earlier[name].digest):
         return earlier[name], True
     structure = protein.structure()
-    residues = clean(structure, chains=None if protein.chains is None else list(protein.chains))
+    chains = None if protein.chains is None else list(protein.chains)
+    residues = clean(structure, chains=chains, ligands=keeps_ligands)
     data = _protein_bytes(structure, residues, protein.id)
     with atomic_write(path) as temporary:
         temporary.write_bytes(data)

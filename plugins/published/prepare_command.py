@@ -31,9 +31,10 @@ def prepare_dataset_command(
 ) -> None:
     """Convert the source of a dataset, once: proteins alone, labels, checksums.
 
-    Ligands, nucleic acids and partner chains are removed from the structures. Proteins, residues and labels of each
-    split are counted and compared with the card. An interrupted run is continued. The folder can also be used as
-    structures with a label table: --data FOLDER/structures --labels FOLDER/residue_labels.parquet.
+    Ligands (but for those of 'affinity'), nucleic acids and partner chains are removed from the structures. Proteins,
+    residues and labels of each split are counted and compared with the card. An interrupted run is continued. The
+    folder can also be used as structures with a label table: --data FOLDER/structures --labels
+    FOLDER/residue_labels.parquet.
 
     \b
     Examples:

@@ -35,6 +35,8 @@ class PreparedDataset(TableDataset):
 
     card_path: ClassVar[Path]
     """``dataset.toml`` of the package."""
+    keeps_ligands: ClassVar[bool] = False
+    """True: the prepared structures keep their ligands, which models then may read."""
 
     def __init__(self, *, folder: str | None = None) -> None:
         self.card = load_card(self.card_path)

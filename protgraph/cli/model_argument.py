@@ -27,13 +27,16 @@ SetValues = Annotated[
 ]
 
 
-def find_model(argument: str, settings: list[str] | None) -> str | ModelSpec:
-    """Return the name of a model, or its specification if it is a TOML file or has settings (``--set``)."""
-    if not settings and not argument.endswith(".toml"):
+def find_model(argument: str, settings: list[str] | None, *, ligands: bool = False) -> str | ModelSpec:
+    """Return the name of a model, or its specification if it is a TOML file or changed (``--ligands``, ``--set``)."""
+    if not settings and not ligands and not argument.endswith(".toml"):
         return argument
-    from protgraph.model import as_model_spec, change_model, parse_settings
+    from protgraph.model import as_model_spec, change_model, parse_settings, with_pocket
 
-    return change_model(as_model_spec(argument), parse_settings(settings or []))
+    spec = as_model_spec(argument)
+    if ligands:
+        spec = with_pocket(spec)
+    return change_model(spec, parse_settings(settings or []))
 
 
 def find_checkpoint(argument: str, settings: list[str] | None = None) -> Checkpoint | None:

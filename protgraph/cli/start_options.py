@@ -94,12 +94,15 @@ def parse_ranks(texts: Sequence[str] | None) -> dict[str, int]:
     return parse_pairs("--lora", [text if "=" in text else f"layers={text}" for text in texts or ()], int)
 
 
-def model_to_train(model: str | None, start_from: str | None, settings: list[str] | None) -> str | ModelSpec:
+def model_to_train(
+    model: str | None, start_from: str | None, settings: list[str] | None, *, ligands: bool
+) -> str | ModelSpec:
     """Return the model of the command line with its settings; without one, the specification of that to start from."""
     if model is not None:
-        return find_model(model, settings)
-    if settings:
-        raise OptionError("--set changes a model of the command line. Give MODEL, too.")
+        return find_model(model, settings, ligands=ligands)
+    if settings or ligands:
+        option = "--set" if settings else "--ligands"
+        raise OptionError(f"{option} changes a model of the command line. Give MODEL, too.")
     if start_from is None:
         raise OptionError("MODEL is missing. Give the name of a model, or --from, whose model is then trained.")
     from protgraph.checkpoint.checkpoint_file import load_parent

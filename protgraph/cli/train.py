@@ -80,6 +80,12 @@ def train_command(
     unfreeze_after: UnfreezeAfter = None,
     lr_scale: LearningRateScale = None,
     lora: LowRank = None,
+    ligands: Annotated[
+        bool,
+        typer.Option(
+            "--ligands", help="Read the ligand of each file and the pocket around it; for models of atoms and proteins."
+        ),
+    ] = False,
     settings: SetValues = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Checkpoint file.  [default: MODEL-TASK.safetensors]")
@@ -199,6 +205,7 @@ def train_command(
       protgraph train site_mpnn --data my --task site --labels l.csv --auxiliary secondary_structure=0.3
       protgraph train --from ligand_site --data my --labels labels.csv --task site --freeze "layers.*"
       protgraph train gcn --data pdb_core --task interface --set 'layers.*.dim=128'
+      protgraph train schnet.atom --ligands --data complexes --labels affinities.csv --task pK
       protgraph train model.toml --data pdb_core --task interface --set layers.1.dim=128
     """
     from protgraph.train import FitConfig, fit
@@ -228,7 +235,7 @@ def train_command(
         lr_scale=parse_pairs("--lr-scale", lr_scale, float),
         lora=parse_ranks(lora),
     )
-    spec = model_to_train(model, start_from, settings)
+    spec = model_to_train(model, start_from, settings, ligands=ligands)
     inputs: list[str | Path | None] = [*data, labels]
     check = partial(
         _check_out, inputs=inputs, config=config, overwrite=overwrite, resume=resume, has_folds=cv is not None

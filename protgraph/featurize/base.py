@@ -137,12 +137,12 @@ class StructureFeaturizer(Featurizer):
             ``(N, …)`` each, of the trailing shape of the spec in ``out``; ``(1, …)`` for a field of the whole protein.
         """
 
-    def parts(self, residues: Residues) -> list[np.ndarray]:
-        """Return the ascending rows ``(M,)`` of each part of a protein that a trained model reads as a protein alone.
+    def parts(self, residues: Residues) -> list[Residues]:
+        """Return each part of a protein that a trained model reads as a protein alone, residues in their order.
 
         Without any, the whole protein is given to the featurizer, whose error names what is missing.
         """
-        return [np.arange(len(residues))]
+        return [residues]
 
 
 @dataclass(frozen=True)

@@ -429,16 +429,14 @@ class FeaturePlan:
         Their reports count the residues that are in no part.
         """
         selecting = [featurizer for _, featurizer in self.structure if featurizer.part]
-        rows_of_parts = selecting[0].parts(residues) if selecting else []
-        if not rows_of_parts:
+        proteins = selecting[0].parts(residues) if selecting else []
+        if not proteins:
             return [residues]
-        numbers = np.arange(len(residues))
-        is_outside = ~np.isin(numbers, np.concatenate(rows_of_parts))
+        inside = [name for protein in proteins for name in protein.ids]
+        is_outside = ~np.isin(residues.ids, inside)
         chains, counts = np.unique(residues.chain[is_outside], return_counts=True)
-        outside = dict(zip(chains.tolist(), counts.tolist(), strict=True))
-        report = residues.report.merge(LossReport(outside_parts=outside))
-        protein = replace(residues, report=report)
-        return [protein.select(np.isin(numbers, rows)) for rows in rows_of_parts]
+        outside = LossReport(outside_parts=dict(zip(chains.tolist(), counts.tolist(), strict=True)))
+        return [replace(protein, report=protein.report.merge(outside)) for protein in proteins]
 
     @property
     def precomputed(self) -> frozenset[str]:

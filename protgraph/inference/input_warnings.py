@@ -163,7 +163,8 @@ class InputChecks:
             return
         report = protein.residues.report
         self._reports[protein.source] = report
-        if not self.checkpoint.model.plan.needs_ligands:
+        plan = self.checkpoint.model.plan
+        if plan.part or not plan.needs_ligands:
             molecules = LossReport(waters=report.waters, ligands=report.ligands, nucleic=report.nucleic)
             self._unread = self._unread.merge(molecules)
         for kind, counts in (("left_out", report.without_ca), ("unknown_type", report.unknown)):

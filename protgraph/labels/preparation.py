@@ -180,6 +180,11 @@ def _check(plan: FeaturePlan, task: Task) -> None:
             f"task {task.name!r} is defined on residues; the model has node_type {plan.node_type!r}.\n"
             "Models of atoms support tasks per residue or per protein that are not causal."
         )
+    if plan.part and plan.needs_ligands and task.target.level != "graph":
+        raise WiringError(
+            f"task {task.name!r} has labels per residue; the model reads {plan.part} alone. Use a task with a label "
+            "per protein, or let it read whole proteins: --set features.ligand_distance.pocket=0."
+        )
 
 
 def _key(data: _TaskData, task: Task, plan: FeaturePlan) -> list[object]:
@@ -216,6 +221,8 @@ class LabeledGraph:
             graph.name, graph.y, graph.y_level = request.protein, y, task.stored.level
             graph.validate()
             return graph
+        if task.target.level == "graph":
+            residues = _only_part(residues, plan)
         visible = inputs.visible(residues, request.protein) if inputs.hidden or inputs.noise else residues
         y = torch.from_numpy(task.labels(residues, labels, seen=visible, strict=False))
         if labels is None and not known_labels(y).any():
@@ -226,6 +233,12 @@ class LabeledGraph:
         graph.name, graph.y, graph.y_level = request.protein, labels_on_nodes(y, graph, task.stored), task.stored.level
         graph.validate()
         return graph
+
+
+def _only_part(residues: Residues, plan: FeaturePlan) -> Residues:
+    """Return the part of a protein that a model reads, as in predictions; the whole protein if it has several."""
+    parts = plan.parts(residues)
+    return parts[0] if len(parts) == 1 else residues
 
 
 @dataclass(frozen=True)

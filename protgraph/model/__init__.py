@@ -10,7 +10,7 @@ from protgraph.model.diagram import mermaid_text
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.model.parts import ModelPart, freezable_parts
 from protgraph.model.pretrained import PublishedWeights, pretrained
-from protgraph.model.settings import change_model, parse_settings
+from protgraph.model.settings import change_model, parse_settings, with_pocket
 from protgraph.model.spec import ModelSpec, WiredComponent
 from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
 from protgraph.model.weights import convert_state, find_weights, read_model_state, read_weights
@@ -44,4 +44,5 @@ __all__ = [
     "summarize_model",
     "uncompile_layers",
     "uncompiled_layers",
+    "with_pocket",
 ]

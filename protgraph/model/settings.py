@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from protgraph import registry
 from protgraph.errors import OptionError, suggest
 from protgraph.model.spec import ModelSpec
-from protgraph.registry.component import COMPONENT_KEYS
+from protgraph.registry.component import COMPONENT_KEYS, ComponentSpec
 from protgraph.registry.options import component_options
 
-__all__ = ["change_model", "parse_settings"]
+__all__ = ["POCKET", "change_model", "parse_settings", "with_pocket"]
+
+POCKET = 6.0
+"""Å, distance from the ligand of the residues that a model with ligands reads by default."""
+
 
 _TEXTS = ("name", "doc", "weights", "node_type")
 _TABLES = ("readout", "inputs")
@@ -86,6 +91,42 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
     for path, value in _flatten(settings).items():
         data = _with_value(data, path, value, f"{where} {path}: model {spec.name!r}")
     return ModelSpec.from_dict(data)
+
+
+def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") -> ModelSpec:
+    """Return a specification whose graphs are the pocket of a ligand and the atoms of the ligand.
+
+    It has the featurizer ``ligand_distance``, so that training and predictions read the ligand of each file.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+        A model of atoms; one that reads ligands already is returned as it is.
+    pocket : float
+        Å; residues with a heavy atom within this distance of the ligand. 0: the whole protein, with all molecules.
+    ligand : str
+        Residue name of the ligand; "": the molecule with most heavy atoms.
+
+    Raises
+    ------
+    OptionError
+        The nodes of the model are not atoms.
+
+    Examples
+    --------
+    >>> spec = with_pocket(registry.models.get("schnet.atom"), pocket=5.0)
+    >>> spec.features[-1].to_dict()
+    {'name': 'ligand_distance', 'options': {'pocket': 5.0, 'ligand': ''}}
+    """
+    if any(registry.featurizers.get(component.name).needs_ligands for component in spec.features):
+        return spec
+    if spec.node_type != "atom":
+        raise OptionError(
+            f"model {spec.name!r}: its nodes are of type {spec.node_type!r}, and ligands have atoms alone. Use a model "
+            'of atoms, e.g. schnet.atom, or --set node_type="atom".'
+        )
+    options = {"pocket": pocket, "ligand": ligand}
+    return replace(spec, features=[*spec.features, ComponentSpec("ligand_distance", options)])
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -474,6 +474,7 @@ _BUILT_IN = (
     FieldSpec("element", "node", "0e", "int64", shape=(), classes=119, doc="atomic number; 0: unknown"),
     FieldSpec("residue", "node", "0e", "int64", shape=(), doc="number of the residue or ligand in its protein"),
     FieldSpec("is_ligand", "node", "0e", "bool", shape=(), doc="True for atoms of ligands and nucleotides"),
+    FieldSpec("ligand_distance", "node", "1x0e", unit="Å", doc="distance from the ligand, at most 20 Å"),
     # geometry of nodes
     FieldSpec("pos", "node", "point", unit="Å", doc="position of the node: CA of a residue"),
     FieldSpec("backbone", "node", "point", unit="Å", shape=(4, 3), doc="N, CA, C, O; NaN where missing"),
