@@ -41,7 +41,7 @@ from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.featurize.steps import ModelInputs
 from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
-from protgraph.model.pretrained import pretrained
+from protgraph.model.pretrained import pretrained, published_weights, with_weights
 from protgraph.model.spec import ModelSpec
 
 __all__ = [
@@ -243,7 +243,8 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     ----------
     path : str or Path
         File, or the name of a trained model ("ligand_site"), which has precedence; write ``./name`` for such a file.
-        "ligand_site[0]" is the first member of an ensemble.
+        "ligand_site[0]" is the first member of an ensemble. Also the name of a model with published weights that
+        predict from complete structures ("scannet.ppi").
     check_code : bool
         Compare the versions of components with those of training. Not for weights that are released with the code. A
         trained model has its own setting.
@@ -264,6 +265,9 @@ def load_checkpoint(path: str | Path, *, check_code: bool = True) -> Checkpoint:
     member = _ENSEMBLE_MEMBER.fullmatch(str(path))
     if member is not None and not Path(path).is_file():
         return load_checkpoint(member["name"], check_code=check_code).member(int(member["number"]))
+    published = _published_predictor(str(path))
+    if published is not None:
+        return published
     path = Path(path)
     header, weights = _read(path)
     member_states, training_set, stored_predictions = split_tensors(weights)
@@ -312,6 +316,19 @@ def load_parent(source: str) -> Parent:
     if number >= len(members):
         raise CheckpointError(f"start from {source!r}: member {number}. Allowed: 0 to {len(members) - 1}.")
     return Parent(members[number], source, weights_digest(members[number]), trained)
+
+
+def _published_predictor(name: str) -> Checkpoint | None:
+    """Return a model with published weights that predict from complete structures; None for another name."""
+    if name not in registry.models or Path(name).is_file():
+        return None
+    spec = as_model_spec(name)
+    if not spec.weights:
+        return None
+    weights = published_weights(spec)
+    if not weights.task:
+        return None
+    return Checkpoint(with_weights(spec, weights), weights.task, one_chain=weights.one_chain)
 
 
 def _published(name: str) -> ProteinModel:

@@ -15,7 +15,7 @@ from protgraph.errors import CheckpointError, WiringError
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.spec import ModelSpec
 
-__all__ = ["PublishedWeights", "pretrained"]
+__all__ = ["PublishedWeights", "pretrained", "published_weights", "with_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,17 @@ class PublishedWeights:
         What the weights predict.
     state : mapping of str to Tensor
         State of the model built for this target.
+    task : str
+        What the model predicts of a complete structure, for ``protgraph predict``; "" for models that predict
+        otherwise, e.g. residue types from the backbone.
+    one_chain : bool
+        True if the model predicts each chain alone.
     """
 
     target: Target
     state: Mapping[str, Tensor]
+    task: str = ""
+    one_chain: bool = False
 
 
 def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path | None = None) -> ProteinModel:
@@ -55,9 +62,26 @@ def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path |
         If they do not fit the model.
     """
     spec = as_model_spec(model)
+    return with_weights(spec, published_weights(spec, file=file))
+
+
+def published_weights(spec: ModelSpec, *, file: str | Path | None = None) -> PublishedWeights:
+    """Read the published weights of a model; see :func:`pretrained`."""
     if not spec.weights:
         raise WiringError(f"model {spec.name!r} has no published weights. Train it, or use a variant that has them.")
     weights = pkgutil.resolve_name(spec.weights)(spec.name, file)
+    assert isinstance(weights, PublishedWeights)  # contract of the function
+    return weights
+
+
+def with_weights(spec: ModelSpec, weights: PublishedWeights) -> ProteinModel:
+    """Build a model with published weights, in evaluation mode.
+
+    Raises
+    ------
+    CheckpointError
+        If they do not fit the model.
+    """
     built = build_model(spec, weights.target, seed=0)
     try:
         built.load_state_dict(weights.state, strict=True)
