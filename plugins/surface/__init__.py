@@ -1,4 +1,4 @@
-"""Points on the solvent-accessible surface as a node set, and a model that passes messages between them and residues."""
+"""Points on the solvent-accessible surface as a node set, and a model with messages between them and residues."""
 
 from __future__ import annotations
 

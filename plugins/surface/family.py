@@ -103,7 +103,7 @@ def _network(
             *2 * _residue_block(dim, dropout),
             component("layer_norm"),
         ],
-        doc="Residues and points on the accessible surface: messages between residues, between points, and between both.",
+        doc="Residues and points on the accessible surface, with messages within and between both.",
     )
 
 

@@ -8,7 +8,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import torch
 from annotated_types import Ge, Gt
-from protgraph_plugins.surface.points import CHEMISTRY, CHEMISTRY_RANGES, SHAPE, point_chemistry, point_shape, surface_points
+from protgraph_plugins.surface.points import (
+    CHEMISTRY,
+    CHEMISTRY_RANGES,
+    SHAPE,
+    point_chemistry,
+    point_shape,
+    surface_points,
+)
 from torch import Tensor
 
 from protgraph import FieldSpec, NodeFeaturizer, NodeList, Residues, TensorFeaturizer, register_field

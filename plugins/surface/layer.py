@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from protgraph import FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.nn import activation
-from protgraph.nn.mlp import mlp
 from protgraph.ops import cosine_cutoff
 
 __all__ = ["SurfaceMessage"]
@@ -40,8 +39,8 @@ class SurfaceMessage(GraphLayer):
     Optional: ``edge_attr`` ``(E, F)`` scalars, ``edge_dist`` ``(E, 1)``, Å.
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
 
-    The 1 in the denominator keeps the message of a residue continuous when its last point disappears; it also tells
-    residues with few points from those with many.
+    The 1 in the denominator keeps the message of a residue continuous when its last point disappears, and makes that
+    of few points smaller than that of many.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("h", "source_h", "source_point_weight", "edges")
@@ -63,7 +62,7 @@ class SurfaceMessage(GraphLayer):
         self.source = nn.Linear(self.scalar_width("source_h"), dim, bias=False)
         self.edge = nn.Linear(edge_width, dim, bias=False) if edge_width else None
         self.act = activation(act)
-        self.update = mlp([width + dim, dim, dim], act=act)
+        self.update = nn.Sequential(nn.Linear(width + dim, dim), activation(act), nn.Linear(dim, dim))
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -79,8 +79,8 @@ def surface_points(residues: Residues, *, probe: float = PROBE) -> SurfacePoints
 
     Notes
     -----
-    Test points of Shrake and Rupley, twelve per atom. Their directions are fixed in the frame of the residue (C − CA, N,
-    and the normal of both), hence they turn with the protein, and each residue has its points in any order of chains.
+    Test points of Shrake and Rupley, twelve per atom. Their directions are fixed in the frame of the residue (C − CA,
+    N, and the normal of both). Hence they turn with the protein and do not depend on the order of chains.
     A residue without N, CA or C, or with the three in a line, buries others but has no points.
 
     References
@@ -166,12 +166,27 @@ _AROMATIC = {
     "H": ("CG", "CD2", "CE1"),
 }
 _DONORS = {
-    **{"R": ("NE", "NH1", "NH2"), "N": ("ND2",), "Q": ("NE2",), "H": ("ND1", "NE2"), "K": ("NZ",)},
-    **{"S": ("OG",), "T": ("OG1",), "Y": ("OH",), "W": ("NE1",), "C": ("SG",)},
+    "R": ("NE", "NH1", "NH2"),
+    "N": ("ND2",),
+    "Q": ("NE2",),
+    "H": ("ND1", "NE2"),
+    "K": ("NZ",),
+    "S": ("OG",),
+    "T": ("OG1",),
+    "Y": ("OH",),
+    "W": ("NE1",),
+    "C": ("SG",),
 }
 _ACCEPTORS = {
-    **{"D": ("OD1", "OD2"), "E": ("OE1", "OE2"), "N": ("OD1",), "Q": ("OE1",), "H": ("ND1", "NE2")},
-    **{"S": ("OG",), "T": ("OG1",), "Y": ("OH",), "M": ("SD",)},
+    "D": ("OD1", "OD2"),
+    "E": ("OE1", "OE2"),
+    "N": ("OD1",),
+    "Q": ("OE1",),
+    "H": ("ND1", "NE2"),
+    "S": ("OG",),
+    "T": ("OG1",),
+    "Y": ("OH",),
+    "M": ("SD",),
 }
 _POSITIVE = {"K": ("NZ",), "R": ("NH1", "NH2")}
 _NEGATIVE = {"D": ("OD1", "OD2"), "E": ("OE1", "OE2")}
@@ -312,12 +327,12 @@ def _burial(points: SurfacePoints, atom_pos: np.ndarray) -> list[np.ndarray]:
     return [*counts, *enclosure, *concavity]
 
 
-def _weights(pos: np.ndarray, others: np.ndarray, reach: float) -> csr_array:
-    """Return the weights (1 − (d / reach)²)² of others around points, ``(M, K)``."""
-    shape = (len(pos), len(others))
+def _weights(pos: np.ndarray, centers: np.ndarray, reach: float) -> csr_array:
+    """Return the weights (1 − (d / reach)²)² of centers around points, ``(M, K)``."""
+    shape = (len(pos), len(centers))
     if 0 in shape:
         return csr_array(shape)
-    near = cKDTree(pos).sparse_distance_matrix(cKDTree(others), reach, output_type="coo_matrix")
+    near = cKDTree(pos).sparse_distance_matrix(cKDTree(centers), reach, output_type="coo_matrix")
     weight = (1 - (near.data / reach) ** 2) ** 2
     return csr_array((weight, (near.row, near.col)), shape=shape)
 
