@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -176,3 +178,9 @@ def test_a_residue_without_a_frame_buries_but_has_no_points(protein, points):
     assert np.array_equal(found.pos, points.pos[of_others])
     nothing = replace(protein, backbone=np.full_like(backbone, np.nan))
     assert len(surface_points(nothing).pos) == 0
+
+
+def test_the_order_of_imports_does_not_matter():
+    """A module of pockets has the name of its function, so the package has one or the other under this name."""
+    imports = "import protgraph_plugins.pockets.cavity, protgraph_plugins.surface.points as points"
+    subprocess.run([sys.executable, "-c", f"{imports}; assert callable(points.alpha_spheres)"], check=True)
