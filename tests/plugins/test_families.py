@@ -12,11 +12,12 @@ import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.testing.symmetry import relative_error
 
-FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn")
+FAMILIES = ("majority", "sequence_mlp", "gcn", "gat", "mpnn", "transformer", "tfn", "hybrid", "site_mpnn", "surface")
 VARIANTS = [
     *("majority", "sequence_mlp", "sequence_mlp.window1", "gcn", "gcn.mean", "gcn.deep", "gat", "gat.v1", "gat.wide"),
     *("mpnn", "mpnn.gilmer2017", "mpnn.wide", "mpnn.structure", "transformer", "transformer.base"),
     *("tfn", "tfn.full", "tfn.order2", "hybrid", "hybrid.base", "site_mpnn", "site_mpnn.backbone", "site_mpnn.wide"),
+    *("surface", "surface.backbone"),
 ]
 TARGETS = {
     f"{level}_{kind}": pg.Target("label", level, kind, size)
