@@ -6,11 +6,11 @@ from protgraph.lazy_names import lazy_names
 
 # Public name → module that exports it.
 _HOME = {
-    "AlphaSpheres": "protgraph_plugins.pockets.alpha_spheres",
+    "AlphaSpheres": "protgraph_plugins.pockets.spheres",
     "Pocket": "protgraph_plugins.pockets.pockets",
     "PocketFinder": "protgraph_plugins.pockets.find",
     "ProteinPockets": "protgraph_plugins.pockets.find",
-    "alpha_spheres": "protgraph_plugins.pockets.alpha_spheres",
+    "alpha_spheres": "protgraph_plugins.pockets.spheres",
     "find_pockets": "protgraph_plugins.pockets.find",
     "pockets_of": "protgraph_plugins.pockets.pockets",
 }

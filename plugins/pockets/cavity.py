@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from protgraph_plugins.pockets.alpha_spheres import AlphaSpheres, alpha_spheres, smooth_step
+from protgraph_plugins.pockets.spheres import AlphaSpheres, alpha_spheres, smooth_step
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
@@ -56,7 +56,7 @@ class Cavity(StructureFeaturizer):
 
     References
     ----------
-    See :func:`protgraph_plugins.pockets.alpha_spheres.alpha_spheres`.
+    See :func:`protgraph_plugins.pockets.spheres.alpha_spheres`.
     """
 
     writes: ClassVar[tuple[str, ...]] = ("cavity",)
@@ -75,7 +75,7 @@ def cavity_descriptors(residues: Residues, spheres: AlphaSpheres) -> np.ndarray:
     residues : Residues
         The protein of which the spheres were computed.
     spheres : AlphaSpheres
-        See :func:`protgraph_plugins.pockets.alpha_spheres.alpha_spheres`.
+        See :func:`protgraph_plugins.pockets.spheres.alpha_spheres`.
 
     Returns
     -------

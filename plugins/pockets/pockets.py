@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from protgraph_plugins.pockets.alpha_spheres import AlphaSpheres, alpha_spheres
 from protgraph_plugins.pockets.cavity import touched_volume, volume_around
+from protgraph_plugins.pockets.spheres import AlphaSpheres, alpha_spheres
 from scipy.spatial import cKDTree
 
 from protgraph.errors import SelectionError
@@ -56,7 +56,7 @@ class Pocket:
     sphere_center, sphere_radius : ndarray
         ``(T, 3)`` and ``(T,)`` Å, the alpha spheres.
     volume : float
-        Å³, of the tetrahedra between atom centers; see :class:`~protgraph_plugins.pockets.alpha_spheres.AlphaSpheres`.
+        Å³, of the tetrahedra between atom centers; see :class:`~protgraph_plugins.pockets.spheres.AlphaSpheres`.
     depth, enclosure : float
         Largest distance to the surface (Å), and mean enclosure (0 to 1).
     residues : ndarray

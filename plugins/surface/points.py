@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from protgraph_plugins.pockets.alpha_spheres import alpha_spheres
+from protgraph_plugins.pockets import alpha_spheres
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 

@@ -458,7 +458,7 @@ _STORED = "stored_predictions/"
 _MEMBER = "member/"  # of further members, with their numbers from 1; the first one has no prefix
 
 
-class FileContent(NamedTuple):
+class CheckpointTensors(NamedTuple):
     """Tensors of a file: the weights of each member, the descriptors of the training set, and predictions."""
 
     member_states: list[dict[str, Tensor]]
@@ -481,7 +481,7 @@ def join_tensors(
     return {name: _smallest(value.detach().cpu().clone().contiguous()) for name, value in tensors.items()}
 
 
-def split_tensors(tensors: Mapping[str, Tensor]) -> FileContent:
+def split_tensors(tensors: Mapping[str, Tensor]) -> CheckpointTensors:
     """Return the content of a file, all tensors with the shapes that :func:`join_tensors` got."""
     members: list[dict[str, Tensor]] = [{}]
     training_set: dict[str, Tensor] = {}
@@ -499,7 +499,7 @@ def split_tensors(tensors: Mapping[str, Tensor]) -> FileContent:
             number = int(text)
         members += [{} for _ in range(number + 1 - len(members))]
         members[number][tensor_name] = value
-    return FileContent(members, TrainingSetSummary.from_tensors(training_set), stored_predictions)
+    return CheckpointTensors(members, TrainingSetSummary.from_tensors(training_set), stored_predictions)
 
 
 def round_to_half(network: ProteinModel) -> None:

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["verify_command"]
+__all__ = ["verify_model_command"]
 
-ENTRY_POINTS = {"protgraph.commands": {"verify": "verify_command"}}
+ENTRY_POINTS = {"protgraph.commands": {"verify": "verify_model_command"}}
 
 
-def verify_command(
+def verify_model_command(
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Trained models by name, or checkpoints.")],
 ) -> None:
     """Predict again what is stored with a model, and compare, to test that this installation gives the same numbers.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 from biotite.structure.io import pdb, pdbx
-from protgraph_plugins.pockets.alpha_spheres import alpha_spheres
 from protgraph_plugins.pockets.cavity import COLUMNS, cavity_descriptors, touched_volume, volume_around
+from protgraph_plugins.pockets.spheres import alpha_spheres
 from scipy.spatial.transform import Rotation
 
 import protgraph as pg

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from protgraph_plugins.pockets.alpha_spheres import alpha_spheres
+from protgraph_plugins.pockets.spheres import alpha_spheres
 from scipy.spatial.transform import Rotation
 
 EVERY_RADIUS = {"opening": (0.0, 1e-9), "closing": (1e6, 2e6)}
