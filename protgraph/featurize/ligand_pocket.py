@@ -112,11 +112,11 @@ class LigandDistance(StructureFeaturizer):
         self.part = "pockets of ligands" if pocket else ""
 
     def __call__(self, residues: Residues) -> dict[str, np.ndarray]:
+        ligands = residues.ligands
         if self.pocket:
-            ligands = select_ligand(residues, self.ligand)
-            self._pocket_rows(residues, ligands)
-        else:
-            ligands = residues.ligands
+            selected = select_ligand(residues, self.ligand)
+            self._pocket_rows(residues, selected)  # raises if there are none
+            ligands = selected
         if ligands is None or not len(ligands):
             return {"ligand_distance": np.full((len(residues), 1), _FARTHEST, np.float32)}
         distance = _distances(residues, ligands).clip(max=_FARTHEST)

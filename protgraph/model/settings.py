@@ -126,7 +126,7 @@ def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") ->
             'of atoms, e.g. schnet.atom, or --set node_type="atom".'
         )
     options = {"pocket": pocket, "ligand": ligand}
-    return replace(spec, features=[*spec.features, ComponentSpec("ligand_distance", options)])
+    return replace(spec, features=(*spec.features, ComponentSpec("ligand_distance", options)))
 
 
 def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
