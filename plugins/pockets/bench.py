@@ -70,7 +70,7 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option(
             "--model",
-            help="Trained model, 'none' for geometry alone, 'pykvfinder' or 'pocketnet' where installed; repeat.  "
+            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; repeat.  "
             "[default: none, ligand_site]",
         ),
     ] = None,

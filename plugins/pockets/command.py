@@ -57,7 +57,8 @@ def pockets_command(
 
     Pockets are clusters of alpha spheres (empty spheres through four atoms), weighted by the probabilities that the
     model gives to the residues around them. The probability of a pocket is calibrated on proteins with known ligands.
-    Water, ligands and hydrogens in the file change nothing; columns say which ligands of the file are in a pocket.
+    Water, ligands and hydrogens in the file change nothing; columns say which ligands of the file are in a pocket. In
+    models that declare pLDDT, residues below 70 count like others; their number in each pocket is stated.
 
     OUT has pockets.csv, pockets.parquet and pockets.json with all structures, and for each structure NAME.pockets.cif
     (a pseudo-atom per pocket), NAME.html (Mol*: a click on a row of its table zooms), NAME.pml (PyMOL) and NAME.cxc
@@ -132,17 +133,27 @@ def _stem(out: Path, source: str, sources: list[str]) -> Path:
 
 def _print_pockets(source: str, protein: ProteinPockets) -> None:
     """Print the best pockets of a file."""
+    from protgraph_plugins.pockets.output import low_plddt
+
     from protgraph.wording import count_noun
 
     print_reader_notes({source: protein.residues.report})
     typer.echo(f"{source}: {count_noun(len(protein.pockets), 'pocket')}")
+    is_low = low_plddt(protein.residues)
+    if is_low.any():
+        typer.echo(
+            f"note: {is_low.sum()} of {count_noun(len(is_low), 'residue')} have a pLDDT below 70. Their places are not "
+            "reliable, nor are pockets that they line"
+        )
     for pocket in protein.pockets[:_PRINTED]:
         ligands = f", with {', '.join(pocket.ligands)}" if pocket.ligands else ""
+        low = is_low[pocket.residues].sum()
+        unsure = f", {low} of low pLDDT" if low else ""
         chains = ",".join(pocket.chains) or "blank"
         chance = "" if isnan(pocket.probability) else f"p {pocket.probability:.2f}  "
         typer.echo(
             f"  {pocket.rank}  {chance}{pocket.volume:5.0f} Å³  chains {chains}  "
-            f"{count_noun(len(pocket.residues), 'residue')} {pocket.letters}{ligands}"
+            f"{count_noun(len(pocket.residues), 'residue')} {pocket.letters}{unsure}{ligands}"
         )
 
 

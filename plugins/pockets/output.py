@@ -17,15 +17,25 @@ from protgraph.inference import ResultTable
 from protgraph.structure import Residues
 from protgraph.structure.io import FileContent, cif_category
 
-__all__ = ["COLUMNS", "pocket_rows", "pockets_cif", "write_pocket_page", "write_pocket_scripts", "write_tables"]
+__all__ = [
+    "COLUMNS",
+    "low_plddt",
+    "pocket_rows",
+    "pockets_cif",
+    "write_pocket_page",
+    "write_pocket_scripts",
+    "write_tables",
+]
 
 COLUMNS = (
     *("file", "rank", "probability", "score", "x", "y", "z", "volume", "depth", "enclosure"),
     *("size", "chains", "residues", "atoms", "letters", "hydrophobicity", "charge", "aromatic", "polar"),
-    *("ligands", "ligand_overlap"),
+    *("ligands", "ligand_overlap", "low_plddt"),
 )
-"""Columns of the table of pockets, see :class:`~protgraph_plugins.pockets.Pocket`; ``size`` counts residues."""
+"""Columns of the table of pockets, see :class:`~protgraph_plugins.pockets.Pocket`; ``size`` counts residues, and
+``low_plddt`` those with a pLDDT below 70."""
 
+_CONFIDENT = 70.0  # pLDDT from which AlphaFold DB calls a residue confident
 _SHOWN = 10  # pockets in pictures, the first ones
 
 
@@ -43,9 +53,16 @@ def pocket_rows(file: str, protein: ProteinPockets) -> list[tuple[str | int | fl
             *(pocket.volume, pocket.depth, pocket.enclosure, len(pocket.residues), " ".join(pocket.chains)),
             *(" ".join(ids[row] for row in pocket.residues.tolist()), " ".join(atoms), pocket.letters),
             *(pocket.hydrophobicity, pocket.charge, pocket.aromatic, pocket.polar),
-            *("; ".join(pocket.ligands), pocket.ligand_overlap),
+            *("; ".join(pocket.ligands), pocket.ligand_overlap, int(low_plddt(residues)[pocket.residues].sum())),
         ))  # fmt: skip
     return rows
+
+
+def low_plddt(residues: Residues) -> np.ndarray:
+    """Return which residues ``(N,)`` have a pLDDT below 70; none in a file that does not declare pLDDT."""
+    if not residues.predicted:
+        return np.zeros(len(residues), bool)
+    return residues.b_factor < _CONFIDENT
 
 
 def write_tables(folder: Path, rows: list[tuple[str | int | float, ...]]) -> list[Path]:

@@ -1,7 +1,9 @@
-"""Other programs that find pockets, for ``protgraph bench pockets``: pyKVFinder and PocketNet, where installed."""
+"""Other programs that find pockets, for ``protgraph bench pockets``: pyKVFinder, PocketNet and ConCavity."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -9,12 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
-from protgraph.errors import MissingExtraError
+from protgraph.errors import ExternalProgramError, MissingExtraError
 from protgraph.structure import Residues
 from protgraph.structure.io import to_atom_array
 
-__all__ = ["RIVALS", "RankedPockets"]
+__all__ = ["RIVALS", "RankedPockets", "read_concavity_grid"]
+
+_LINING = 4.5  # Å between a heavy atom and a grid point of a pocket that has no list of residues
 
 
 class RankedPockets(NamedTuple):
@@ -92,9 +97,61 @@ def _pocketnet() -> Any:
     return PocketPredictor("cpu")
 
 
+def concavity_pockets(residues: Residues) -> RankedPockets:
+    """Return the pockets of ConCavity without conservation, in order of the sum of its grid values.
+
+    Residues within 4.5 Å of a grid point of a pocket line it.
+
+    References
+    ----------
+    Capra et al. 2009, PLoS Computational Biology 5, e1000585.
+    """
+    program = shutil.which("concavity")
+    if program is None:
+        raise MissingExtraError("bench pockets: concavity is not on the path. Run: apt-get install concavity")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(_write_pdb(residues, Path(folder)))
+        command = [program, "-print_grid_pdb", "1", path.name, "out"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        grid = path.with_name("protein_out_pocket.pdb")
+        if done.returncode != 0 or not grid.exists():
+            raise ExternalProgramError(
+                f"bench pockets: concavity failed on {residues.name} (exit code {done.returncode}): {done.stderr[-300:]}"
+            )
+        points = read_concavity_grid(grid.read_text(encoding="ascii"))
+    pockets = sorted(points.values(), key=lambda cells: -cells[:, 3].sum())
+    tree = cKDTree(residues.atom_pos.astype(np.float64))
+    centers, lining, scores = [], [], []
+    for cells in pockets:
+        pos, value = cells[:, :3], cells[:, 3]
+        centers.append((pos * value[:, None]).sum(0) / value.sum())
+        atoms = np.unique(np.concatenate([np.array(near, np.int64) for near in tree.query_ball_point(pos, _LINING)]))
+        lining.append([f"A:{row + 1}" for row in np.unique(residues.atom_residue[atoms])])
+        scores.append(float(value.sum()))
+    return _ranked(residues, centers, lining, scores, len(pockets) * [np.nan])
+
+
+def read_concavity_grid(text: str) -> dict[int, np.ndarray]:
+    """Return the grid points of each pocket in a ``*_pocket.pdb`` of ConCavity.
+
+    Returns
+    -------
+    dict of int to ndarray
+        ``(M, 4)`` x, y, z (Å) and value of the points, by number of the pocket.
+    """
+    points: dict[int, list[list[float]]] = {}
+    for line in text.splitlines():
+        if line.startswith("HETATM"):
+            pocket = int(line[22:26])  # residue number; the B factor is the value of the point
+            point = [float(line[start:end]) for start, end in ((30, 38), (38, 46), (46, 54), (60, 66))]
+            points.setdefault(pocket, []).append(point)
+    return {pocket: np.array(rows) for pocket, rows in points.items()}
+
+
 RIVALS: dict[str, Callable[[Residues], RankedPockets]] = {
     "pykvfinder": pykvfinder_pockets,
     "pocketnet": pocketnet_pockets,
+    "concavity": concavity_pockets,
 }
 
 

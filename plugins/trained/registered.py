@@ -7,7 +7,6 @@ from pathlib import Path
 from protgraph import TrainedModel
 
 __all__ = [
-    "CRYPTIC_POCKET",
     "DDG",
     "DDG_BINDING",
     "DNA_SITE",
@@ -21,7 +20,6 @@ __all__ = [
 ]
 ENTRY_POINTS = {
     "protgraph.trained_models": {
-        "cryptic_pocket": "CRYPTIC_POCKET",
         "ddg": "DDG",
         "ddg_binding": "DDG_BINDING",
         "dna_site": "DNA_SITE",
@@ -37,7 +35,6 @@ ENTRY_POINTS = {
 
 _FOLDER = Path(__file__).parent
 
-CRYPTIC_POCKET = TrainedModel(_FOLDER / "cryptic_pocket", check_code=False)
 DDG = TrainedModel(_FOLDER / "ddg", check_code=False)
 DDG_BINDING = TrainedModel(_FOLDER / "ddg_binding", check_code=False)
 DNA_SITE = TrainedModel(_FOLDER / "dna_site", check_code=False)

@@ -57,6 +57,7 @@ function drawControls() {
   const [besideLabel, beside] = colorList("beside", "Compare with", scene.beside ?? "", [["", "–"]]);
   beside.addEventListener("change", () => busy(() => compare(beside.value)));
   const kinds = [["cartoon", "Cartoon", true], ["sticks", "Sticks", false], ["surface", "Surface", false]];
+  if (scene.groups.length) kinds.push(["patches", "Surface patches", true]);
   if (scene.ligands) kinds.push(["ligands", `Ligands (${scene.ligands})`, true]);
   const edges = scene.edges.map((kind, i) => checkbox(`edges-${i}`, `${kind.name} (${kind.pairs.length})`, true, kind.color));
   const reset = element("button", { type: "button" }, "Reset view"), png = element("button", { type: "button" }, "Save PNG");

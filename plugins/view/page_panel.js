@@ -6,6 +6,8 @@ const KINDS = {
   cartoon: { type: "cartoon", theme: "value" },
   sticks: { type: "ball-and-stick", theme: "stick", typeParams: { sizeFactor: 0.14 } },
   surface: { type: "molecular-surface", theme: "value", typeParams: { alpha: 0.75 } },
+  // includeParent: the surface of the whole protein, of which the residues of the groups are drawn
+  patches: { type: "molecular-surface", theme: "value", typeParams: { alpha: 0.6, includeParent: true } },
 };
 /** Atoms from which the surface is coarser: below [0] exact, else Gaussian; its quality in Mol*. */
 const SURFACES = [[3000, "low"], [50000, "lower"], [200000, "lowest"]];
@@ -109,6 +111,12 @@ class Panel {
       for (const part of ["ligand", "ion", "branched"])
         this.parts[part] = await build.structure.tryCreateComponentStatic(this.structure, part);
     }
+    // groups in gray, i.e. without a value of the first color, have no patch
+    const grouped = [...new Set(scene.groups.flatMap(group => group.rows))].filter(row => scene.colors[0].texts[row] !== "none");
+    if (grouped.length) {
+      const params = lib.structure.StructureElement.Bundle.fromLoci(this.loci(grouped));
+      this.parts.patches = await build.structure.tryCreateComponent(this.structure, { type: { name: "bundle", params }, nullIfEmpty: true, label: "patches" }, "patches");
+    }
     this.plugin.behaviors.interaction.hover.subscribe(({ current, page }) => this.hover(current.loci, page));
     this.plugin.behaviors.interaction.click.subscribe(({ current, modifiers }) => {
       const location = locationOf(current.loci), row = location ? rowOf(location) : -1;
@@ -151,7 +159,7 @@ class Panel {
     } else {
       const { type, theme, typeParams } = this.drawing(kind), refs = [];
       this.shown.set(kind, refs);
-      const parts = kind === "ligands" ? ["ligand", "ion", "branched"] : ["polymer"];
+      const parts = { ligands: ["ligand", "ion", "branched"], patches: ["patches"] }[kind] ?? ["polymer"];
       for (const part of parts.filter(part => this.parts[part])) {
         const color = kind === "ligands" ? "element-symbol" : `${theme}-${this.color}`;
         const params = kind === "ligands" ? { sizeFactor: 0.22 } : typeParams ?? {};
@@ -163,8 +171,9 @@ class Panel {
   /** Return how Mol* draws a kind; surfaces of large structures are coarser, since they take seconds otherwise. */
   drawing(kind) {
     const quality = SURFACES.findLast(([atoms]) => this.structure.data.elementCount >= atoms)?.[1];
-    if (kind !== "surface" || !quality) return KINDS[kind] ?? KINDS.sticks;
-    return { ...KINDS.surface, type: "gaussian-surface", typeParams: { ...KINDS.surface.typeParams, quality } };
+    const drawing = KINDS[kind] ?? KINDS.sticks;
+    if (drawing.type !== "molecular-surface" || !quality) return drawing;
+    return { ...drawing, type: "gaussian-surface", typeParams: { ...drawing.typeParams, quality } };
   }
 
   /** Color the protein by the values of color i. */

@@ -29,15 +29,15 @@ def labeled(structures_dir, tmp_path):
 def test_shipped_ensemble_is_continued_with_labels_of_a_user(run, labeled, tmp_path):
     out = tmp_path / "tuned.safetensors"
     labels = ("--data", labeled, "--labels", labeled / "labels.csv", "--task", "site", "--epochs", 1)
-    parts = ("--freeze", "layers.[0-6]", "--lr-scale", "layers.7=0.1", "--unfreeze-after", "layers.6=1")
-    result = run("train", "--from", "cryptic_pocket[1]", "--head", "keep", *labels, *parts, "-o", out, "--quiet")
+    parts = ("--freeze", "layers.[0-5]", "--lr-scale", "layers.7=0.1", "--unfreeze-after", "layers.5=1")
+    result = run("train", "--from", "ppi_site[1]", "--head", "keep", *labels, *parts, "-o", out, "--quiet")
     assert result.code == 0, result.err
-    digest = weights_digest(load_checkpoint("cryptic_pocket").members[1])
-    assert f"start from cryptic_pocket[1]: mpnn for ligand_binding, sha256 {digest[:16]}" in result.out
+    digest = weights_digest(load_checkpoint("ppi_site").members[1])
+    assert f"start from ppi_site[1]: site_mpnn.backbone for interface, sha256 {digest[:16]}" in result.out
     assert "loaded: layers.0 (embed)" in result.out and "skipped: none" in result.out
     info = run("info", out).out
     for text in (
-        "from      cryptic_pocket[1] (mpnn for ligand_binding)",
+        "from      ppi_site[1] (site_mpnn.backbone for interface)",
         f"sha256 {digest}",
         "parts     layers.0 (embed, ",
     ):
@@ -48,14 +48,14 @@ def test_low_rank_terms_are_written_beside_the_checkpoint(run, labeled, tmp_path
     out = tmp_path / "tuned.safetensors"
     labels = ("--data", labeled, "--labels", labeled / "labels.csv", "--task", "site", "--epochs", 1)
     ranks = ("--lora", 2, "--lora", "layers.[01]=1")
-    result = run("train", "--from", "cryptic_pocket", *ranks, *labels, "-o", out, "--quiet")
+    result = run("train", "--from", "ppi_site", *ranks, *labels, "-o", out, "--quiet")
     assert result.code == 0, result.err
     adapters = tmp_path / "tuned.adapters.safetensors"
     assert f"adapters: {adapters}" in result.out and "low-rank terms: " in result.out
     assert weights_digest(load_checkpoint(adapters).model) == weights_digest(load_checkpoint(out).model)
-    again = run("train", "--from", "cryptic_pocket", "--lora", 2, *labels, "-o", tmp_path / "tuned.safetensors")
+    again = run("train", "--from", "ppi_site", "--lora", 2, *labels, "-o", tmp_path / "tuned.safetensors")
     assert again.code == 2 and "tuned.safetensors" in again.err
-    longer = run("train", "--from", "cryptic_pocket", *ranks, *labels[:-1], 2, "-o", out, "--quiet", "--resume")
+    longer = run("train", "--from", "ppi_site", *ranks, *labels[:-1], 2, "-o", out, "--quiet", "--resume")
     assert longer.code == 0, longer.err
     assert weights_digest(load_checkpoint(adapters).model) == weights_digest(load_checkpoint(out).model)
 
@@ -83,7 +83,7 @@ def test_wrong_options_are_errors(run, options, message):
 
 def test_info_of_a_model_prints_the_parts_that_can_be_frozen(run):
     assert "parts     layers.0 (embed, dim=64), layers.1 (gcn" in run("info", "gcn", "--kind", "models").out
-    assert "parts     layers.0 (embed, 2,752)" in run("info", "cryptic_pocket").out
+    assert "parts     layers.0 (embed, 22,272)" in run("info", "ppi_site").out
 
 
 def test_layers_are_trained_on_auxiliary_tasks(run, labeled, tmp_path):

@@ -130,7 +130,7 @@ def test_inputs_without_a_protein_structure_fail_with_the_reason(run, tmp_path, 
 
 
 def test_several_chains_are_predicted_alone_and_that_is_printed(run, structures_dir, tmp_path) -> None:
-    result = run("predict", "cryptic_pocket", structures_dir / "1hf9.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
+    result = run("predict", "ppi_site", structures_dir / "1hf9.bcif", "-o", tmp_path / "o.csv", "--device", "cpu")
     assert result.code == 0 and "each chain is predicted without the others (1 file" in result.err
 
 

@@ -13,7 +13,7 @@ import pytest
 import protgraph as pg
 from tests.docs.predicted_files import write_predicted_file
 
-MODELS = ("dna_site", "sugar_site", "ppi_site", "cryptic_pocket")
+MODELS = ("dna_site", "sugar_site", "ppi_site", "ligand_site")
 TITLE = "ALPHAFOLD MONOMER V2.0 PREDICTION FOR POLYUBIQUITIN-C (P0CG48)"
 
 

@@ -17,7 +17,6 @@ from protgraph.recipes.card import card_page
 
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.
 RECORDED = {
-    "cryptic_pocket": ("p_ligand_binding", [0.011284, 0.012484, 0.012033, 0.011015, 0.015616, 0.017101]),
     "dna_site": ("p_dna_site", [0.028113, 0.009083, 0.003355, 0.010343, 0.010339, 0.009978]),
     "ligand_site": ("p_ligand_site", [0.022438, 0.001284, 0.002267, 0.050831, 0.002754, 0.001538]),
     "model_quality": ("model_quality", [0.827519, 0.826528, 0.877571, 0.844019, 0.854892, 0.837569]),

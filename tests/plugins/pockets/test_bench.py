@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from protgraph_plugins.pockets import find_pockets
 from protgraph_plugins.pockets.metrics import dca
-from protgraph_plugins.pockets.rivals import RIVALS
+from protgraph_plugins.pockets.rivals import RIVALS, read_concavity_grid
 
 from protgraph.structure.io import read_residues
 
@@ -81,6 +82,27 @@ def test_a_program_that_is_not_installed_is_named(run, folder, monkeypatch, modu
     assert f"pip install {module}" in result.err
 
 
+def test_a_program_that_is_not_on_the_path_is_named(run, folder, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    result = run("bench", "pockets", folder, "--split", "val", "--model", "concavity")
+    assert result.code == 2
+    assert "apt-get install concavity" in result.err
+
+
+def test_points_of_concavity_are_read_by_pocket():
+    """Lines of ConCavity 0.1 (Debian) for 1PDO."""
+    text = (
+        "HETATM    0 H    POC 1   0      12.478  27.267  27.888  1.88  1.88            \n"
+        "HETATM    1 H    POC 1   0      12.478  27.267  28.884  2.24  2.24            \n"
+        "HETATM  298 H    POC 1   1      17.458  10.335  41.832  2.07  2.07            \n"
+    )
+    points = read_concavity_grid(text)
+    assert {pocket: rows.tolist() for pocket, rows in points.items()} == {
+        0: [[12.478, 27.267, 27.888, 1.88], [12.478, 27.267, 28.884, 2.24]],
+        1: [[17.458, 10.335, 41.832, 2.07]],
+    }
+
+
 def test_probabilities_of_another_program_are_not_fitted(run, folder, tmp_path):
     fit = tmp_path / "fit.json"
     result = run("bench", "pockets", folder, "--split", "val", "--model", "pykvfinder", "--fit", fit)
@@ -90,7 +112,10 @@ def test_probabilities_of_another_program_are_not_fitted(run, folder, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(RIVALS))
 def test_residues_of_other_programs_surround_their_pockets(source, name):
-    pytest.importorskip({"pykvfinder": "pyKVFinder"}.get(name, name))
+    if name == "concavity" and shutil.which(name) is None:
+        pytest.skip("concavity is not on the path")
+    if name != "concavity":
+        pytest.importorskip({"pykvfinder": "pyKVFinder"}.get(name, name))
     residues = read_residues(source)
     ranked = RIVALS[name](residues)
     assert ranked.residues.shape == (len(ranked.centers), len(residues))

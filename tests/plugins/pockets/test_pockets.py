@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import replace
 
+import biotite.structure as struc
 import biotite.structure.io.pdbx as pdbx
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from scipy.spatial.transform import Rotation
 import protgraph as pg
 from protgraph.errors import OptionError, SelectionError
 from protgraph.structure import Ligands
+from protgraph.structure.io import read_residues
+from tests.docs.predicted_files import write_predicted_file
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +90,79 @@ def test_a_ligand_is_named_and_changes_nothing(protein, probability, pockets):
     assert pockets[0].ligands == ()
 
 
+@pytest.fixture(scope="module")
+def dimer(structures_dir) -> struc.AtomArray:
+    """HIV protease: two equal chains, an inhibitor between them, and water."""
+    file = pdbx.BinaryCIFFile.read(structures_dir / "1hvr.bcif")
+    return pdbx.get_structure(file, model=1)
+
+
+def _pockets_of_atoms(atoms: struc.AtomArray, path) -> list:
+    file = pdbx.CIFFile()
+    pdbx.set_structure(file, atoms)
+    file.write(path)
+    return find_pockets(path)
+
+
+def _with_hydrogens(atoms: struc.AtomArray) -> struc.AtomArray:
+    """Add a hydrogen 1 Å from each CA atom, beside it in the file."""
+    hydrogens = atoms[atoms.atom_name == "CA"].copy()
+    hydrogens.coord = hydrogens.coord + np.array([0.6, 0.6, 0.5], np.float32)
+    hydrogens.atom_name[:], hydrogens.element[:] = "HA", "H"
+    both = atoms + hydrogens
+    order = np.lexsort((np.arange(len(both)), both.res_id, both.chain_id, both.hetero))
+    return both[order]
+
+
+def _turned(atoms: struc.AtomArray) -> struc.AtomArray:
+    turned = atoms.copy()
+    turned.coord = (atoms.coord @ Rotation.random(random_state=2).as_matrix().T + 40).astype(np.float32)
+    return turned
+
+
+def _atoms_shuffled_in_residues(atoms: struc.AtomArray) -> struc.AtomArray:
+    number = np.cumsum(np.isin(np.arange(len(atoms)), struc.get_residue_starts(atoms)))
+    return atoms[np.lexsort((np.random.default_rng(0).random(len(atoms)), number))]
+
+
+def _chains_reversed(atoms: struc.AtomArray) -> struc.AtomArray:
+    """Return the chains in reverse order; each keeps the order of its atoms."""
+    return struc.concatenate([atoms[atoms.chain_id == chain] for chain in np.unique(atoms.chain_id)[::-1]])
+
+
+CHANGES = {
+    "turned": _turned,
+    "atoms in another order": _atoms_shuffled_in_residues,
+    "chains in another order": _chains_reversed,
+    "without water and ligands": lambda atoms: atoms[struc.filter_amino_acids(atoms)],  # with CSO, part of the chain
+    "with hydrogens": _with_hydrogens,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_files_of_the_same_protein_have_the_same_pockets(dimer, change, tmp_path):
+    """With the trained model, from file to probability."""
+    reference = _pockets_of_atoms(dimer, tmp_path / "reference.cif")
+    changed = _pockets_of_atoms(CHANGES[change](dimer), tmp_path / "changed.cif")
+    assert len(changed) == len(reference)
+    assert sorted(sorted(p.letters) for p in changed[:8]) == sorted(sorted(p.letters) for p in reference[:8])
+    probabilities = [sorted(pocket.probability for pocket in pockets) for pockets in (changed, reference)]
+    assert np.abs(np.subtract(*probabilities)).max() < 1e-4
+    assert set(reference[0].chains) == {"A", "B"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("entry", "name"), [("3mht", "SAH"), ("1rx2", "FOL")])
+def test_molecules_like_amino_acids_are_ligands_of_a_pocket(structures_dir, entry, name):
+    """They have atoms N, CA and C but no peptide bond; as residues they would fill their own pocket."""
+    source = structures_dir / f"{entry}.bcif"
+    best = find_pockets(source)[0]
+    assert name in {ligand.split()[0] for ligand in best.ligands}
+    assert best.ligand_overlap > 0.5
+    assert name not in read_residues(source).res_name[best.residues]
+
+
 def test_pockets_follow_the_probabilities_of_residues(protein, probability, pockets):
     last = pockets[-1]
     there = np.zeros(len(protein))
@@ -119,6 +195,24 @@ def test_pseudo_atoms_are_read_at_the_centers(pockets, tmp_path):
     assert atoms.res_id.tolist() == [pocket.rank for pocket in pockets]
     assert atoms.coord == pytest.approx(np.array([pocket.center for pocket in pockets]), abs=1e-2)
     assert atoms.b_factor == pytest.approx([100 * pocket.probability for pocket in pockets], abs=0.01)
+
+
+def test_residues_of_low_plddt_are_counted(run, structures_dir, tmp_path):
+    """A model of AlphaFold DB with four uncertain residues at its end; the other file declares no pLDDT."""
+    title = "ALPHAFOLD MONOMER V2.0 PREDICTION FOR POLYUBIQUITIN-C (P0CG48)"
+    write_predicted_file(tmp_path / "model.pdb", structures_dir / "1ubq.bcif", tail=(65.0, 52, 44, 38), title=title)
+    rows = {}
+    for source in (tmp_path / "model.pdb", structures_dir / "1ubq.bcif"):
+        out = tmp_path / source.suffix
+        result = run("pockets", source, "-o", out, "--model", "none", "--no-pages")
+        assert ("4 of 76 residues have a pLDDT below 70" in result.out) is (source.name == "model.pdb")
+        with (out / "pockets.csv").open(encoding="utf-8", newline="") as file:
+            rows[source.name] = list(csv.DictReader(file))
+    uncertain = {"A:73", "A:74", "A:75", "A:76"}
+    for row in rows["model.pdb"]:
+        assert int(row["low_plddt"]) == len(uncertain & set(row["residues"].split()))
+    assert any(int(row["low_plddt"]) for row in rows["model.pdb"])
+    assert not any(int(row["low_plddt"]) for row in rows["1ubq.bcif"])
 
 
 def test_the_command_writes_tables_and_lists_failures(run, structures_dir, tmp_path):

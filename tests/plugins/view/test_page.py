@@ -226,7 +226,6 @@ def test_the_sequence_selects_by_pointer_and_keyboard(opened):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_row_of_the_table_selects_its_residues(opened):
     click(opened, "#groups tbody tr")
     chosen = "return [...document.querySelectorAll('.residue[aria-selected=true]')].map(e => Number(e.dataset.row))"
@@ -236,9 +235,25 @@ def test_a_row_of_the_table_selects_its_residues(opened):
     assert opened.execute_script(cells) == ["", "volume", "pocket 1", "120"]
 
 
+def test_the_surface_of_groups_is_a_part_of_the_surface_of_the_protein(opened):
+    """Triangles drawn for the residues of groups, and for the whole protein; a checkbox removes the patches."""
+    triangles = """return [...panels[0].shown.get(arguments[0]) ?? []].flatMap(ref =>
+        panels[0].plugin.state.data.cells.get(ref).obj.data.repr.renderObjects)
+        .reduce((sum, drawn) => sum + drawn.values.drawCount.ref.value / 3, 0)"""
+    patches = opened.execute_script(triangles, "patches")
+    click(opened, "input[name=surface]")
+    surface = opened.execute_script(triangles, "surface")
+    assert 0 < patches < 0.5 * surface
+    click(opened, "input[name=surface]")
+    click(opened, "input[name=patches]")
+    assert opened.execute_script(triangles, "patches") == 0
+    click(opened, "input[name=patches]")
+    assert opened.execute_script(triangles, "patches") == patches
+
+
 def test_every_control_is_reached_by_tab_with_a_visible_focus_and_a_name(opened):
     names = check_keyboard(opened)
-    assert len(names) == 12  # 2 lists, 4 checkboxes, 2 buttons, 2 pictures, a group, the sequence
+    assert len(names) == 13  # 2 lists, 5 checkboxes, 2 buttons, 2 pictures, a group, the sequence
     assert names[0].startswith("Color") and "Save PNG" in names and re.match(r"A:[A-Z]{3}:\d+B?, ", names[-1])
 
 
