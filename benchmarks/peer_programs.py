@@ -46,8 +46,11 @@ def _gvp_style(path: Path, *, k: int) -> None:
     Features of Jing et al. 2021, arXiv:2009.01411, whose program starts from extracted coordinates.
     """
     names = ("N", "CA", "C", "O")
-    residues = [r for r in _biopython(path)[0].get_residues() if all(n in r for n in names)]
-    x = torch.tensor(np.array([[r[n].coord for n in names] for r in residues]))  # (N, 4, 3)
+    coordinates = []
+    for residue in _biopython(path)[0].get_residues():
+        if all(name in residue for name in names):
+            coordinates.append([residue[name].coord for name in names])
+    x = torch.tensor(np.array(coordinates))  # (N, 4, 3)
     ca = x[:, 1]
     distance, _ = torch.cdist(ca, ca).topk(min(k + 1, len(ca)), largest=False)
     torch.exp(-(((distance[:, 1:, None] - torch.linspace(0, 20, 16)) / 1.25) ** 2))  # (N, k, 16)

@@ -30,11 +30,10 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out.csv")
         prefix = [sys.executable, "-m", "protgraph", "predict"]
-        ways = {_IMPORT: [sys.executable, "-c", _IMPORT]} | {
-            name: [*prefix, name, str(file), "-o", str(out), "--overwrite", "--device", "cpu"]
-            for name in trained_models.names()
-            if name not in _REFUSE_IT
-        }
+        ways = {_IMPORT: [sys.executable, "-c", _IMPORT]}
+        for name in trained_models.names():
+            if name not in _REFUSE_IT:
+                ways[name] = [*prefix, name, str(file), "-o", str(out), "--overwrite", "--device", "cpu"]
         for command in ways.values():
             _run(command)  # compiles modules to bytecode
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
@@ -42,13 +41,17 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
         while not times[_IMPORT] or time.perf_counter() < end:
             for name, command in ways.items():
                 times[name].append(_run(command))
-    rows = show_rows(
-        (name, *(statistics.median(part) for part in zip(*own, strict=True))) for name, own in times.items()
-    )
+    rows = show_rows(_row(name, runs) for name, runs in times.items())
     title = f"protgraph predict NAME FILE: {residues} residues, process start included, {os.cpu_count()} cores"
     caption = "wall s: from start to end of the process; CPU s: of all its threads. Medians, measured in turns.\n"
     caption += f"Not measured, because they refuse proteins of this kind: {', '.join(_REFUSE_IT)}."
     return [CostTable(title, ("model", "wall s", "CPU s"), rows, caption)]
+
+
+def _row(name: str, runs: Sequence[tuple[float, float]]) -> tuple[str, float, float]:
+    """Return a model and the medians of its wall-clock and processor times."""
+    wall_times, processor_times = zip(*runs, strict=True)
+    return name, statistics.median(wall_times), statistics.median(processor_times)
 
 
 def _run(command: Sequence[str]) -> tuple[float, float]:

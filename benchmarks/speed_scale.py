@@ -80,12 +80,12 @@ def measure(*, seconds: float = 5.0) -> list[CostTable]:
 
 
 def _rows(folder: Path, seconds: float) -> Iterator[Row]:
-    files = {
-        suffix: [folder / f"{size}{suffix}" for size in (PDB_SIZES if suffix == ".pdb" else SIZES)]
-        for suffix in FORMATS
-    }
-    for path in (path for paths in files.values() for path in paths):
-        write_large_structure(int(path.stem), path)
+    files = {}
+    for suffix in FORMATS:
+        sizes = PDB_SIZES if suffix == ".pdb" else SIZES
+        files[suffix] = [folder / f"{size}{suffix}" for size in sizes]
+        for path in files[suffix]:
+            write_large_structure(int(path.stem), path)
     for suffix, paths in files.items():
         yield _row(f"{FORMATS[suffix]} file → graph", _costs(_graph_runs, paths, seconds))
     structures = [clean(load_structure(path)) for path in files[".bcif"]]
@@ -99,7 +99,8 @@ def _row(name: str, costs: Sequence[SizeCost]) -> Row:
     largest = costs[-1]
     growth = (None, None) if largest.seconds is None else exponent(costs, lambda cost: cost.seconds)
     memory = exponent(costs, lambda cost: cost.memory)
-    return name, largest.residues, largest.seconds, largest.memory, *growth, *memory
+    cells = [name, largest.residues, largest.seconds, largest.memory, *growth, *memory]
+    return tuple(cells)
 
 
 def exponent(costs: Sequence[SizeCost], value: Callable[[SizeCost], float]) -> tuple[float, float | None]:

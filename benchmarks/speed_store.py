@@ -59,13 +59,17 @@ def _ways(graphs: Sequence[ProteinGraph], folder: Path) -> dict[str, Collate]:
     writer.close()
     store = GraphStore(folder / "store")
     ways: dict[str, Collate] = {LOCAL: store.collate}
-    plain = [Data(**{key: value for key, value in graph.items() if isinstance(value, Tensor)}) for graph in graphs]
+    plain = [_tensors(graph) for graph in graphs]
     memory = _InMemory(plain)
     disk = OnDiskDataset(str(folder / "disk"))
     disk.extend(plain)
     ways[IN_MEMORY] = lambda members: Batch.from_data_list([memory[i] for i in members])
     ways[ON_DISK] = lambda members: Batch.from_data_list(disk.multi_get(members))
     return ways
+
+
+def _tensors(graph: ProteinGraph) -> Data:
+    return Data(**{key: value for key, value in graph.items() if isinstance(value, Tensor)})
 
 
 class _InMemory(InMemoryDataset):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, starmap
 from statistics import mean, median, quantiles
+from typing import NamedTuple
 
 import torch
 
@@ -85,26 +86,42 @@ def _rates(model: str, copies: int, seconds: float, device: str) -> tuple[float,
     return loops.residues, *_row(loops.residues, bare, unclipped, command)
 
 
+class _Turn(NamedTuple):
+    """An epoch of the command beside the bare epochs before and after it."""
+
+    bare: float  # s of training
+    command: float  # s without validation
+    ratio: float  # rate of the command by that of the bare loop; of the next three, too
+    ratio_to_unclipped: float
+    ratio_with_validation: float
+    ratio_of_training: float
+    validation: float  # ms of the command beyond those of the bare loop
+
+
 def _row(
     residues: int, bare: Sequence[EpochTimes], unclipped: Sequence[EpochTimes], command: Sequence[EpochTimes]
 ) -> tuple[float, ...]:
     """Return the rates and ratios of a row; epoch i of the command is between the bare epochs i and i + 1."""
-    turns = [_turn(*one) for one in zip(pairwise(bare), pairwise(unclipped), command, strict=True)]
-    bare_time, time_taken, ratio, *others = zip(*turns, strict=True)
-    lower, _, upper = quantiles(ratio, n=4, method="inclusive")
-    rates = (residues / median(bare_time), residues / median(time_taken))
-    return (*rates, median(ratio), lower, upper, *map(median, others))
+    epochs = zip(pairwise(bare), pairwise(unclipped), command, strict=True)
+    turns = _Turn(*zip(*starmap(_turn, epochs), strict=True))  # a tuple of all turns in each field
+    lower, _, upper = quantiles(turns.ratio, n=4, method="inclusive")
+    rates = (residues / median(turns.bare), residues / median(turns.command))
+    ratio = (median(turns.ratio), lower, upper)
+    return rates + ratio + tuple(median(values) for values in turns[3:])
 
 
-def _turn(
-    bare: tuple[EpochTimes, EpochTimes], unclipped: tuple[EpochTimes, EpochTimes], epoch: EpochTimes
-) -> tuple[float, ...]:
-    """Return the seconds of training of a bare epoch and of the command, four ratios, and milliseconds per epoch.
-
-    The bare epochs are those before and after the epoch of the command.
-    """
-    training, validation = mean(one.training for one in bare), mean(one.validation for one in (*bare, *unclipped))
-    whole = epoch.training + epoch.validation
-    took = whole - validation
-    ratios = training / took, mean(one.training for one in unclipped) / took, training / whole
-    return training, took, *ratios, training / epoch.training, 1e3 * (epoch.validation - validation)
+def _turn(bare: tuple[EpochTimes, EpochTimes], unclipped: tuple[EpochTimes, EpochTimes], epoch: EpochTimes) -> _Turn:
+    training = mean(loop.training for loop in bare)
+    training_unclipped = mean(loop.training for loop in unclipped)
+    validation = mean(loop.validation for loop in (*bare, *unclipped))
+    total = epoch.training + epoch.validation
+    command = total - validation
+    return _Turn(
+        bare=training,
+        command=command,
+        ratio=training / command,
+        ratio_to_unclipped=training_unclipped / command,
+        ratio_with_validation=training / total,
+        ratio_of_training=training / epoch.training,
+        validation=1e3 * (epoch.validation - validation),
+    )

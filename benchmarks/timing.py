@@ -142,10 +142,12 @@ def interleave(
             wait()
             times[name].append(time.perf_counter() - start)
         done += 1
-    base = times[reference]
-    return tuple(
-        Timing(name, median(t) * 1e3, median(a / b for a, b in zip(t, base, strict=True))) for name, t in times.items()
-    )
+    timings = []
+    for name, seconds_of_runs in times.items():
+        pairs = zip(seconds_of_runs, times[reference], strict=True)
+        ratio = median(run / run_of_reference for run, run_of_reference in pairs)
+        timings.append(Timing(name, median(seconds_of_runs) * 1e3, ratio))
+    return tuple(timings)
 
 
 def interleave_inputs(

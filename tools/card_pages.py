@@ -134,12 +134,12 @@ def _count(split: str, count: SplitCount, columns: int, is_binary: bool) -> tupl
     return tuple([*cells, *missing][:columns])
 
 
-def _score(kind: str, score: ReferenceScore) -> tuple[str, ...]:
+def _score(kind: str, score: ReferenceScore) -> list[str]:
     source = score.source
     if not score.confirmed:
         source += " (not confirmed)"
     trained_on = score.trained_on or "–"
-    return kind, score.method, score.metric, f"{score.value:g}", score.split, trained_on, source.strip()
+    return [kind, score.method, score.metric, f"{score.value:g}", score.split, trained_on, source.strip()]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], rule: str | None = None) -> Iterator[str]:

@@ -46,10 +46,14 @@ def tests_of(files: Iterable[str], root: Path = ROOT) -> list[str]:
     >>> tests_of(["protgraph/nn/layers/gcn.py", "tests/nn/test_irreps.py", "docs/start.md"])
     ['tests/docs', 'tests/nn', 'tests/test_documentation.py']
     """
-    found: set[str] = set()
+    paths: set[str] = set()
     for file in files:
-        found |= _tests_of_file(PurePosixPath(file), root)
-    return sorted(path for path in found if not any(path.startswith(f"{other}/") for other in found))
+        paths |= _tests_of_file(PurePosixPath(file), root)
+    outermost = []
+    for path in sorted(paths):
+        if not path.startswith(tuple(f"{folder}/" for folder in paths)):
+            outermost.append(path)
+    return outermost
 
 
 def _tests_of_file(file: PurePosixPath, root: Path) -> set[str]:

@@ -104,7 +104,11 @@ def sections(text: str) -> Iterator[Section]:
     """Yield the sections of a page; lines of code that begin with # are no headings."""
     code = [match.span() for match in _CODE.finditer(text)]
     heads = [m.start() for m in re.finditer(r"^#{1,6} ", text, re.MULTILINE)]
-    starts = [0, *(h for h in heads if h and not any(a < h < b for a, b in code))]
+    starts = [0]
+    for head in heads:
+        is_in_code = any(begin < head < end for begin, end in code)
+        if head > 0 and not is_in_code:
+            starts.append(head)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield Section(text.count("\n", 0, start) + 1, text[start:end])
 

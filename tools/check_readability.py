@@ -94,11 +94,8 @@ def long_conditions(path: Path, tree: ast.Module) -> Iterator[Finding]:
 def filled_parameters(path: Path, tree: ast.Module) -> Iterator[Finding]:
     """Yield additions to a container that is a parameter of the function."""
     for function in _functions(tree):
-        containers = {
-            argument.arg
-            for argument in [*function.args.args, *function.args.kwonlyargs]
-            if _is_container(argument.annotation)
-        }
+        arguments = [*function.args.args, *function.args.kwonlyargs]
+        containers = {argument.arg for argument in arguments if _is_container(argument.annotation)}
         for node in _own_nodes(function):
             name = _container_added_to(node)
             if name in containers:

@@ -183,9 +183,8 @@ def _changed_lines(before: Path, after: Path) -> list[str]:
     texts = [path.read_text(encoding="utf-8").splitlines() if path.exists() else [] for path in (before, after)]
     if texts[0] == texts[1]:
         return []
-    return [
-        line for line in difflib.unified_diff(*texts, n=0, lineterm="") if not line.startswith(("---", "+++", "@@"))
-    ]
+    differences = difflib.unified_diff(*texts, n=0, lineterm="")
+    return [line for line in differences if not line.startswith(("---", "+++", "@@"))]
 
 
 if __name__ == "__main__":

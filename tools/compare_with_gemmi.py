@@ -355,8 +355,14 @@ def _judge_content(residues: Residues, ours: dict, other: _Reference) -> str:
 
 def _judge_order(theirs: dict[Identity, _Reference], ours: Sequence[Identity], file: Sequence[Identity]) -> str:
     """Explain another order if it has more peptide bonds between successive residues."""
-    bonds = [sum(_bond(theirs[a], theirs[b]) <= BOND for a, b in pairwise(order)) for order in (ours, file)]
-    return "residues apart from their chain are at the place where they are bonded" if bonds[0] > bonds[1] else ""
+    if _peptide_bonds(theirs, ours) > _peptide_bonds(theirs, file):
+        return "residues apart from their chain are at the place where they are bonded"
+    return ""
+
+
+def _peptide_bonds(residues: dict[Identity, _Reference], order: Sequence[Identity]) -> int:
+    """Return the number of successive residues that are bonded."""
+    return sum(_bond(residues[a], residues[b]) <= BOND for a, b in pairwise(order))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -34,7 +34,9 @@ def on_config(config: Any) -> Any:
         "Cards of datasets": "dataset_cards/",
         "API": "reference/protgraph",
     }
-    sections = {title: [uri for uri in pages if uri.startswith(folder)] for title, folder in folders.items()}
+    sections = {}
+    for title, folder in folders.items():
+        sections[title] = [uri for uri in pages if uri.startswith(folder)]
 
     def fill(items: list[Any]) -> None:
         for item in (i for i in items if isinstance(i, dict)):

@@ -45,11 +45,12 @@ def protein_files(files: Sequence[Path]) -> list[str]:
 
     files = with_standard_input(files)
     named = list(map(str, files))
-    return [
-        source
-        for source in expand_sources(files)
-        if source in named or not source.lower().removesuffix(".gz").endswith(FASTA_SUFFIXES)
-    ]
+    sources = []
+    for source in expand_sources(files):
+        is_fasta = source.lower().removesuffix(".gz").endswith(FASTA_SUFFIXES)
+        if source in named or not is_fasta:
+            sources.append(source)
+    return sources
 
 
 def load_model(name: str, weights: Path | None, device: str) -> ProteinModel:

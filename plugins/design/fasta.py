@@ -73,7 +73,8 @@ def _split_chains(residues: Residues, designed: np.ndarray) -> tuple[list[str], 
 
 def sequence_letters(residues: Residues, types: np.ndarray, chains: Iterable[str]) -> str:
     """Return one-letter codes of types ``(N,)``, with "/" between chains."""
-    return "/".join("".join(ALPHABET[t] for t in types[residues.chain == name]) for name in chains)
+    letters = np.array(list(ALPHABET))[types]
+    return "/".join("".join(letters[residues.chain == name]) for name in chains)
 
 
 def write_design_fasta(path: str | Path, pairs: Iterable[tuple[str, str]]) -> int:

@@ -155,19 +155,26 @@ def write_designs(path: str | Path, designs: Sequence[Design]) -> Path:
     proteins, residues                     (P,), (R,)         names
     =====================================  =================  ========================================================
     """
-    residues = [d.residues for d in designs]
-    arrays = {"aatype": np.concatenate([d.aatype for d in designs], 1)}
+    residues = [design.residues for design in designs]
+    arrays = {"aatype": np.concatenate(_values(designs, "aatype"), 1)}
     for name in ("log_probs", "probabilities"):
-        if all(getattr(d, name) is not None for d in designs):
-            arrays[name] = np.concatenate([getattr(d, name) for d in designs], 1)
-    per_sequence = ["score", "global_score", "recovery"]
-    per_sequence += ["ligand_score"] * all(d.ligand_score is not None for d in designs)
-    arrays |= {name: np.stack([getattr(d, name) for d in designs], 1) for name in per_sequence}
-    arrays |= {name: np.array([getattr(d, name) for d in designs]) for name in ("native_score", "native_global_score")}
-    arrays["designed"] = np.concatenate([d.designed for d in designs])
-    arrays["native"] = np.concatenate([r.aatype for r in residues])
+        tables = _values(designs, name)
+        if all(table is not None for table in tables):
+            arrays[name] = np.concatenate(tables, 1)
+    for name in ("score", "global_score", "recovery", "ligand_score"):
+        scores = _values(designs, name)  # of each sequence; None of a design without ligands
+        if all(score is not None for score in scores):
+            arrays[name] = np.stack(scores, 1)
+    for name in ("native_score", "native_global_score"):
+        arrays[name] = np.array(_values(designs, name))
+    arrays["designed"] = np.concatenate(_values(designs, "designed"))
+    arrays["native"] = np.concatenate(_values(residues, "aatype"))
     arrays["temperature"] = designs[0].temperature
     return _write(path, arrays, residues)
+
+
+def _values(results: Sequence, name: str) -> list:
+    return [getattr(result, name) for result in results]
 
 
 def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
@@ -184,9 +191,9 @@ def write_scores(path: str | Path, scores: Sequence[Scores]) -> Path:
     proteins, sequences, residues          (P,), (P,), (R,)   names
     =====================================  =================  ========================================================
     """
-    arrays = {name: np.concatenate([getattr(s, name) for s in scores]) for name in ("log_probs", "aatype")}
-    arrays["sequences"] = np.array([s.name for s in scores])
-    return _write(path, arrays, [s.residues for s in scores])
+    arrays = {name: np.concatenate(_values(scores, name)) for name in ("log_probs", "aatype")}
+    arrays["sequences"] = np.array(_values(scores, "name"))
+    return _write(path, arrays, _values(scores, "residues"))
 
 
 def _write(path: str | Path, arrays: dict[str, np.ndarray], residues: Sequence) -> Path:

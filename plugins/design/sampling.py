@@ -412,7 +412,9 @@ class _ChunkedSampling:
         finished: list[dict[str, Tensor]] = []
         for chunks in self.chunks:
             finished += chunks[: self.finished]
-        arrays = {name: torch.cat([chunk[name] for chunk in finished]) for name in finished[0]}
+        arrays = {}
+        for name in finished[0]:
+            arrays[name] = torch.cat([chunk[name] for chunk in finished])
         copies = len(arrays["score"]) // len(self.chunks)
         temperatures = torch.tensor(self.request.temperatures, dtype=torch.float64).repeat_interleave(copies)
         native = self.native

@@ -55,7 +55,7 @@ def select_residues(residues: Residues, selection: str) -> np.ndarray:
     return mask
 
 
-def select_rows(residues: Residues, part: str) -> np.ndarray:
+def select_rows(residues: Residues, selection: str) -> np.ndarray:
     """Return the ascending rows of a chain ``"A"``, a residue ``"A:52B"``, or a range ``"A:10-20"`` or ``"A:10-"``.
 
     The result is ``(R,)`` int64. The chain may be left out if there is one only, ``"10-20"``.
@@ -72,51 +72,54 @@ def select_rows(residues: Residues, part: str) -> np.ndarray:
     SelectionError
         No residue is selected, or the chain ends before the range does.
     """
-    part = _with_chain(residues, _BRACKETS.sub(r"\1", part))
-    match = _PART.fullmatch(part)
-    if match is None or not part:
-        raise OptionError(f"invalid selection: {part!r}. {_SYNTAX}")
-    rows = np.flatnonzero(residues.chain == match["chain"])
-    if len(rows) == 0:
+    selection = _with_chain(residues, _BRACKETS.sub(r"\1", selection))
+    match = _PART.fullmatch(selection)
+    if match is None or not selection:
+        raise OptionError(f"invalid selection: {selection!r}. {_SYNTAX}")
+    rows_of_chain = np.flatnonzero(residues.chain == match["chain"])
+    if len(rows_of_chain) == 0:
         chains = ", ".join(map(repr, residues.chain_names))
-        raise SelectionError(f"unknown chain in selection {part!r} ({residues.name}). Chains: {chains}.")
+        raise SelectionError(f"unknown chain in selection {selection!r} ({residues.name}). Chains: {chains}.")
     if match["place"] is None:
-        return rows
-    keys = list(zip(residues.res_id[rows].tolist(), residues.ins_code[rows].tolist(), strict=True))
-    first = int(match["first"]), match["code"]
+        return rows_of_chain
+
+    # number and insertion code of each residue of the chain
+    keys = list(zip(residues.res_id[rows_of_chain].tolist(), residues.ins_code[rows_of_chain].tolist(), strict=True))
     if match["range"] is None:
-        rows = rows[[key == first for key in keys]]
+        requested = int(match["first"]), match["code"]
+        is_selected = [key == requested for key in keys]
     else:
-        low, high = _ends(residues, part, match, keys)
         codes = _codes_of_numbers(keys)
-        rows = rows[[low <= _place(codes, key) <= high for key in keys]]
+        low, high = _ends(residues, selection, match, codes)
+        is_selected = [low <= _place(codes, key) <= high for key in keys]
+    rows = rows_of_chain[is_selected]
     if len(rows) == 0:
-        lowest, highest = (_residue_number(key) for key in (min(keys), max(keys)))
+        lowest = _residue_number(min(keys))
+        highest = _residue_number(max(keys))
         raise SelectionError(
-            f"no residue in selection {part!r} ({residues.name}). Chain {match['chain']!r} has {len(keys)} residues, "
-            f"{lowest} to {highest}."
+            f"no residue in selection {selection!r} ({residues.name}). Chain {match['chain']!r} has {len(keys)} "
+            f"residues, {lowest} to {highest}."
         )
     return rows
 
 
-def _with_chain(residues: Residues, part: str) -> str:
+def _with_chain(residues: Residues, selection: str) -> str:
     """Return "A:10-20" for "10-20" if A is the only chain; a chain of this name has priority."""
     chains = residues.chain_names
-    if part in chains or _PLACE.fullmatch(part) is None:
-        return part
+    if selection in chains or _PLACE.fullmatch(selection) is None:
+        return selection
     if len(chains) > 1:
         raise SelectionError(
-            f"no chain in selection {part!r} ({residues.name}). Chains: {', '.join(map(repr, chains))}. Write "
-            f"'{chains[0]}:{part}'."
+            f"no chain in selection {selection!r} ({residues.name}). Chains: {', '.join(map(repr, chains))}. Write "
+            f"'{chains[0]}:{selection}'."
         )
-    return f"{chains[0]}:{part}"
+    return f"{chains[0]}:{selection}"
 
 
 def _ends(
-    residues: Residues, part: str, match: re.Match[str], keys: Sequence[tuple[int, str]]
+    residues: Residues, selection: str, match: re.Match[str], codes: Mapping[int, Sequence[str]]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the places of the first and the last residue of a range, checked against those of its chain."""
-    codes = _codes_of_numbers(keys)
     first = int(match["first"])
     low = _place(codes, (first, match["code"]))
     if match["last"] is None:
@@ -126,13 +129,15 @@ def _ends(
     if high < low:
         order = ", ".join(f"{first}{code}" for code in codes.get(first, ()))
         in_chain = f" ({residues.name}). The order in the chain is {order}." if first == last else "."
-        raise OptionError(f"selection {part!r} ends before it begins{in_chain}")
-    chain, end = match["chain"], max(keys)
-    begin = f"{chain}:{match['first']}{match['code']}"
-    if last > end[0] >= first:
+        raise OptionError(f"selection {selection!r} ends before it begins{in_chain}")
+    chain = match["chain"]
+    last_number = max(codes)
+    if last > last_number >= first:
+        end = _residue_number((last_number, max(codes[last_number])))
+        begin = f"{match['first']}{match['code']}"
         raise SelectionError(
-            f"selection {part!r} ends after chain {chain!r} ({residues.name}). The chain ends at "
-            f"{_residue_number(end)}. Use '{begin}-' for all residues from {first}{match['code']}."
+            f"selection {selection!r} ends after chain {chain!r} ({residues.name}). The chain ends at {end}. "
+            f"Use '{chain}:{begin}-' for all residues from {first}{match['code']}."
         )
     return low, high
 
@@ -204,16 +209,17 @@ def parse_tie(residues: Residues, spec: str) -> list[Tie]:
     SelectionError
         A part selects residues that do not exist.
     """
-    parts, weights = zip(*(_parse_weight(p.strip()) for p in spec.split(",")), strict=True)
-    if len(parts) < 2:
+    selections, weights = zip(*(_parse_weight(text.strip()) for text in spec.split(",")), strict=True)
+    if len(selections) < 2:
         raise OptionError(f"invalid tie: {spec!r}. Use two or more parts, 'A,B' or 'A:1-10,B:1-10'.")
-    parts = tuple(_with_chain(residues, part) for part in parts)
-    rows = [select_rows(residues, part).tolist() for part in parts]
-    if all(":" not in part for part in parts):  # homo-oligomer: chains may lack residues
+    selections = tuple(_with_chain(residues, selection) for selection in selections)
+    rows = [select_rows(residues, selection).tolist() for selection in selections]
+    if all(":" not in selection for selection in selections):  # homo-oligomer: chains may lack residues
         return _tie_by_number(residues, spec, rows, weights)
-    if len({len(part) for part in rows}) > 1:
-        lengths = ", ".join(f"{part}: {len(r)}" for part, r in zip(parts, rows, strict=True))
-        raise OptionError(f"tied parts of different lengths: {spec!r} ({residues.name}). Residues: {lengths}.")
+    lengths = [len(rows_of_selection) for rows_of_selection in rows]
+    if len(set(lengths)) > 1:
+        listed = ", ".join(f"{text}: {length}" for text, length in zip(selections, lengths, strict=True))
+        raise OptionError(f"tied parts of different lengths: {spec!r} ({residues.name}). Residues: {listed}.")
     return [Tie(tuple(group), weights) for group in zip(*rows, strict=True)]
 
 

@@ -130,11 +130,11 @@ def embed_sequences(
     empty = [number for number, sequence in enumerate(sequences) if not sequence]
     if empty:
         raise OptionError(f"empty sequence at index {empty[0]}.")
-    types = [
-        np.array([ALPHABET.index(letter) if letter in ALPHABET else UNKNOWN for letter in sequence])
-        for sequence in sequences
-    ]
-    tokens = [chain_tokens(np.arange(len(t)), t, gaps="join") for t in types]
+    type_of_letter = {letter: number for number, letter in enumerate(ALPHABET)}
+    tokens = []
+    for sequence in sequences:
+        types = np.array([type_of_letter.get(letter, UNKNOWN) for letter in sequence])
+        tokens.append(chain_tokens(np.arange(len(types)), types, gaps="join"))
     embedder = Embedder(checkpoint, revision, layer, max_len, long, None if folder is None else Path(folder))
     return embedder(tokens, subject="a sequence")
 

@@ -131,8 +131,8 @@ class EsmEncoder(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute the hidden states, ``h (N, dim)``; long chains are cut into windows."""
-        names = ("chain", "seq_pos", "aatype", "masked")
-        arrays = (x.cpu().numpy() for x in (f["proteins"].batch, *(f[name] for name in names)))
+        tensors = [f["proteins"].batch, f["chain"], f["seq_pos"], f["aatype"], f["masked"]]
+        arrays = [tensor.cpu().numpy() for tensor in tensors]
         residue, owner, sequence_parts = tokenize_batch(*arrays, gaps=self.gaps, max_len=self.max_len, long=self.long)
         if any(block.is_recording for block in self.blocks):
             self._record_attention(f["proteins"], residue, owner, sequence_parts)

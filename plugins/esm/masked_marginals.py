@@ -86,7 +86,9 @@ class MaskedMarginals:
         sets = list(dict.fromkeys(d.rows for d in differences if d.rows))
         inputs = [key for rows in sets for key in self._inputs(rows, chains, position, residues)]
         values = self._computed(inputs)
-        log_probs = {rows: np.stack([values[rows, row] for row in rows]) for rows in sets}
+        log_probs = {}
+        for rows in sets:
+            log_probs[rows] = np.stack([values[rows, row] for row in rows])
         return sum_log_odds(differences, log_probs)
 
     def _inputs(

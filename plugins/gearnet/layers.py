@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from protgraph_plugins.gearnet.line_graph import angle_bin_sum, angle_bins
@@ -95,12 +95,13 @@ class GearNet(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` by eq. 1 from the neighbors of each relation, and from ``edge_h`` if it is read."""
         h, edges, kind = f["h"], f["edges"], f["edge_kind"]
-        _, slot, weight, pairs = edges.cached("relations", kind, lambda: _relations(edges, kind))
+        relations = edges.cached("relations", kind, lambda: _relations(edges, kind))
         n, r = edges.num_nodes, kind.size(1)
+        weight, slot = relations.weight, relations.slot
         if self.reduce == "mean":
             total = weight.new_zeros(n * r).index_add(0, slot, weight).index_select(0, slot)
             weight = weight / total.masked_fill(total == 0, 1.0)
-        mixed = pairs.gather_sum(self.conv.table(h), weight)
+        mixed = relations.pairs.gather_sum(self.conv.table(h), weight)
         if self.conv.edge_linear is not None:
             # Σ w (L a + c) = [L, c] Σ w [a, 1]: L is applied to nodes.
             affine = torch.cat([self.conv.edge_linear.weight, self.conv.edge_linear.bias[:, None]], 1)
@@ -172,22 +173,30 @@ class GearNetEdge(GraphLayer):
         return {"edge_h": self.conv(x, angle_bin_sum(edges, x, angles, self.conv.linear.weight))}  # eq. 2
 
 
-def _relations(edges: Edges, kind: Tensor) -> tuple[Tensor, Tensor, Tensor, Edges]:
-    """Return edge, slot (target, relation) and weight of entries of ``(E, R)``, and edges from (source, relation)."""
+class _Relations(NamedTuple):
+    """Entries of the relations of edges ``(E, R)``: M pairs of an edge and a relation."""
+
+    edge: Tensor  # (M,)
+    slot: Tensor  # (M,), target * R + relation
+    weight: Tensor  # (M,)
+    pairs: Edges  # from source * R + relation to the target
+
+
+def _relations(edges: Edges, kind: Tensor) -> _Relations:
     edge, relation, weight = _entries(kind)
     source, target = edges.index[:, edge]
     n, r = edges.num_nodes, kind.size(1)
     pairs = Edges(torch.stack([source * r + relation, target]), n, num_sources=n * r)
-    return edge, target * r + relation, weight, pairs
+    return _Relations(edge, target * r + relation, weight, pairs)
 
 
 def _slot_sums(edges: Edges, kind: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """Sum ``(E, C)`` over the edges of each target and relation, with a weight per entry of kind, to ``(N R, C)``."""
 
     def slots() -> tuple[Tensor, Edges]:
-        edge, slot, _, _ = edges.cached("relations", kind, lambda: _relations(edges, kind))
-        order = torch.argsort(slot, stable=True)
-        index = torch.stack([edge, slot])[:, order]
+        relations = edges.cached("relations", kind, lambda: _relations(edges, kind))
+        order = torch.argsort(relations.slot, stable=True)
+        index = torch.stack([relations.edge, relations.slot])[:, order]
         return order, Edges(index, edges.num_nodes * kind.size(1), num_sources=edges.num_edges)
 
     order, of_slots = edges.cached("slots of relations", kind, slots)

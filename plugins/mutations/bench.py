@@ -70,7 +70,10 @@ def bench_mutations_command(
     """
     out = check_output(out, overwrite=overwrite)
     chosen = _chosen(sets)
-    datasets = {name: _load(name) for name in dict.fromkeys(name for name, _ in chosen)}  # before hours of work
+    datasets: dict[str, MutationDataset] = {}
+    for name, _ in chosen:  # loaded before hours of work
+        if name not in datasets:
+            datasets[name] = _load(name)
     from protgraph_plugins.mutations.comparison import ScoreCache, mutation_rows, mutation_table
 
     scorers = [load_scorer(name) for name in models or _MODELS]
@@ -106,10 +109,12 @@ def _chosen(sets: list[str] | None) -> list[tuple[str, str]]:
     """Return the datasets and splits of ``--set``; all tests by default."""
     if not sets:
         return [(name, split) for name, splits in _SPLITS.items() for split in splits]
-    pairs = [(name, split) for name, _, split in (text.partition(":") for text in dict.fromkeys(sets))]
-    for name, split in pairs:
+    pairs = []
+    for text in dict.fromkeys(sets):
+        name, _, split = text.partition(":")
         if not split:
             raise OptionError(f"invalid --set: {name!r}. Give dataset and split, e.g. ddg_s461:test.")
+        pairs.append((name, split))
     return pairs
 
 

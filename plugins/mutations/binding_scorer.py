@@ -91,10 +91,14 @@ class BindingScorer:
         score = getattr(self.scorer, "score_complex", self.scorer.score)
         scores = np.array(score(complex_, variants), np.float64)
         for names in self.partners:
-            own = [tuple(m for m in variant if m.chain in names) for variant in variants]
-            changed = [number for number, variant in enumerate(own) if variant]
-            if changed:
-                scores[changed] -= score(residues.chains(list(names)), [own[number] for number in changed])
+            variant_of_partner: dict[int, tuple[Mutation, ...]] = {}
+            for number, variant in enumerate(variants):
+                in_partner = tuple(m for m in variant if m.chain in names)
+                if in_partner:
+                    variant_of_partner[number] = in_partner
+            if variant_of_partner:
+                numbers = list(variant_of_partner)
+                scores[numbers] -= score(residues.chains(list(names)), list(variant_of_partner.values()))
         return scores
 
     def _complex(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> Residues:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -124,45 +125,71 @@ def mutation_rows(
             f"dataset {dataset.name!r} has no split {split!r}. Allowed: {', '.join(dataset.splits(task))}."
         )
     cache = ScoreCache() if cache is None else cache
-    # columns of the table in the order of the examples; those of published methods that predict a row or more
-    table_row = {name: i for i, name in enumerate(dataset.table["id"].to_pylist())}
-    order = [table_row[example.id] for example in examples]
-    columns = {name: dataset.table[name].to_numpy(zero_copy_only=False)[order] for name in dataset.table.column_names}
-    published = {}
-    for name, values in columns.items():
-        if name not in _NOT_PREDICTIONS and np.isfinite(values.astype(np.float64)).any():
-            published[name] = values.astype(np.float64)
+    columns = _columns_in_order(dataset, examples)
+    published = _published_predictions(columns)
     unit = dataset.target(task).unit
     if unit == DDG_UNIT and "train" in dataset.splits(task):
         published[FLOOR] = _means_of_pairs(dataset, task, examples)
     units = dict.fromkeys(published, unit)
+
     computed: dict[str, np.ndarray] = {}
     for structure in dict.fromkeys(columns["structure"].tolist()):
         rows = np.flatnonzero(columns["structure"] == structure)
-        residues, source = dataset.read(examples[rows[0]]), examples[rows[0]].path
-        variants = [dataset.mutations(examples[i]) for i in rows]
-        partners = dataset.partners(structure)
-        for scorer in scorers:
-            if not is_binding_model(scorer):
-                scores = cache.score(scorer, residues, variants, source=source)
-                values = computed.setdefault(scorer.name, np.full(len(examples), np.nan))
-                values[rows], units[scorer.name] = dataset.sign * scores, scorer.unit
-            if partners is not None:
-                name = BindingScorer(scorer, partners).name
-                scores = cache.score(scorer, residues, variants, source=source, partners=partners)
-                values = computed.setdefault(name, np.full(len(examples), np.nan))
-                values[rows], units[name] = dataset.sign * scores, scorer.unit
+        first = examples[rows[0]]
+        residues = dataset.read(first)
+        variants = [dataset.mutations(examples[row]) for row in rows]
+        for method in _methods(scorers, dataset.partners(structure)):
+            scores = cache.score(method.scorer, residues, variants, source=first.path, partners=method.partners)
+            values = computed.setdefault(method.name, np.full(len(examples), np.nan))
+            values[rows] = dataset.sign * scores
+            units[method.name] = method.scorer.unit
         if report is not None:
             report(structure)
     return MutationRows(
-        f"{dataset.name} {split}",
-        columns["structure"].astype(str),
-        columns["row"].astype(str),
-        columns["value"].astype(np.float64),
-        computed | published,
-        units,
-        unit if unit == DDG_UNIT else "",
+        name=f"{dataset.name} {split}",
+        structure=columns["structure"].astype(str),
+        row=columns["row"].astype(str),
+        value=columns["value"].astype(np.float64),
+        predictions=computed | published,
+        units=units,
+        unit=unit if unit == DDG_UNIT else "",
     )
+
+
+def _columns_in_order(dataset: MutationDataset, examples: Sequence[Example]) -> dict[str, np.ndarray]:
+    """Return the columns of the dataset's table, with one row for each example."""
+    row_of_id = {name: row for row, name in enumerate(dataset.table["id"].to_pylist())}
+    order = [row_of_id[example.id] for example in examples]
+    return {name: dataset.table[name].to_numpy(zero_copy_only=False)[order] for name in dataset.table.column_names}
+
+
+def _published_predictions(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the columns of published methods that predict a row or more."""
+    published = {}
+    for name, column in columns.items():
+        if name in _NOT_PREDICTIONS:
+            continue
+        values = column.astype(np.float64)
+        if np.isfinite(values).any():
+            published[name] = values
+    return published
+
+
+class _Method(NamedTuple):
+    """A scorer, and the partners whose binding it scores; None for the score of the scorer itself."""
+
+    name: str
+    scorer: MutationScorer
+    partners: Sequence[Sequence[str]] | None
+
+
+def _methods(scorers: Sequence[MutationScorer], partners: Sequence[Sequence[str]] | None) -> Iterator[_Method]:
+    """Yield the methods that score a structure: models of binding need partners, the others are scored without, too."""
+    for scorer in scorers:
+        if not is_binding_model(scorer):
+            yield _Method(scorer.name, scorer, None)
+        if partners is not None:
+            yield _Method(BindingScorer(scorer, partners).name, scorer, partners)
 
 
 def _means_of_pairs(dataset: MutationDataset, task: str, examples: Sequence[Example]) -> np.ndarray:

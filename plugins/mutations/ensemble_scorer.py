@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from protgraph_plugins.mutations.mutation import Mutation
@@ -45,21 +45,20 @@ class EnsembleScorer:
         check_choice("ensemble", how, ENSEMBLE_MODES)
         if len(scorers) < 2:
             raise OptionError(f"an ensemble of {len(scorers)} scorers. Use two or more.")
-        units = {scorer.name: scorer.unit for scorer in scorers}
-        if how == "mean" and len(set(units.values())) > 1:
-            listed = ", ".join(f"{name}: {unit or 'none'}" for name, unit in units.items())
-            raise OptionError(f"ensemble of different units: {listed}. Use scaled scores: --ensemble scaled.")
-        self.scorers, self.how = tuple(scorers), how
-        self.unit = scorers[0].unit if how == "mean" else ""
-        self.name = "+".join(units)
-        self.convention, self.column = _SCALED, "unfavorable_score"
-        if how == "mean":
-            columns = {scorer.name: score_column(scorer) for scorer in scorers}
-            if len(set(columns.values())) > 1:
-                listed = ", ".join(f"{name}: {column}" for name, column in columns.items())
-                raise OptionError(f"ensemble of different scores: {listed}. Use scaled scores: --ensemble scaled.")
-            self.convention, self.column = sign_convention(scorers[0]), score_column(scorers[0])
+        self.scorers = tuple(scorers)
+        self.how = how
+        self.name = "+".join(dict.fromkeys(scorer.name for scorer in scorers))
         self.needs_ligands = any(getattr(scorer, "needs_ligands", False) for scorer in scorers)
+        if how == "mean":
+            _check_equal("units", {scorer.name: scorer.unit or "none" for scorer in scorers})
+            _check_equal("scores", {scorer.name: score_column(scorer) for scorer in scorers})
+            self.unit = scorers[0].unit
+            self.convention = sign_convention(scorers[0])
+            self.column = score_column(scorers[0])
+        else:
+            self.unit = ""
+            self.convention = _SCALED
+            self.column = "unfavorable_score"
 
     def score(self, residues: Residues, variants: Sequence[Sequence[Mutation]]) -> np.ndarray:
         """Return the mean scores ``(V,)``; NaN where a scorer has none.
@@ -91,3 +90,10 @@ class EnsembleScorer:
         if not deviation > 0:
             raise OptionError(f"{scorer.name} has no standard deviation over the substitutions of {residues.name}.")
         return deviation
+
+
+def _check_equal(quantity: str, value_of_scorer: Mapping[str, str]) -> None:
+    """Raise :class:`OptionError` if scorers differ in what a mean needs to be equal."""
+    if len(set(value_of_scorer.values())) > 1:
+        listed = ", ".join(f"{name}: {value}" for name, value in value_of_scorer.items())
+        raise OptionError(f"ensemble of different {quantity}: {listed}. Use scaled scores: --ensemble scaled.")

@@ -215,13 +215,13 @@ def parse_mutations(text: str, *, default_chain: str | None = None, join_commas:
     return _parse_variant(text, 1, text, default_chain)
 
 
-def _parse_variant(variant: str, place: int, text: str, default_chain: str | None) -> tuple[Mutation, ...]:
+def _parse_variant(variant: str, begin: int, text: str, default_chain: str | None) -> tuple[Mutation, ...]:
     """Return the mutations of a variant that begins at a character of the text, counted from 1."""
     if variant.strip().upper() == _WILD_TYPE:
         return ()
     mutations: list[Mutation] = []
     for start, mutation_text in _split_mutations(variant, default_chain):
-        found_at = place + start - 1
+        found_at = begin + start - 1
         parsed = _Part(mutation_text, found_at, text, default_chain).parse()
         same = [m for m in mutations if m.residue == parsed.residue]
         if same:
@@ -316,11 +316,11 @@ class _Part:
         hint = {"U": " (selenocysteine; it is read as C)", "O": " (pyrrolysine; it is read as K)"}.get(name, "")
         raise self._error("letter", f"{name!r}{hint} is not one of the 20 amino acids")
 
-    def _refusal(self, rest: str) -> MutationError:
-        if not rest:
+    def _refusal(self, without_chain: str) -> MutationError:
+        if not without_chain:
             return self._error("syntax", "it is empty")
         for pattern, kind, reason in _REFUSED:
-            if pattern.search(rest):
+            if pattern.search(without_chain):
                 return self._error(kind, f"it is {reason}")
         return self._error("syntax", "its form is unknown")
 

@@ -96,23 +96,46 @@ def load_scorer(
     check_choice("ensemble", ensemble, ENSEMBLE_MODES)
     options = {"mode": mode, "orders": orders, "seed": seed}
     if names is None:
-        names = _DEFAULT_OF_BINDING if partners else _DEFAULT
-        if weights is not None or options != _LOG_ODDS_DEFAULTS:
-            names = _DEFAULT_OF_LOG_ODDS
-    chosen = [name.strip() for name in names.split(",")]
-    if not all(chosen) or len(set(chosen)) < len(chosen):
-        raise OptionError(f"invalid --model: {names!r}. Give different names, separated by commas.")
-    if ensemble != "mean" and len(chosen) == 1:
-        raise OptionError(f"--ensemble {ensemble} is for several models, and {names!r} is one. Leave it out.")
-    if weights is not None and len(chosen) > 1:
+        names = _default_scorer(weights, options, partners)
+    scorer_names = _scorer_names(names)
+    is_ensemble = len(scorer_names) > 1
+    if is_ensemble and weights is not None:
         raise OptionError("--weights is for a single model. Leave it out, or score with one model at a time.")
-    scorers = [_load_one(name, weights, options, device) for name in chosen]
+    if not is_ensemble and ensemble != "mean":
+        raise OptionError(f"--ensemble {ensemble} is for several models, and {names!r} is one. Leave it out.")
+    scorers = [_load_one(name, weights, options, device) for name in scorer_names]
     if partners:
-        sides = [[name.strip() for name in side.split(",") if name.strip()] for side in partners.split("/")]
+        sides = _sides(partners)
         scorers = [BindingScorer(scorer, sides) for scorer in scorers]
-    elif len(scorers) > 1 and any(map(is_binding_model, scorers)):
+    if not is_ensemble:
+        return scorers[0]
+    if not partners and any(map(is_binding_model, scorers)):
         raise OptionError(f"--model {names!r} has a model of binding: an ensemble with it needs --partners, e.g. A/B.")
-    return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers, how=ensemble)
+    return EnsembleScorer(scorers, how=ensemble)
+
+
+def _default_scorer(weights: str | None, options: dict[str, str | int], partners: str) -> str:
+    """Return the name of the scorer that fits the options that are given."""
+    if weights is not None or options != _LOG_ODDS_DEFAULTS:
+        return _DEFAULT_OF_LOG_ODDS
+    return _DEFAULT_OF_BINDING if partners else _DEFAULT
+
+
+def _scorer_names(text: str) -> list[str]:
+    """Return the names of ``--model``, which must differ."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise OptionError(f"invalid --model: {text!r}. Give different names, separated by commas.")
+    return names
+
+
+def _sides(text: str) -> list[list[str]]:
+    """Return the chains of each partner of ``--partners``."""
+    sides = []
+    for side in text.split("/"):
+        names = [name.strip() for name in side.split(",")]
+        sides.append([name for name in names if name])
+    return sides
 
 
 def _load_one(name: str, weights: str | None, options: dict[str, str | int], device: str) -> MutationScorer:

@@ -174,21 +174,26 @@ class ResidueIndex:
 
     def _hint(self, m: Mutation, mutations: Sequence[Mutation]) -> str:
         """Return a sentence with places of the wild type near the requested one, or ""."""
-        same_chain = [other for other in mutations if other.chain == m.chain]
-        others_fit = any(self._fits(other, other.chain, other.res_id) for other in same_chain)
-        if len(same_chain) > 1 and not others_fit:
-            shift = self._shift(same_chain)
-            if shift is not None:
-                place = f"{m.chain}:{m.res_id + shift}{m.ins_code}"
-                return f" {_name(m.wild_type)} is at {place}: numbering shifted by {shift:+d}?"
+        same_chain = [mutation for mutation in mutations if mutation.chain == m.chain]
+        shift = self._shift(same_chain) if len(same_chain) > 1 else None
+        if shift is not None:
+            address = f"{m.chain}:{m.res_id + shift}{m.ins_code}"
+            return f" {_name(m.wild_type)} is at {address}: numbering shifted by {shift:+d}?"
         nearest = self._nearest(m)
         if nearest is not None:
             return self._nearest_hint(m, nearest, alone=len(same_chain) == 1)
-        others = [name for name in self.residues.chain_names if name != m.chain and self._fits(m, name, m.res_id)]
-        if others:
-            places = list_first([f"{name}:{m.res_id}{m.ins_code}" for name in others], _LISTED)
-            return f" {_name(m.wild_type)} is at {places}: another chain?"
+        addresses = self._addresses_in_other_chains(m)
+        if addresses:
+            return f" {_name(m.wild_type)} is at {list_first(addresses, _LISTED)}: another chain?"
         return ""
+
+    def _addresses_in_other_chains(self, m: Mutation) -> list[str]:
+        """Return the residues of other chains that have the wild type at the requested number."""
+        addresses = []
+        for name in self.residues.chain_names:
+            if name != m.chain and self._fits(m, name, m.res_id):
+                addresses.append(f"{name}:{m.res_id}{m.ins_code}")
+        return addresses
 
     def _nearest(self, m: Mutation) -> int | None:
         """Return the row of the nearest residue of the chain with the wild type, whatever its insertion code."""
@@ -214,7 +219,12 @@ class ResidueIndex:
         return f" The nearest {name} is at {address}."
 
     def _shift(self, mutations: Sequence[Mutation]) -> int | None:
-        """Return the smallest shift of numbers at which all of these mutations have their wild types, or None."""
+        """Return the smallest shift of numbers at which all of these mutations have their wild types.
+
+        None if there is no such shift, or if a mutation has its wild type without a shift.
+        """
+        if any(self._fits(m, m.chain, m.res_id) for m in mutations):
+            return None
         for size in range(1, _SHIFTS + 1):
             for shift in (size, -size):
                 if all(self._fits(m, m.chain, m.res_id + shift) for m in mutations):

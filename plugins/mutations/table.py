@@ -25,7 +25,8 @@ _NAMES = {
     "mutant": ("mutant", "mut"),
     "n_mutations": ("n_mutations",),
 }
-_PARTS = ("chain", "res_id", "wild_type", "mutant")
+_REQUIRED = ("res_id", "wild_type", "mutant")  # besides the chain, which may be empty
+_PARTS = ("chain", *_REQUIRED)
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,9 @@ def read_mutation_table(
     columns = _find_columns(header, cells.where)
     rows, failures, with_commas = [], [], 0
     for number, values in body:
-        given = dict(zip(header, [*values, *[""] * (len(header) - len(values))], strict=False))
-        named = {key: given[name] for key, name in columns.items()}
+        padding = [""] * (len(header) - len(values))
+        cell_of_column = dict(zip(header, [*values, *padding], strict=False))
+        named = {key: cell_of_column[name] for key, name in columns.items()}
         try:
             if len(values) > len(header):
                 raise LabelError(f"the row has {len(values)} cells, and the header {len(header)}.")
@@ -98,7 +100,7 @@ def read_mutation_table(
             text = named.get("mutations") or " ".join(named.get(name, "") for name in _PARTS)
             failures.append(Failure.of(f"{cells.where} row {number}", text.strip(), e))
             continue
-        rows.append(MutationRow(number, named.get("file", ""), variant, given))
+        rows.append(MutationRow(number, named.get("file", ""), variant, cell_of_column))
         with_commas += "," in named.get("mutations", "")
     return MutationTable(cells.where, tuple(header), tuple(rows), tuple(failures), with_commas)
 
@@ -126,24 +128,11 @@ def _find_columns(header: Sequence[str], where: str) -> dict[str, str]:
 
 def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
     """Return the mutations of a row; if it has both forms, they must agree."""
+    variant = _agreed(named, _of_text(named, default_chain), _of_columns(named, default_chain))
     count = named.get("n_mutations", "")
-    from_text = from_columns = None
-    if named.get("mutations"):
-        chain = named.get("chain", "")
-        chain_of_text = chain if chain and ";" not in chain else default_chain
-        from_text = parse_mutations(named["mutations"], default_chain=chain_of_text, join_commas=True)
-    if all(named.get(name) for name in ("res_id", "wild_type", "mutant")) and set(_PARTS) <= set(named):
-        from_columns = _of_columns(named, default_chain)
-    if from_text is not None and from_columns is not None and from_text != from_columns:
-        raise MutationError(
-            f"two different mutations in one row: {named['mutations']!r} and {format_variant(from_columns)!r} in its "
-            "other columns.",
-            mutation=named["mutations"],
-            kind="ambiguous",
-        )
-    variant = from_columns if from_text is None else from_text
     if variant is None:
-        if count == "0" and not any(named.get(name) for name in ("res_id", "wild_type", "mutant")):
+        has_residue = any(named.get(name) for name in _REQUIRED)
+        if count == "0" and not has_residue:
             return ()
         raise MutationError(
             "the row has no mutation. Write 'WT' in the column 'mutations' for the wild type.", kind="syntax"
@@ -157,21 +146,62 @@ def _variant(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutat
     return variant
 
 
-def _of_columns(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...]:
-    """Return the mutations of the columns of a row, parsed as text so that the same rules apply."""
-    values_of_column = {name: [value.strip() for value in named[name].split(";")] for name in _PARTS}
-    size = len(values_of_column["res_id"])
-    codes = [value.strip() for value in named.get("ins_code", "").split(";")]
-    values_of_column["ins_code"] = codes if any(codes) or len(codes) == size else [""] * size
-    if not named["chain"] and default_chain is not None:
-        values_of_column["chain"] = [default_chain] * size
-    lengths = {name: len(values) for name, values in values_of_column.items()}
-    if set(lengths.values()) != {size}:
-        counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
-        raise LabelError(f"columns with different numbers of values: {counts}. Separate one value per mutation by ';'.")
-    columns = (values_of_column[name] for name in ("chain", "wild_type", "res_id", "ins_code", "mutant"))
-    texts = [
-        f"{chain}:{old}{number}{f'[{code}]' if code else ''}{new}"
-        for chain, old, number, code, new in zip(*columns, strict=True)
-    ]
+def _agreed(
+    named: Mapping[str, str], from_text: tuple[Mutation, ...] | None, from_columns: tuple[Mutation, ...] | None
+) -> tuple[Mutation, ...] | None:
+    """Return the mutations of the form that a row has."""
+    if from_text is None:
+        return from_columns
+    if from_columns is not None and from_text != from_columns:
+        raise MutationError(
+            f"two different mutations in one row: {named['mutations']!r} and {format_variant(from_columns)!r} in its "
+            "other columns.",
+            mutation=named["mutations"],
+            kind="ambiguous",
+        )
+    return from_text
+
+
+def _of_text(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...] | None:
+    """Return the mutations of the column "mutations"; None if the row has none there."""
+    text = named.get("mutations")
+    if not text:
+        return None
+    chain = named.get("chain", "")
+    names_one_chain = chain and ";" not in chain
+    return parse_mutations(text, default_chain=chain if names_one_chain else default_chain, join_commas=True)
+
+
+def _of_columns(named: Mapping[str, str], default_chain: str | None) -> tuple[Mutation, ...] | None:
+    """Return the mutations of the columns of a row, parsed as text so that the same rules apply; None without them."""
+    if "chain" not in named or not all(named.get(name) for name in _REQUIRED):
+        return None
+    values = _values_of_columns(named, default_chain)
+    texts = []
+    for number, res_id in enumerate(values["res_id"]):
+        code = values["ins_code"][number]
+        brackets = f"[{code}]" if code else ""
+        residue = f"{values['chain'][number]}:{values['wild_type'][number]}{res_id}{brackets}"
+        texts.append(residue + values["mutant"][number])
     return parse_mutations("+".join(texts))
+
+
+def _values_of_columns(named: Mapping[str, str], default_chain: str | None) -> dict[str, list[str]]:
+    """Return the values of each column, one per mutation; a chain or codes that the row lacks are filled in."""
+    values = {name: _values(named[name]) for name in _PARTS}
+    size = len(values["res_id"])
+    codes = _values(named.get("ins_code", ""))
+    if not any(codes) and len(codes) != size:
+        codes = [""] * size
+    values["ins_code"] = codes
+    if not named["chain"] and default_chain is not None:
+        values["chain"] = [default_chain] * size
+    lengths = {name: len(column) for name, column in values.items()}
+    if set(lengths.values()) != {size}:
+        counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise LabelError(f"columns with different numbers of values: {counts}. Separate one value per mutation by ';'.")
+    return values
+
+
+def _values(cell: str) -> list[str]:
+    return [value.strip() for value in cell.split(";")]

@@ -289,12 +289,16 @@ def _make_variants(
 
 def _copies_left(name: str, copies: Mapping[str, tuple[str, ...]], rows: Mapping[int, MutationRow]) -> list[str]:
     """Return notes on mutated chains with identical chains that some variant does not mutate."""
+    left_out: dict[str, bool] = {}  # of each mutated chain: whether a variant leaves out one of its copies
+    for row in rows.values():
+        mutated = {m.chain for m in row.variant}
+        for m in row.variant:
+            is_incomplete = not mutated.issuperset(copies[m.chain])
+            left_out[m.chain] = left_out.get(m.chain, False) or is_incomplete
     notes = []
-    mutated = [{m.chain for m in row.variant} for row in rows.values()]
-    for chain in dict.fromkeys(m.chain for row in rows.values() for m in row.variant):
-        others = copies[chain][1:]
-        if any(chain in chains and not set(others) <= chains for chains in mutated):
-            names = ", ".join(map(repr, others))
+    for chain, is_incomplete in left_out.items():
+        if is_incomplete:
+            names = ", ".join(map(repr, copies[chain][1:]))
             notes.append(
                 f"{name}: chain {chain!r} is identical to {names}; only the given mutations are made. "
                 "--symmetric makes them in all copies."

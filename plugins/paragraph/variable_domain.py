@@ -104,7 +104,9 @@ def domain_profiles() -> tuple[DomainProfile, ...]:
     """
     text = (files("protgraph_plugins.paragraph") / "variable_domains.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
-    counts = np.array([[int(row[t]) for t in _TYPES] for row in rows], np.float64)
+    counts = np.zeros((len(rows), len(_TYPES)))
+    for number, row in enumerate(rows):
+        counts[number] = [int(row[letter]) for letter in _TYPES]
     total = np.array([int(row["domains"]) for row in rows])
     background = counts.sum(0) / counts.sum()
     present = counts.sum(1) / total

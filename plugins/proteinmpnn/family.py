@@ -9,12 +9,14 @@ ENTRY_POINTS = {"protgraph.models": {"proteinmpnn": "FAMILY"}}
 
 PAPER = "Dauparas et al. 2022, doi:10.1126/science.add2187"
 LEVELS = ("002", "010", "020", "030")
-#: Variant → folder of the distribution ``proteinmpnn``, and file.
-VARIANTS = {f"v_48_{level}": f"vanilla_model_weights/v_48_{level}.pt" for level in LEVELS}
+_PUBLISHED = {f"v_48_{level}": f"vanilla_model_weights/v_48_{level}.pt" for level in LEVELS}
 CA_VARIANTS = {f"ca_v_48_{level}": f"ca_model_weights/v_48_{level}.pt" for level in LEVELS[:3]}
+#: Variant → folder of the distribution ``proteinmpnn``, and file.
+VARIANTS = dict(_PUBLISHED)
 VARIANTS |= {f"soluble_v_48_{level}": f"soluble_model_weights/v_48_{level}.pt" for level in LEVELS}
-VARIANTS |= {f"exact_{name}": VARIANTS[name] for name in [f"v_48_{level}" for level in LEVELS]}
-VARIANTS |= CA_VARIANTS | {name.replace("ca_", "ca_corrected_"): file for name, file in CA_VARIANTS.items()}
+VARIANTS |= {f"exact_{name}": file for name, file in _PUBLISHED.items()}
+VARIANTS |= CA_VARIANTS
+VARIANTS |= {name.replace("ca_", "ca_corrected_"): file for name, file in CA_VARIANTS.items()}
 
 
 def _network(

@@ -319,5 +319,6 @@ def _residue_table(proteins: list[SourceProtein], tasks: list[str], dropped: Map
 
 def _protein_table(proteins: list[SourceProtein], tasks: list[str]) -> pa.Table:
     columns: dict[str, list] = {"file": [f"{p.id}.bcif" for p in proteins], "split": [p.split for p in proteins]}
-    columns |= {task: [float(p.protein_labels.get(task, np.nan)) for p in proteins] for task in tasks}
+    for task in tasks:
+        columns[task] = [float(p.protein_labels.get(task, np.nan)) for p in proteins]
     return pa.table(columns)

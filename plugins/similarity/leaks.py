@@ -380,7 +380,8 @@ def _shared(chains: ChainSequences, kind: str) -> Iterator[SplitLeak]:
         key = (example.path, example.record) if kind == "file" else entry_of(example)
         if key is not None:
             groups.setdefault(key, []).append(example)
-    rank = {name: i for i, name in enumerate(order_splits({e.split for e in chains.examples}))}
+    splits = order_splits({example.split for example in chains.examples})
+    rank = {name: number for number, name in enumerate(splits)}
     for members in groups.values():
         for first, second in combinations(members, 2):
             is_other_kind = kind == "entry" and first.path == second.path  # chains of one file

@@ -249,8 +249,11 @@ def _scores(model: Checkpoint, example: Example, residues: Residues, device: str
     if table.failures or not table.rows:
         empty = Failure.of(example.path, example.id, DatasetError("no predictions"))
         return table.failures[0] if table.failures else empty
-    columns = [i for i, value in enumerate(table.rows[0]) if isinstance(value, float)]
-    return np.array([[row[i] for i in columns] for row in table.rows], np.float64)
+    columns = [column for column, value in enumerate(table.rows[0]) if isinstance(value, float)]
+    values = []
+    for row in table.rows:
+        values.append([row[column] for column in columns])
+    return np.array(values, np.float64)
 
 
 def _change(first: np.ndarray, second: np.ndarray) -> tuple[float, int]:

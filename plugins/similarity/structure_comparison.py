@@ -256,13 +256,18 @@ def _by_number(
     model: Residues, reference: Residues, rows: np.ndarray, reference_rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return places of residues with equal number and insertion code, in ``rows`` and in ``reference_rows``."""
-    keys = [
-        {key: place for place, key in enumerate(zip(s.res_id[r].tolist(), s.ins_code[r].tolist(), strict=True))}
-        for s, r in ((model, rows), (reference, reference_rows))
-    ]
-    common = [key for key in keys[0] if key in keys[1]]
-    first, second = (np.array([places[key] for key in common], np.int64) for places in keys)
+    in_model = _place_of_number(model, rows)
+    in_reference = _place_of_number(reference, reference_rows)
+    common = [number for number in in_model if number in in_reference]
+    first = np.array([in_model[number] for number in common], np.int64)
+    second = np.array([in_reference[number] for number in common], np.int64)
     return first, second
+
+
+def _place_of_number(structure: Residues, rows: np.ndarray) -> dict[tuple[int, str], int]:
+    """Return the place in ``rows`` of each residue number and insertion code."""
+    numbers = zip(structure.res_id[rows].tolist(), structure.ins_code[rows].tolist(), strict=True)
+    return {number: place for place, number in enumerate(numbers)}
 
 
 def _by_sequence(
@@ -272,12 +277,14 @@ def _by_sequence(
     from biotite.sequence import ProteinSequence
     from biotite.sequence.align import SubstitutionMatrix, align_optimal
 
-    texts = (model.sequence, reference.sequence)
-    sequences = [
-        ProteinSequence("".join(text[i] for i in r)) for text, r in zip(texts, (rows, reference_rows), strict=True)
-    ]
+    model_text, reference_text = model.sequence, reference.sequence
+    model_sequence = ProteinSequence("".join(model_text[row] for row in rows))
+    reference_sequence = ProteinSequence("".join(reference_text[row] for row in reference_rows))
     matrix = SubstitutionMatrix.std_protein_matrix()  # BLOSUM62
-    trace = align_optimal(*sequences, matrix, (-11, -1), terminal_penalty=False, max_number=1)[0].trace
+    alignments = align_optimal(
+        model_sequence, reference_sequence, matrix, (-11, -1), terminal_penalty=False, max_number=1
+    )
+    trace = alignments[0].trace
     first, second = trace[(trace >= 0).all(axis=1)].T
     return first, second
 

@@ -262,7 +262,10 @@ _CUTOFF = 27.0  # Å; the weights of all shells are below 2e-4 beyond
 
 def residue_classes(aatype: np.ndarray) -> np.ndarray:
     """Return the one-hot class of each residue, ``(N, 12)`` float64; 0 for unknown types."""
-    table = np.array([[letter in group for group in RESIDUE_CLASSES] for letter in ALPHABET], np.float64)
+    table = np.zeros((len(ALPHABET), len(RESIDUE_CLASSES)))
+    for column, letters in enumerate(RESIDUE_CLASSES):
+        for letter in letters:
+            table[ALPHABET.index(letter), column] = 1.0
     return table[aatype]
 
 

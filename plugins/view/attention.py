@@ -207,7 +207,9 @@ def report_heads(
 def write_heads(reports: Sequence[HeadReport], path: str | Path) -> Path:
     """Write reports as CSV, one row per head; an existing file is replaced."""
     columns = tuple(f.name for f in fields(HeadReport))
-    rows = [tuple(f"{v:.6g}" if isinstance(v, float) else v for v in astuple(report)) for report in reports]
+    rows = []
+    for report in reports:
+        rows.append(tuple(f"{value:.6g}" if isinstance(value, float) else value for value in astuple(report)))
     return ResultTable(columns, rows).write(path)
 
 

@@ -207,7 +207,8 @@ def _legend(figure: Figure, in_contact: np.ndarray | None, attention: AttentionM
 
 
 def _chance(reports: Sequence[HeadReport]) -> str:
-    low, high = (f(r.prevalence for r in reports) for f in (min, max))
+    prevalences = [report.prevalence for report in reports]
+    low, high = min(prevalences), max(prevalences)
     return f"random: {low:.2f}" if high - low < 0.005 else f"random: {low:.2f}–{high:.2f}"
 
 

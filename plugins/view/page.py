@@ -224,7 +224,9 @@ def scene_cif(residues: Residues) -> str:
             "label_seq_id": np.where(is_nucleotide, (number + 1).astype(str), "")[owner],
             **_atom_items(ligands, owner),
         })  # fmt: skip
-    atoms = {item: np.concatenate([table[item] for table in tables]) for item in tables[0]}
+    atoms = {}
+    for item in tables[0]:
+        atoms[item] = np.concatenate([table[item] for table in tables])
     count = len(atoms["group_PDB"])
     entity = {"id": np.array([1, 2, 3]), "type": np.array(["polymer", "polymer", "non-polymer"])}
     polymer = {"entity_id": np.array([1, 2]), "type": np.array(["polypeptide(L)", "polydeoxyribonucleotide"])}

@@ -155,7 +155,7 @@ class Task:
     def labels(
         self,
         residues: Residues,
-        given: Labels | None = None,
+        dataset_labels: Labels | None = None,
         *,
         seen: Residues | None = None,
         strict: bool = True,
@@ -166,7 +166,7 @@ class Task:
         ----------
         residues : Residues
             The complete protein.
-        given : Labels, optional
+        dataset_labels : Labels, optional
             Labels of the dataset; None derives them from the structure.
         seen : Residues, optional
             The same protein after input masking, if the task has ``restore``.
@@ -186,8 +186,8 @@ class Task:
         ComponentError
             ``derive`` or ``restore`` raises an error, or its result does not fit the target.
         """
-        if given is not None:
-            y = align(given, residues, strict=strict)
+        if dataset_labels is not None:
+            y = align(dataset_labels, residues, strict=strict)
             if problem := self._problem(y, residues):
                 raise LabelError(f"task {self.name!r}: labels of {residues.name!r} {'. '.join(problem)}")
             return y

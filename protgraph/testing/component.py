@@ -147,7 +147,7 @@ class Component:
 
 
 def find_components(
-    what: Registry | str | type | ModelSpec | Task | Dataset | Metric | Callable[..., object] | Sequence[object],
+    subject: Registry | str | type | ModelSpec | Task | Dataset | Metric | Callable[..., object] | Sequence[object],
     *,
     kind: ComponentKind | None = None,
 ) -> list[Component]:
@@ -155,7 +155,7 @@ def find_components(
 
     Parameters
     ----------
-    what : Registry, str, class, ModelSpec, Task, Dataset, Metric, function of a command, or a sequence of those
+    subject : Registry, str, class, ModelSpec, Task, Dataset, Metric, function of a command, or a sequence of those
         A registry yields all its names, with every variant of a family; a name, all components that have it.
     kind : ComponentKind, optional
         Only this kind, if several share a name.
@@ -165,18 +165,19 @@ def find_components(
     UnknownNameError
         No component has the name.
     """
-    if isinstance(what, Registry):
+    if isinstance(subject, Registry):
+        component_kind = cast("ComponentKind", subject.kind)
         components = []
-        for name in what:
-            components += [Component(variant, cast("ComponentKind", what.kind)) for variant in _variants(what, name)]
+        for name in subject:
+            components += [Component(variant, component_kind) for variant in _variants(subject, name)]
         return components
-    if isinstance(what, str):
-        return _by_name(what, kind)
-    component = _component_of(what)
+    if isinstance(subject, str):
+        return _by_name(subject, kind)
+    component = _component_of(subject)
     if component is not None:
         return [component]
     components = []
-    for item in cast("Iterable[Any]", what):
+    for item in cast("Iterable[Any]", subject):
         components += find_components(item, kind=kind)
     return components
 

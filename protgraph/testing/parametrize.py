@@ -16,7 +16,7 @@ __all__ = ["parametrize_with_checks"]
 
 
 def parametrize_with_checks(
-    what: Registry | str | type | ModelSpec | Sequence[object],
+    subject: Registry | str | type | ModelSpec | Sequence[object],
     *,
     kind: ComponentKind | None = None,
     device: str = "cpu",
@@ -26,7 +26,7 @@ def parametrize_with_checks(
 
     Parameters
     ----------
-    what : Registry, str, class, ModelSpec, or a sequence of those
+    subject : Registry, str, class, ModelSpec, or a sequence of those
         The components: ``pg.layers``, ``"my_layer"``, ``["my_layer", "my_model"]``, ``MyLayer``.
     kind : {"featurizer", "layer", "head", "model"}, optional
         Only this kind, if several share a name.
@@ -56,7 +56,7 @@ def parametrize_with_checks(
         raise MissingExtraError("parametrize_with_checks needs pytest: pip install pytest") from e
 
     parameters = []
-    for component in find_components(what, kind=kind):
+    for component in find_components(subject, kind=kind):
         runner = Runner(component, device, dtype_of(dtype))
         for check in CHECKS:
             if component.kind in check.kinds:

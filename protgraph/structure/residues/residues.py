@@ -219,12 +219,12 @@ class Residues:
         report = self.report.merge(LossReport(excluded_chains=excluded))
         return replace(self.select(keep), report=report, ligands=ligands)
 
-    def hide(self, what: str | Collection[str]) -> Residues:
+    def hide(self, information: str | Collection[str]) -> Residues:
         """Return a copy without some information, so that nothing computed from it can leak it.
 
         Parameters
         ----------
-        what : str or collection of str
+        information : str or collection of str
             Of :data:`HIDEABLE`: "residue_type" (all become unknown, and an alignment, which shows them, is removed),
             "sidechain" (only atoms N, CA, C, O remain),
             "b_factor" (zeros; also removes occupancies), "ligands", and "coordinates" (only the sequence and its
@@ -235,22 +235,22 @@ class Residues:
         OptionError
             Other information.
         """
-        what = {what} if isinstance(what, str) else set(what)
-        if what - HIDEABLE:
-            raise OptionError(f"cannot hide {sorted(what - HIDEABLE)}. Choose from {sorted(HIDEABLE)}.")
+        hidden = {information} if isinstance(information, str) else set(information)
+        if hidden - HIDEABLE:
+            raise OptionError(f"cannot hide {sorted(hidden - HIDEABLE)}. Choose from {sorted(HIDEABLE)}.")
         changes: dict[str, Any] = {}
-        if "residue_type" in what:
+        if "residue_type" in hidden:
             changes["aatype"] = np.full_like(self.aatype, UNKNOWN)
             changes["res_name"] = np.full(len(self), "UNK")
             changes["report"] = self.report.without("modified", "unknown")
             changes["alignment"] = None
-        if "sidechain" in what:
+        if "sidechain" in hidden:
             changes.update(self._atoms(np.isin(self.atom_name, BACKBONE), np.arange(len(self))))
-        if {"b_factor", "coordinates"} & what:
+        if {"b_factor", "coordinates"} & hidden:
             changes |= {"b_factor": np.zeros_like(self.b_factor), "occupancy": None, "predicted": False}
-        if "ligands" in what:
+        if "ligands" in hidden:
             changes["ligands"] = None
-        if "coordinates" in what:
+        if "coordinates" in hidden:
             changes |= {name: np.full_like(getattr(self, name), np.nan) for name in ("pos", "backbone")}
             changes |= self._atoms(np.zeros(len(self.atom_name), bool), np.arange(len(self)))
             changes |= {"report": LossReport(), "ligands": None}  # its counts depend on the structure
