@@ -265,10 +265,7 @@ class TrainedModel:
             f"Calibration: {card.calibration}",
         ]
         for split, result in card.splits.items():
-            lines.append(f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}")
-            if result.cluster_metrics:
-                values = "  ".join(_metric_text(n, v) for n, v in result.cluster_metrics.items())
-                lines.append(f"{split:5} one vote per cluster ({result.clusters}): {values}")
+            lines += _result_lines(split, result)
         for other in card.comparisons:
             note = "" if other.confirmed else ", not confirmed"
             lines.append(f"{other.split:5} {other.kind} {other.method}: {other.metric} {other.value:.3f}{note}")
@@ -290,6 +287,15 @@ def find_card(checkpoint: str) -> ModelCard | None:
     weights = Path(checkpoint)
     has_card = weights.name == WEIGHTS and weights.with_name(CARD).is_file()
     return TrainedModel(weights.parent).card() if has_card else None
+
+
+def _result_lines(split: str, result: SplitResult) -> list[str]:
+    """Return the metrics of a split, and those with one vote per cluster, if there are any."""
+    lines = [f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}"]
+    if result.cluster_metrics:
+        values = "  ".join(_metric_text(n, v) for n, v in result.cluster_metrics.items())
+        lines.append(f"{split:5} one vote per cluster ({result.clusters}): {values}")
+    return lines
 
 
 def _metric_text(name: str, values: tuple[float | None, float | None, float | None]) -> str:

@@ -161,24 +161,31 @@ def _hides_inputs(task: str) -> bool:
 def _results(card: ModelCard, unit: str) -> list[str]:
     """Return the table of results, and that with one vote per cluster for splits with several proteins in a cluster."""
     has_clusters = any(result.clusters is not None for result in card.splits.values())
-    of_clusters = {split: result for split, result in card.splits.items() if result.cluster_metrics}
-    drawn = "clusters of the dataset, which are drawn with all of their " + unit if has_clusters else unit
+    counted, drawn = [unit], unit
+    if has_clusters:
+        counted.append("clusters")
+        drawn = f"clusters of the dataset, which are drawn with all of their {unit}"
     names = list(dict.fromkeys(name for result in card.splits.values() for name in result.metrics))
     lines = [f"In brackets: 95 % bootstrap interval over {drawn}.", ""]
-    lines += _table_head(["split", unit, *(["clusters"] if has_clusters else []), "labels", *names])
+    lines += _table_head(["split", *counted, "labels", *names])
     for split, result in card.splits.items():
-        counts = [str(result.proteins)]
-        if has_clusters:
-            counts.append(str(result.proteins if result.clusters is None else result.clusters))
-        cells = [split, *counts, _labels(result), *(_cell(result.metrics, name) for name in names)]
+        counts = [result.proteins, result.clusters or result.proteins][: len(counted)]
+        cells = [split, *map(str, counts), _labels(result), *(_cell(result.metrics, name) for name in names)]
         lines.append("| " + " | ".join(cells) + " |")
-    if of_clusters:
-        names = list(dict.fromkeys(name for result in of_clusters.values() for name in result.cluster_metrics))
-        lines += ["", f"One vote per cluster: each of the {unit} counts as 1 / (number of {unit} in its cluster).", ""]
-        lines += _table_head(["split", "clusters", *names])
-        for split, result in of_clusters.items():
-            cells = [split, str(result.clusters), *(_cell(result.cluster_metrics, name) for name in names)]
-            lines.append("| " + " | ".join(cells) + " |")
+    return lines + _cluster_results(card, unit)
+
+
+def _cluster_results(card: ModelCard, unit: str) -> list[str]:
+    """Return the table of the results with one vote per cluster; nothing without clusters."""
+    splits = {split: result for split, result in card.splits.items() if result.cluster_metrics}
+    if not splits:
+        return []
+    names = list(dict.fromkeys(name for result in splits.values() for name in result.cluster_metrics))
+    lines = ["", f"One vote per cluster: each of the {unit} counts as 1 / (number of {unit} in its cluster).", ""]
+    lines += _table_head(["split", "clusters", *names])
+    for split, result in splits.items():
+        cells = [split, str(result.clusters), *(_cell(result.cluster_metrics, name) for name in names)]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
