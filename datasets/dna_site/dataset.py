@@ -7,7 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, hold_out_clusters, read_tsv
+from protgraph_plugins.published import (
+    PreparedDataset,
+    SourceFolder,
+    SourceProtein,
+    hold_out_clusters,
+    is_site_archive,
+    read_site_archive,
+    read_tsv,
+)
 
 from protgraph.errors import DatasetError
 
@@ -22,14 +30,18 @@ HELD_OUT = 0.15  # of the training proteins, for validation
 class DnaSite(PreparedDataset):
     """DNA-binding residues on AlphaFold 2 models of single chains.
 
-    The source is the repository GraphSite: ``Dataset/pdb/*.pdb`` and ``Dataset/*.fa``.
+    The source is the repository GraphSite (``Dataset/pdb/*.pdb`` and ``Dataset/*.fa``), or a folder with the layout of
+    :func:`~protgraph_plugins.published.read_site_archive`.
     """
 
     card_path = FOLDER / "dataset.toml"
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
         """Yield the proteins; validation is cut from training by sequence cluster."""
-        proteins = _read_repository(source)
+        if is_site_archive(source):
+            proteins = list(read_site_archive(source, {"dna_site": "label"}))
+        else:
+            proteins = _read_repository(source)
         train = [protein for protein in proteins if protein.split == "train"]
         held = hold_out_clusters([protein.cluster for protein in train], HELD_OUT)
         val = {protein.id for protein, is_held in zip(train, held, strict=True) if is_held}

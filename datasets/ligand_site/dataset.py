@@ -10,27 +10,23 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from protgraph_plugins.published import PreparedDataset, SourceFolder, SourceProtein, read_tsv, write_tsv
-
-from protgraph.errors import DatasetError
+from protgraph_plugins.published import (
+    PreparedDataset,
+    SourceFolder,
+    SourceProtein,
+    read_columns,
+    read_site_archive,
+    read_tsv,
+    write_tsv,
+)
 
 __all__ = ["LICENSES", "LigandSite", "LigandSiteDsdp", "SiteLigand"]
 ENTRY_POINTS = {"protgraph.datasets": {"ligand_site": "LigandSite", "ligand_site_dsdp": "LigandSiteDsdp"}}
 
 FOLDER = Path(__file__).resolve().parent
-ARCHIVES = ("structures_1.tar.xz", "structures_2.tar.xz", "structures_3.tar.xz")
 LIGANDS, ORIGINS = "ligands.parquet", "origins.tsv"
 TEXT, WHOLE, NUMBER = pa.string(), pa.int64(), pa.float64()
-LABEL_COLUMNS = {
-    "file": TEXT,
-    "chain": TEXT,
-    "res_id": WHOLE,
-    "ins_code": TEXT,
-    "label": NUMBER,
-    "label_own": NUMBER,
-}
 LIGAND_COLUMNS = {
     "file": TEXT,
     "ligand": WHOLE,
@@ -71,8 +67,8 @@ class SiteLigand(NamedTuple):
 class LigandSite(PreparedDataset):
     """Residues that bind small molecules, of structures without their ligands.
 
-    The source is the folder ``ligand_site``: ``splits.tsv``, ``labels.tsv.gz``, ``ligands.tsv.gz`` and
-    ``structures_1.tar.xz`` to ``structures_3.tar.xz``. The ligands are in a table beside the prepared structures, which
+    The source has the layout of :func:`~protgraph_plugins.published.read_site_archive`, ``ligands.tsv.gz``, and in
+    ``splits.tsv`` the columns ``set`` and ``pdb``. The ligands are in a table beside the prepared structures, which
     no model reads (:meth:`ligands`).
     """
 
@@ -82,25 +78,12 @@ class LigandSite(PreparedDataset):
 
     def convert(self, source: SourceFolder) -> Iterator[SourceProtein]:
         """Yield the proteins of the sets with both kinds of labels, in the order of ``splits.tsv``."""
-        paths = _structure_paths(source)
-        labels = _read_labels(source.path("labels.tsv.gz"))
-        for row in self._source_rows(source):
-            if row["file"] not in paths:
-                raise DatasetError(f"{row['file']} is in no archive of {str(source.folder)!r}. Copy the folder again.")
-            residues = labels[row["file"]]
-            yield SourceProtein(
-                row["file"].removesuffix(".bcif"),
-                paths[row["file"]],
-                row["split"],
-                tuple(row["chains"].split(",")),
-                row["cluster30"],
-                (residues["chain"], residues["res_id"], residues["ins_code"]),
-                {"ligand_site": residues["label"], "ligand_site_own": residues["label_own"]},
-            )
+        labels = {"ligand_site": "label", "ligand_site_own": "label_own"}
+        return read_site_archive(source, labels, rows=self._source_rows(source))
 
     def write_tables(self, source: SourceFolder, folder: Path, structures: Mapping[str, Path]) -> Sequence[str]:
         """Write the ligands of the examples, and the set and license of each one."""
-        table = _read_table(source.path("ligands.tsv.gz"), LIGAND_COLUMNS)
+        table = read_columns(source.path("ligands.tsv.gz"), LIGAND_COLUMNS)
         files = pa.array([f"{name}.bcif" for name in structures])
         pq.write_table(table.filter(pc.is_in(table["file"], files)), folder / LIGANDS, compression="zstd")
         rows = self._source_rows(source)
@@ -138,32 +121,3 @@ class LigandSiteDsdp(LigandSite):
 
     card_path = FOLDER / "dsdp.toml"
     sets = frozenset({"dsdp", "timesplit", "dude"})
-
-
-def _structure_paths(source: SourceFolder) -> dict[str, Path]:
-    """Return the structures of all archives by file name; an archive may be given unpacked, as a folder."""
-    paths: dict[str, Path] = {}
-    for archive in ARCHIVES:
-        folder = source.folder_or_archive(archive.removesuffix(".tar.xz"), archive)
-        paths |= {path.name: path for path in folder.glob("*.bcif")}
-    return paths
-
-
-def _read_labels(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """Return the columns of each file of ``labels.tsv.gz``; the rows of a file follow each other."""
-    table = _read_table(path, LABEL_COLUMNS)
-    files = table["file"].to_numpy()
-    columns = {name: table[name].to_numpy() for name in ("res_id", "label", "label_own")}
-    columns |= {name: table[name].to_numpy().astype(str) for name in ("chain", "ins_code")}
-    begins = np.flatnonzero(np.r_[True, files[1:] != files[:-1]]).tolist()
-    ends = [*begins[1:], len(files)]
-    labels: dict[str, dict[str, np.ndarray]] = {}
-    for begin, end in zip(begins, ends, strict=True):
-        labels[str(files[begin])] = {name: column[begin:end] for name, column in columns.items()}
-    return labels
-
-
-def _read_table(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
-    """Read columns of a table of the source; numbers are missing where they are blank."""
-    convert = pa_csv.ConvertOptions(column_types=dict(types), include_columns=list(types))
-    return pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(delimiter="\t"), convert_options=convert)

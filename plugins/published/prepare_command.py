@@ -15,7 +15,7 @@ ENTRY_POINTS = {"protgraph.commands": {"data.prepare": "prepare_dataset_command"
 def prepare_dataset_command(
     name: Annotated[str, typer.Argument(help="Dataset, see 'protgraph data list'.")],
     source: Annotated[
-        Path | None, typer.Option("--from", help="Folder of the source: a clone of its repository.")
+        Path | None, typer.Option("--from", help="Folder of the source: a clone of its repository, or its archives.")
     ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Download the source at the commit of the card.")

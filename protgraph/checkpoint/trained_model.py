@@ -42,7 +42,10 @@ class SplitResult(BaseModel):
     clusters: int | None = None  # clusters of these proteins; None if each one is a cluster
     # value, and the limits of the 95 % bootstrap interval over proteins or clusters; None if undefined
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
-    calibration: dict[str, float] = {}  # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``
+    # the same with one vote for each cluster, for metrics that take weights; empty if each protein is a cluster
+    cluster_metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
+    # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``; ``ece_after_clusters`` with one vote for each
+    calibration: dict[str, float] = {}
 
 
 class CallCounts(BaseModel):
@@ -262,7 +265,7 @@ class TrainedModel:
             f"Calibration: {card.calibration}",
         ]
         for split, result in card.splits.items():
-            lines.append(f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}")
+            lines += _result_lines(split, result)
         for other in card.comparisons:
             note = "" if other.confirmed else ", not confirmed"
             lines.append(f"{other.split:5} {other.kind} {other.method}: {other.metric} {other.value:.3f}{note}")
@@ -284,6 +287,15 @@ def find_card(checkpoint: str) -> ModelCard | None:
     weights = Path(checkpoint)
     has_card = weights.name == WEIGHTS and weights.with_name(CARD).is_file()
     return TrainedModel(weights.parent).card() if has_card else None
+
+
+def _result_lines(split: str, result: SplitResult) -> list[str]:
+    """Return the metrics of a split, and those with one vote per cluster, if there are any."""
+    lines = [f"{split:5} {'  '.join(_metric_text(n, v) for n, v in result.metrics.items())}"]
+    if result.cluster_metrics:
+        values = "  ".join(_metric_text(n, v) for n, v in result.cluster_metrics.items())
+        lines.append(f"{split:5} one vote per cluster ({result.clusters}): {values}")
+    return lines
 
 
 def _metric_text(name: str, values: tuple[float | None, float | None, float | None]) -> str:

@@ -28,6 +28,8 @@ __all__ = [
     "SplitScores",
     "bootstrap_difference",
     "bootstrap_scores",
+    "cluster_scores",
+    "cluster_weights",
     "count_split",
     "draw_copies",
     "percentile_interval",
@@ -199,6 +201,50 @@ def bootstrap_scores(
         sample = np.repeat(np.arange(count), copies).tolist()
         scores.append(_score(predictions, metric, [rows[protein] for protein in sample]))
     return np.array(scores)
+
+
+def cluster_weights(clusters: Sequence[int]) -> np.ndarray:
+    """Return 1 / (number of proteins in its cluster) for each of P proteins, ``(P,)`` float64.
+
+    Examples
+    --------
+    >>> cluster_weights([0, 1, 1]).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    _, cluster, proteins = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
+    return 1 / proteins[cluster]
+
+
+def cluster_scores(
+    predictions: SplitPredictions,
+    metric: Metric,
+    *,
+    clusters: Sequence[int],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> np.ndarray | None:
+    """Compute a metric in which each cluster has one vote, on all clusters and on resampled ones.
+
+    A row of a protein counts as 1 / (number of proteins in its cluster), so that copies of a protein count once.
+
+    Parameters
+    ----------
+    clusters : sequence of int
+        Cluster of each protein number of the predictions.
+
+    Returns
+    -------
+    ndarray or None
+        ``(1 + resamples,)`` float64, that of all clusters first; None for metrics that do not take weights.
+    """
+    weighted = weighted_metric(metric)
+    if weighted is None or predictions.y.dim() >= 3:
+        return None
+    numbers, protein_of_row = predictions.protein_of_rows.unique(return_inverse=True)
+    units = [clusters[number] for number in numbers.tolist()]  # of each of P proteins
+    copies = draw_copies(units, resamples=resamples, seed=seed)  # (resamples, P)
+    times = np.concatenate([np.ones((1, len(units))), copies]) * cluster_weights(units)
+    return weighted(predictions, protein_of_row, times)
 
 
 def _from_values(

@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+
 from protgraph import registry
 from protgraph.checkpoint.checkpoint_file import Checkpoint
 from protgraph.checkpoint.trained_model import Comparison, ModelCard, SplitResult
 from protgraph.data.datasets.card import TaskCard
 from protgraph.data.datasets.target import Target
-from protgraph.evaluation.bootstrap import bootstrap_scores, count_split, percentile_interval
+from protgraph.evaluation.bootstrap import (
+    bootstrap_scores,
+    cluster_scores,
+    cluster_weights,
+    count_split,
+    percentile_interval,
+)
 from protgraph.evaluation.calibration import CalibrationMap, calibration_scores, label_events
 from protgraph.inference.prediction import probabilities
 from protgraph.task.losses import known_labels
@@ -30,7 +38,8 @@ def split_result(
 ) -> SplitResult:
     """Return metrics of a task with 95 % intervals over clusters, and calibration errors with and without calibration.
 
-    ``clusters`` are those of the proteins of the split; without them, intervals are over proteins.
+    ``clusters`` are those of the proteins of the split; without them, intervals are over proteins. If a cluster has
+    several proteins, there are also metrics with one vote for each cluster.
 
     The predictions have uncalibrated logits. Metrics of a regression are of the calibrated values.
     """
@@ -43,6 +52,15 @@ def split_result(
     for metric in task.metrics:
         interval = percentile_interval(bootstrap_scores(predictions, metric, clusters=clusters))
         metrics[metric.name] = _finite(values[metric.name]), _finite(interval.low), _finite(interval.high)
+    size = count_split(predictions, clusters)
+    cluster_metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
+    if size.clusters is not None:
+        for metric in task.metrics:
+            of_clusters = cluster_scores(predictions, metric, clusters=clusters)
+            if of_clusters is not None:
+                interval = percentile_interval(of_clusters[1:])
+                limits = _finite(interval.low), _finite(interval.high)
+                cluster_metrics[metric.name] = _finite(of_clusters[0]), *limits
     scores = {}
     if calibration is not None and target.kind != "regression":
         before = calibration_scores(probabilities(predictions.logits, target), predictions, target)
@@ -53,16 +71,27 @@ def split_result(
             "brier_before": before.brier,
             "brier_after": after.brier,
         }
+        if size.clusters is not None:
+            p = calibration.probabilities(predictions.logits, target)
+            scores["ece_after_clusters"] = _cluster_calibration_error(p, predictions, clusters)
     known = known_labels(predictions.y)
-    size = count_split(predictions, clusters)
     return SplitResult(
         proteins=size.proteins,
         clusters=size.clusters,
         labels=int(known.sum()),
         positives=_positives(predictions, target.size, target.kind),
         metrics=metrics,
+        cluster_metrics=cluster_metrics,
         calibration=scores,
     )
+
+
+def _cluster_calibration_error(p: Tensor, predictions: SplitPredictions, clusters: Sequence[int]) -> float:
+    """Return the expected calibration error of probabilities ``(N, C)`` with one vote for each cluster."""
+    numbers, protein_of_row = predictions.protein_of_rows.unique(return_inverse=True)
+    events = label_events(p, predictions)
+    bins = events.bins(protein_of_row.numpy()[events.row], len(numbers))
+    return float(bins.error(cluster_weights([clusters[number] for number in numbers.tolist()])[None])[0])
 
 
 def _positives(predictions: SplitPredictions, size: int, kind: str) -> list[int]:
@@ -97,7 +126,7 @@ def card_page(card: ModelCard) -> str:
         ("versions", ", ".join(f"{name} {number}" for name, number in card.versions.items())),
     ]
     lines += ["| property | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value), ""]
-    lines += ["## Results", "", f"In brackets: 95 % bootstrap interval over {unit}.", "", *_results(card, unit), ""]
+    lines += ["## Results", "", *_results(card, unit), ""]
     lines += _calls(card, unit)
     if any(result.calibration for result in card.splits.values()):
         lines += ["## Calibration", "", *_calibration(card), "", "![reliability diagram](reliability.svg)", ""]
@@ -130,13 +159,38 @@ def _hides_inputs(task: str) -> bool:
 
 
 def _results(card: ModelCard, unit: str) -> list[str]:
+    """Return the table of results, and that with one vote per cluster for splits with several proteins in a cluster."""
+    has_clusters = any(result.clusters is not None for result in card.splits.values())
+    counted, drawn = [unit], unit
+    if has_clusters:
+        counted.append("clusters")
+        drawn = f"clusters of the dataset, which are drawn with all of their {unit}"
     names = list(dict.fromkeys(name for result in card.splits.values() for name in result.metrics))
-    header = ["split", unit, "labels", *names]
-    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    lines = [f"In brackets: 95 % bootstrap interval over {drawn}.", ""]
+    lines += _table_head(["split", *counted, "labels", *names])
     for split, result in card.splits.items():
-        cells = [split, str(result.proteins), _labels(result), *(_cell(result, name) for name in names)]
+        counts = [result.proteins, result.clusters or result.proteins][: len(counted)]
+        cells = [split, *map(str, counts), _labels(result), *(_cell(result.metrics, name) for name in names)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + _cluster_results(card, unit)
+
+
+def _cluster_results(card: ModelCard, unit: str) -> list[str]:
+    """Return the table of the results with one vote per cluster; nothing without clusters."""
+    splits = {split: result for split, result in card.splits.items() if result.cluster_metrics}
+    if not splits:
+        return []
+    names = list(dict.fromkeys(name for result in splits.values() for name in result.cluster_metrics))
+    lines = ["", f"One vote per cluster: each of the {unit} counts as 1 / (number of {unit} in its cluster).", ""]
+    lines += _table_head(["split", "clusters", *names])
+    for split, result in splits.items():
+        cells = [split, str(result.clusters), *(_cell(result.cluster_metrics, name) for name in names)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _table_head(names: Sequence[str]) -> list[str]:
+    return ["| " + " | ".join(names) + " |", "|---|" + "---:|" * (len(names) - 1)]
 
 
 def _labels(result: SplitResult) -> str:
@@ -145,8 +199,8 @@ def _labels(result: SplitResult) -> str:
     return str(result.labels) + (f" ({', '.join(map(str, result.positives))})" if result.positives else "")
 
 
-def _cell(result: SplitResult, name: str) -> str:
-    value, low, high = result.metrics.get(name, (None, None, None))
+def _cell(metrics: Mapping[str, tuple[float | None, float | None, float | None]], name: str) -> str:
+    value, low, high = metrics.get(name, (None, None, None))
     if value is None:
         return "–"
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
@@ -207,13 +261,20 @@ def _calls(card: ModelCard, unit: str) -> list[str]:
 
 
 def _calibration(card: ModelCard) -> list[str]:
-    lines = [
-        "| split | expected calibration error before | after | Brier score before | after |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    keys = ("ece_before", "ece_after", "brier_before", "brier_after")
+    columns = {
+        "ece_before": "expected calibration error before",
+        "ece_after": "after",
+        "ece_after_clusters": "after, one vote per cluster",
+        "brier_before": "Brier score before",
+        "brier_after": "after",
+    }
+    if not any("ece_after_clusters" in result.calibration for result in card.splits.values()):
+        del columns["ece_after_clusters"]
+    lines = _table_head(["split", *columns.values()])
     for split, result in card.splits.items():
-        lines.append(f"| {split} | " + " | ".join(f"{result.calibration[key]:.4f}" for key in keys) + " |")
+        values = [result.calibration.get(key) for key in columns]
+        cells = ["–" if value is None else f"{value:.4f}" for value in values]
+        lines.append("| " + " | ".join([split, *cells]) + " |")
     return lines
 
 

@@ -96,6 +96,14 @@ def lay_out_graphsite(shared: Path, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["dna_site", "sugar_site", "paratope", "cryptic_pocket", "ppi_site"])
+def test_the_folder_with_archives_gives_the_counts_of_the_card(name, shared_data, tmp_path):
+    dataset = create(name, tmp_path / "a")
+    result = prepare_dataset(dataset, shared_data / "sites" / name)  # raises where counts differ from the card
+    assert result.proteins == sum(count.proteins for count in dataset.card.splits.values())
+
+
+@pytest.mark.slow
 def test_dna_site_has_the_counts_of_the_card(shared_data, tmp_path):
     lay_out_graphsite(shared_data / "sites" / "dna_site", tmp_path / "GraphSite")
     assert prepare_dataset(create("dna_site", tmp_path / "a"), tmp_path / "GraphSite").proteins == 698

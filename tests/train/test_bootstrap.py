@@ -11,7 +11,14 @@ from scipy.stats import bootstrap
 
 from protgraph import registry
 from protgraph.evaluation import weighted_metrics
-from protgraph.evaluation.bootstrap import SplitScores, SplitSize, bootstrap_scores, count_split, percentile_interval
+from protgraph.evaluation.bootstrap import (
+    SplitScores,
+    SplitSize,
+    bootstrap_scores,
+    cluster_scores,
+    count_split,
+    percentile_interval,
+)
 from protgraph.task.metrics import Metric
 from protgraph.task.model_quality import pearson_of_means, rmse_of_means, spearman_of_means
 from protgraph.task.predictions import ResiduePairs, SplitPredictions
@@ -169,6 +176,26 @@ def test_copies_of_proteins_in_clusters_have_the_samples_of_the_proteins_alone(k
     assert np.allclose(found, expected, rtol=1e-6, equal_nan=True) and np.nanstd(found) > 0
     narrow = bootstrap_scores(twice, metric, resamples=50)
     assert np.nanstd(narrow) < np.nanstd(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("binary", "auprc"), ("binary", "mcc"), ("classes", "accuracy"), ("values", "pearson_overall")]
+)
+def test_with_one_vote_per_cluster_copies_of_a_protein_count_once(kind, name):
+    once, metric = example(kind, proteins=6), registry.metrics.get(name)
+    protein = once.protein_of_rows
+    of_first = (protein == 0).nonzero().flatten()
+    rows = torch.cat([torch.arange(len(protein)), of_first, of_first])
+    copies = once.take(rows, torch.cat([protein, torch.full_like(of_first, 6), torch.full_like(of_first, 7)]))
+    found = cluster_scores(copies, metric, clusters=[0, 1, 2, 3, 4, 5, 0, 0], resamples=50)
+    assert found[0] == pytest.approx(float(metric(once)), rel=1e-5)
+    assert np.allclose(found[1:], bootstrap_scores(once, metric, resamples=50), rtol=1e-5, equal_nan=True)
+    assert found[0] != pytest.approx(float(metric(copies)), rel=1e-3)
+
+
+def test_metrics_without_weights_have_no_value_per_cluster():
+    pairs = example("pairs")
+    assert cluster_scores(pairs, registry.metrics.get("precision_l_6"), clusters=list(range(8))) is None
 
 
 def test_a_split_of_copies_is_counted_by_cluster():

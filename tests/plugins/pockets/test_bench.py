@@ -124,3 +124,17 @@ def test_residues_of_other_programs_surround_their_pockets(source, name):
     for center, lining in zip(ranked.centers, ranked.residues, strict=True):
         atoms = residues.atom_pos[lining[residues.atom_residue]]
         assert dca(center[None], [atoms])[0, 0] < 8
+
+
+def test_the_calibration_error_of_copies_counts_once_with_one_vote_per_cluster():
+    from protgraph_plugins.pockets.bench import _calibration_errors, _Scored
+
+    def protein(cluster: str, probability: float, bound: int) -> _Scored:
+        values = {name: np.zeros((4, 1)) for name in _Scored._fields}
+        is_bound = np.arange(4) < bound
+        return _Scored(**values | {"cluster": cluster, "probability": np.full(4, probability), "is_bound": is_bound})
+
+    good, bad = protein("a", 0.5, 2), protein("b", 0.9, 1)
+    assert _calibration_errors([good, bad]) == pytest.approx((0.325, 0.325))
+    pooled, of_clusters = _calibration_errors([good, bad, bad, bad])
+    assert (pooled, of_clusters) == pytest.approx((0.75 * 0.65, 0.325))

@@ -1,20 +1,29 @@
-"""Labels of a package for the files of a repository: keys, blank chains, unknown labels, counts of the cards."""
+"""Sources of sites: tables of a package for files of a repository or of archives, and tables beside the archives."""
 
 from __future__ import annotations
 
 import gzip
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from protgraph_datasets.cryptic_pocket.dataset import _load_structure
-from protgraph_plugins.published.source_folder import SourceFolder, read_repository_labels, read_tsv
+from protgraph_plugins.published import (
+    SourceFolder,
+    is_site_archive,
+    read_repository_labels,
+    read_site_archive,
+    read_tsv,
+    write_tsv,
+)
 
 import protgraph as pg
 from protgraph.data.datasets.card import parse_card
 from protgraph.errors import DatasetError
-from protgraph.structure import clean
+from protgraph.structure import clean, load_structure
 
+STRUCTURES = Path(__file__).resolve().parents[3] / "datasets" / "pdb_core" / "structures"
 SITES = {"sugar_site": "label", "cryptic_pocket": "label", "ppi_site": "label", "paratope": "label"}
 
 
@@ -59,6 +68,63 @@ def test_another_number_of_residues_and_a_missing_file_are_errors(tmp_path):
     (tmp_path / "x" / "1abcQ.pdb").unlink()
     with pytest.raises(DatasetError, match=r"1abcQ\.pdb"):
         list(read_repository_labels(source, table, {"a": "label"}))
+
+
+@pytest.fixture
+def archived(tmp_path) -> SourceFolder:
+    """Return a folder with 1crn and 1ppe in two archives, and the tables of their splits and labels."""
+    splits, labels = ["file\tsplit\tchains\tcluster30"], ["file\tchain\tres_id\tins_code\tlabel"]
+    for number, (entry, chain, split) in enumerate((("1crn", "A", "train"), ("1ppe", "E", "test")), 1):
+        with tarfile.open(tmp_path / f"structures_{number}.tar.xz", "w:xz") as archive:
+            archive.add(STRUCTURES / f"{entry}.bcif", f"{entry}.bcif")
+        splits.append(f"{entry}.bcif\t{split}\t{chain}\tc{number}")
+        residues = clean(load_structure(STRUCTURES / f"{entry}.bcif"), chains=[chain])
+        known = ["1", "0", ""] + ["0"] * (len(residues) - 3)
+        for res_id, code, label in zip(residues.res_id, residues.ins_code, known, strict=True):
+            labels.append(f"{entry}.bcif\t{chain}\t{res_id}\t{code}\t{label}")
+    (tmp_path / "splits.tsv").write_text("\n".join(splits) + "\n")
+    (tmp_path / "labels.tsv.gz").write_bytes(gzip.compress(("\n".join(labels) + "\n").encode()))
+    (tmp_path / "scratch").mkdir()
+    return SourceFolder(tmp_path, tmp_path / "scratch")
+
+
+def test_tables_beside_archives_give_proteins_with_their_labels(archived):
+    assert is_site_archive(archived)
+    proteins = list(read_site_archive(archived, {"site": "label"}))
+    rows = [(p.id, p.split, p.chains, p.cluster) for p in proteins]
+    assert rows == [("1crn", "train", ("A",), "c1"), ("1ppe", "test", ("E",), "c2")]
+    for protein in proteins:
+        chain, res_id, _ = protein.residues
+        residues = clean(protein.structure(), chains=list(protein.chains))
+        assert chain.tolist() == residues.chain.tolist() and res_id.tolist() == residues.res_id.tolist()
+        np.testing.assert_array_equal(protein.residue_labels["site"][:4], [1, 0, np.nan, 0])
+    (only,) = read_site_archive(archived, {}, rows=read_tsv(archived.path("splits.tsv"))[1:])
+    assert only.id == "1ppe"
+
+
+def test_the_table_of_a_package_gives_the_same_for_archives_as_for_the_files_of_the_repository(archived):
+    size = len(clean(load_structure(STRUCTURES / "1crn.bcif"), chains=["A"]))
+    rows = [("id", "path", "split", "cluster", "chains", "label"), ("1crn", "x/y.bcif", "val", "c", "A", "01-" * size)]
+    rows[1] = (*rows[1][:-1], rows[1][-1][:size])
+    write_tsv(archived.folder / "table.tsv", rows)
+    clone = archived.folder / "clone"
+    (clone / "x").mkdir(parents=True)
+    (clone / "x" / "y.bcif").symlink_to(STRUCTURES / "1crn.bcif")
+    proteins = []
+    for source in (archived, SourceFolder(clone, archived.scratch)):
+        proteins += read_repository_labels(source, archived.folder / "table.tsv", {"a": "label"})
+    first, second = proteins
+    assert (first.id, first.split, first.source_bytes()) == (second.id, second.split, second.source_bytes())
+    np.testing.assert_array_equal(first.residue_labels["a"], second.residue_labels["a"])
+
+
+def test_a_structure_that_no_archive_has_is_an_error(archived):
+    (archived.folder / "structures_2.tar.xz").unlink()
+    with pytest.raises(DatasetError, match=r"1ppe\.bcif"):
+        list(read_site_archive(archived, {"site": "label"}))
+    (archived.folder / "structures_1.tar.xz").unlink()
+    with pytest.raises(DatasetError, match=r"structures\.tar\.xz"):
+        list(read_site_archive(archived, {"site": "label"}))
 
 
 def test_repeated_numbers_of_cryptic_pocket_get_an_insertion_code(tmp_path):
