@@ -70,8 +70,8 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option(
             "--model",
-            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; repeat.  "
-            "[default: none, ligand_site]",
+            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; "
+            "repeat.  [default: none, ligand_site]",
         ),
     ] = None,
     limit: Annotated[
