@@ -70,7 +70,8 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option(
             "--model",
-            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; repeat.  "
+            help="Trained model, 'none' for geometry alone, or a program that is installed: 'pykvfinder', 'pocketnet', "
+            "'concavity'; repeat.  "
             "[default: none, ligand_site]",
         ),
     ] = None,
