@@ -14,7 +14,7 @@ import typer
 
 from protgraph.cli import check_output, progress_bar
 from protgraph.errors import DatasetError, OptionError
-from protgraph.evaluation import draw_copies
+from protgraph.evaluation import cluster_weights, draw_copies
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,9 +70,8 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option(
             "--model",
-            help="Trained model, 'none' for geometry alone, or a program that is installed: 'pykvfinder', 'pocketnet', "
-            "'concavity'; repeat.  "
-            "[default: none, ligand_site]",
+            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; "
+            "repeat.  [default: none, ligand_site]",
         ),
     ] = None,
     limit: Annotated[
@@ -88,8 +87,9 @@ def bench_pockets_command(
     within 4 Å of their center; n is the number of ligands of the file. Overlap is the mean Jaccard index of the
     residues at a ligand and those of the best of n + 2 pockets. Recall is the share of ligands that are found if the
     pockets of all proteins are ranked together, at one false pocket per protein. ECE is the expected calibration error
-    of the probabilities of pockets: a pocket counts as bound if its center is that close, or a third of its residues
-    are labeled in any structure of the protein. Intervals are over clusters of proteins.
+    of the probabilities of pockets, in brackets with one vote per cluster of proteins: a pocket counts as bound if its
+    center is that close, or a third of its residues are labeled in any structure of the protein. Intervals are over
+    clusters.
 
     \b
     Examples:
@@ -280,8 +280,8 @@ def _line(name: str, scored: list[_Scored]) -> str:
     allowed = ranking.false_positives <= len(scored)
     recall = ranking.recall[allowed].max(initial=0)
     ligands = sum(len(rows) for rows in values)
-    error = _calibration_error(scored)
-    cells += [f"{recall:.3f}", "–" if np.isnan(error) else f"{error:.3f}"]
+    error, error_of_clusters = _calibration_errors(scored)
+    cells += [f"{recall:.3f}", "–" if np.isnan(error) else f"{error:.3f} ({error_of_clusters:.3f})"]
     return f"| {name} | {len(scored)} | {ligands} | {' | '.join(cells)} |"
 
 
@@ -298,17 +298,26 @@ def _mean_and_interval(values: list[np.ndarray], clusters: list[str]) -> tuple[n
     return total.sum(0) / count.sum(), low, high
 
 
-def _calibration_error(scored: list[_Scored]) -> float:
-    """Return the expected calibration error over ten bins of equal width; NaN without probabilities."""
+def _calibration_errors(scored: list[_Scored]) -> tuple[float, float]:
+    """Return the expected calibration error over ten bins of equal width; NaN without probabilities.
+
+    First of all pockets, then with one vote for each cluster of proteins.
+    """
     import numpy as np
 
     probability = np.concatenate([protein.probability for protein in scored])
     is_bound = np.concatenate([protein.is_bound for protein in scored])
     if len(probability) == 0 or np.isnan(probability).any():
-        return np.nan
-    number = np.minimum((probability * 10).astype(int), 9)
-    gaps = np.abs(np.bincount(number, probability - is_bound, 10))
-    return float(gaps.sum() / len(probability))
+        return np.nan, np.nan
+    bin_of_pocket = np.minimum((probability * 10).astype(int), 9)
+    _, cluster = np.unique([protein.cluster for protein in scored], return_inverse=True)
+    pockets = [len(protein.probability) for protein in scored]
+    errors = []
+    for weight_of_protein in (np.ones(len(scored)), cluster_weights(cluster.tolist())):
+        weight = np.repeat(weight_of_protein, pockets)
+        gaps = np.abs(np.bincount(bin_of_pocket, weight * (probability - is_bound), 10))
+        errors.append(float(gaps.sum() / weight.sum()))
+    return errors[0], errors[1]
 
 
 def _fit(scored: list[_Scored], split: str) -> dict[str, object]:

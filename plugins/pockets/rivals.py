@@ -116,7 +116,8 @@ def concavity_pockets(residues: Residues) -> RankedPockets:
         grid = path.with_name("protein_out_pocket.pdb")
         if done.returncode != 0 or not grid.exists():
             raise ExternalProgramError(
-                f"bench pockets: concavity failed on {residues.name}, exit code {done.returncode}: {done.stderr[-300:]}"
+                f"bench pockets: concavity failed on {residues.name} (exit code {done.returncode}): "
+                f"{done.stderr[-300:]}"
             )
         points = read_concavity_grid(grid.read_text(encoding="ascii"))
     pockets = sorted(points.values(), key=lambda cells: -cells[:, 3].sum())
