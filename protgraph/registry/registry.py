@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
 from typing import Generic, TypeVar, cast, overload
 
-from protgraph.errors import DuplicateNameError, OptionError, ProtgraphError, UnknownNameError, suggest
+from protgraph.errors import (
+    DuplicateNameError,
+    OptionError,
+    ProtgraphError,
+    UnknownNameError,
+    list_first,
+    suggest,
+)
 from protgraph.registry.component import ComponentType, Family
 from protgraph.registry.discovery import BUILT_IN, PLUGINS_VARIABLE, allowed_plugins, installed_providers
 from protgraph.registry.options import check_options, reject_var_keyword
@@ -39,6 +46,7 @@ ComponentT = TypeVar("ComponentT")  # what has a name: a class, or an instance s
 InstanceT = TypeVar("InstanceT")  # what create returns
 _MISSING: object = object()
 _LISTED = 12  # names in an error that suggests one
+_SHOWN_NAMES = 60  # in the text of a registry
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -301,7 +309,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         return len(self.names())
 
     def __repr__(self) -> str:
-        return f"<Registry of {len(self)} {self.kind} names: {', '.join(self.names())}>"
+        return f"<Registry of {len(self)} {self.kind} names: {list_first(self.names(), _SHOWN_NAMES)}>"
 
     def _import_listed(self) -> None:
         if self.session:

@@ -56,6 +56,9 @@ def plan_of() -> Callable[[str], FeaturePlan]:
         if name == "edge_cosine":  # its nodes are edges
             angle = ComponentSpec(name, edges="line", reads={"node_vec": "edge_vec"})
             return FeaturePlan(["knn", "edge_vector", "line_graph", angle])
+        if name == "edge_point":  # its nodes are points of the surface
+            between_points = ComponentSpec("radius", {"radius": 4.0}, nodes="sas", edges="patch")
+            return FeaturePlan(["sas", between_points, ComponentSpec(name, edges="patch")])
         return FeaturePlan([by_default(other) for other in dict.fromkeys(needed(name))])
 
     return plan

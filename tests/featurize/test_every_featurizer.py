@@ -14,7 +14,7 @@ from protgraph.testing.protein_fixtures import make_alignment, with_ligands
 # Those of line graphs need one: tests/featurize/test_line_graph.py. Node sets: tests/model/test_node_sets.py.
 NAMES = sorted(
     name
-    for name in set(featurizers.names()) - {"edge_cosine", "line_graph"}
+    for name in set(featurizers.names()) - {"edge_cosine", "edge_point", "line_graph"}
     if not issubclass(featurizers.get(name), NodeFeaturizer)
 )
 

@@ -57,3 +57,8 @@ def test_checkpoint_without_stored_predictions_is_an_error(saved):
 
 def test_model_of_mutations_stores_nothing():
     assert with_stored_predictions(load_checkpoint("ddg")).stored_predictions == {}
+
+
+@pytest.mark.parametrize("name", ["ligand_site", "secondary_structure"])
+def test_shipped_model_gives_the_stored_numbers(name):
+    assert verify_model(name).is_equal
